@@ -12,7 +12,7 @@ import msgspec
 from ..core.authentication import User
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
-from ..tools.current_runtime import CURRENT
+from ..tools.context import CURRENT
 from .used_tokens import UsedTokens
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import select
 from collections.abc import Callable
 from typing import cast
 
-from ..faults import ConnectionLost
+from .http_errors import HttpFailure
 from .http_parsing import BadResponse, ResponseHead, ResponseReader
 
 _MAX_AHEAD = 1024 * 1024
@@ -30,7 +30,7 @@ class HttpConnection(asyncio.Protocol):
         self._on_idle = on_idle
         self._reader: ResponseReader | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._error: ConnectionLost | None = None
+        self._error: HttpFailure | None = None
         self._wants_all = False
         self._draining: asyncio.TimerHandle | None = None
 
@@ -43,10 +43,10 @@ class HttpConnection(asyncio.Protocol):
         return self.is_closed or self._ready()
 
     async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
-        """Send a request, and wait for the head of its response; raises ConnectionLost."""
+        """Send a request, and wait for the head of its response; raises HttpFailure."""
         transport = self.transport
         if transport is None or self.is_closed or transport.is_closing():
-            raise ConnectionLost("the connection was closed", may_have_run=False)
+            raise HttpFailure("the connection was closed", may_have_run=False)
         reader = self._reader = ResponseReader(method)
         self._error, self._wants_all = None, False
         if body is None or len(body) < _LARGE_BODY:
@@ -59,7 +59,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.head
 
     async def read_all(self) -> bytes:
-        """The rest of the body; raises ConnectionLost."""
+        """The rest of the body; raises HttpFailure."""
         reader = self._reader
         assert reader is not None
         self._wants_all = True
@@ -69,7 +69,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.take()
 
     async def read_some(self) -> bytes:
-        """The next part of the body, or nothing at its end; raises ConnectionLost."""
+        """The next part of the body, or nothing at its end; raises HttpFailure."""
         reader = self._reader
         assert reader is not None
         while not reader.size:
@@ -150,15 +150,15 @@ class HttpConnection(asyncio.Protocol):
         reader = self._reader
         began = reader is not None and reader.head is not None
         what = "the response broke off" if began else "the connection broke"
-        self._error = ConnectionLost(f"{what}: {text}")
+        self._error = HttpFailure(f"{what}: {text}")
         self._wake()
 
     async def _more(self) -> None:
-        """Wait until more has arrived; raises ConnectionLost if nothing more will."""
+        """Wait until more has arrived; raises HttpFailure if nothing more will."""
         if self._error is not None:
             raise self._error
         if self.is_closed:
-            raise ConnectionLost("the connection was closed")
+            raise HttpFailure("the connection was closed")
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter

@@ -11,9 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
-from ..faults import ConnectionLost
-from ..shown_urls import shown
 from .http_connection import HttpConnection
+from .http_errors import HttpFailure
 from .http_parsing import ResponseHead
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class HttpUrl(msgspec.Struct, frozen=True):
 
 
 def parse_url(url: str) -> HttpUrl:
-    """Read a URL; raises ConnectionLost, because nothing can be sent there."""
+    """Read a URL; raises HttpFailure, whose text does not show the URL, for it may have secrets."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
@@ -56,11 +55,9 @@ def parse_url(url: str) -> HttpUrl:
     except ValueError as exc:
         # The text of the exception may quote a part of the password.
         reason = "its host or port is malformed" if "@" in url else str(exc)
-        text = f"{shown(url)!r} is not a URL: {reason}"
-        raise ConnectionLost(text, may_have_run=False) from None
+        raise HttpFailure(f"it is not a URL: {reason}", may_have_run=False) from None
     if scheme not in ("http", "https") or not host or any(each <= " " for each in host):
-        text = f"{shown(url)!r} is not the URL of an HTTP server"
-        raise ConnectionLost(text, may_have_run=False)
+        raise HttpFailure("it is not the URL of an HTTP server", may_have_run=False)
     usual = 443 if scheme == "https" else 80
     name = f"[{host}]" if ":" in host else host
     target = quote(parts.path or "/", safe=_SAFE)
@@ -86,11 +83,11 @@ class HttpResponse:
         self.url = url
 
     async def aread(self) -> bytes:
-        """The whole body; raises ConnectionLost."""
+        """The whole body; raises HttpFailure."""
         return await self._connection.read_all()
 
     async def read_some(self) -> bytes:
-        """The next part of the body, or nothing at its end; raises ConnectionLost."""
+        """The next part of the body, or nothing at its end; raises HttpFailure."""
         return await self._connection.read_some()
 
     def close(self) -> None:
@@ -117,14 +114,14 @@ class HttpPool:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpResponse:
-        """The response to a request; raises ConnectionLost. Names of headers are in lower case."""
+        """The response to a request; raises HttpFailure. Names of headers are in lower case."""
         where, proxy = self._routes.get(url) or self._route(url)
         head = self._request_head(method, where, headers, body, proxy)
         connection = self._kept(where)
         if connection is not None:
             try:
                 found = await _answered(connection, method, head, body)
-            except ConnectionLost as exc:
+            except HttpFailure as exc:
                 # The server may close a kept connection at any time.
                 may_repeat = method in _IDEMPOTENT or not exc.may_have_run
                 if self.is_closed or not may_repeat:
@@ -210,14 +207,14 @@ class HttpPool:
                     await _open_tunnel(connection, where, proxy, tls)
         except BaseException as exc:
             connection.close()
-            if not isinstance(exc, OSError | ConnectionLost | ValueError):
+            if not isinstance(exc, OSError | HttpFailure | ValueError):
                 raise
             reason = "it took too long" if isinstance(exc, TimeoutError) else _reason(exc)
             text = f"cannot connect to {where.scheme}://{where.netloc}: {reason}"
-            raise ConnectionLost(text, may_have_run=False) from None
+            raise HttpFailure(text, may_have_run=False) from None
         if self.is_closed:
             connection.close()
-            raise ConnectionLost("the connection was closed", may_have_run=False)
+            raise HttpFailure("the connection was closed", may_have_run=False)
         self._open.add(connection)
         return connection
 
@@ -247,17 +244,17 @@ async def _answered(
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """The first line and the headers of a request; raises ConnectionLost if they are malformed."""
+    """The first line and the headers of a request; raises HttpFailure if they are malformed."""
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
     ends = len(lines) + 2
     if text.count("\n") != ends or text.count("\r") != ends or "\0" in text:
-        raise ConnectionLost("a header has a line break in it", may_have_run=False)
+        raise HttpFailure("a header has a line break in it", may_have_run=False)
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
         text = "a header has characters that HTTP cannot send"
-        raise ConnectionLost(text, may_have_run=False) from None
+        raise HttpFailure(text, may_have_run=False) from None
 
 
 async def _open_tunnel(
@@ -305,7 +302,7 @@ def _tls_context() -> SSLContext:
 
 
 def proxy_of(where: HttpUrl) -> HttpUrl | None:
-    """The proxy that the environment names for a URL; raises ConnectionLost."""
+    """The proxy that the environment names for a URL; raises HttpFailure."""
     is_named = any(name.lower().endswith("_proxy") for name in os.environ)
     if not is_named and sys.platform not in ("darwin", "win32"):
         return None
@@ -317,9 +314,9 @@ def proxy_of(where: HttpUrl) -> HttpUrl | None:
         return None
     try:
         return parse_url(url if "://" in url else f"http://{url}")
-    except ConnectionLost:
+    except HttpFailure:
         text = "the proxy that the environment names is not an HTTP proxy"
-        raise ConnectionLost(text, may_have_run=False) from None
+        raise HttpFailure(text, may_have_run=False) from None
 
 
 class Cookies:

@@ -1,4 +1,4 @@
-"""Finds the place of a login: the server, and the issuer that its tokens must come from."""
+"""Chooses the issuer that a server's tokens must come from."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import msgspec
 
 from ..faults import LoginError
 from .challenge_header import AskedLogin
-from .login_requests import nearness
+from .login_requests import network_zone
 from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
 
 if TYPE_CHECKING:
     from .login_settings import Login
 
 
-class LoginPlace(msgspec.Struct, frozen=True):
-    """Where to log in, as it was found out for one challenge."""
+class ChosenIssuer(msgspec.Struct, frozen=True):
+    """The issuer to log in at, as it was found out for one challenge of a server."""
 
     server: str
     resource: ResourceMetadata
     issuer: IssuerMetadata
-    near: int
-    """How near the server is: no request goes to a nearer network."""
+    zone: int
+    """The server's network zone: no request goes to a nearer one."""
 
 
-async def find_place(login: Login, server: str, asked: AskedLogin, last: str) -> LoginPlace:
+async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
     """Where to log in to the server at a URL; *last* is the issuer of the last login."""
-    near = await nearness(server)
+    zone = await network_zone(server)
     client = login.choice.client
     named = client.issuer if client is not None and client.issuer else ""
-    resource = await find_resource(server, asked.metadata_url, near, named)
+    resource = await find_resource(server, asked.metadata_url, zone, named)
     failure: LoginError | None = None
     for issuer in await _allowed(login, server, resource.issuers, last):
         try:
-            return LoginPlace(server, resource, await find_issuer(issuer, near), near)
+            return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
         except LoginError as exc:
             failure = failure or exc
     assert failure is not None

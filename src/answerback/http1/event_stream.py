@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 
-from ..faults import ConnectionLost
-from ..frames import MAX_FRAME
+from .http_errors import HttpFailure
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -25,7 +24,7 @@ class StreamEvent(msgspec.Struct):
 class EventDecoder:
     """Cuts a stream into events. An event that is not ended by an empty line is dropped."""
 
-    def __init__(self, limit: int = MAX_FRAME) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
         self._pending = 0
@@ -38,7 +37,7 @@ class EventDecoder:
         self._has_fields = False
 
     def feed(self, data: bytes) -> list[StreamEvent]:
-        """The events that end in *data*; raises ConnectionLost if one is too large."""
+        """The events that end in *data*; raises HttpFailure if one is too large."""
         if self._ends_with_return and data.startswith(b"\n"):
             data = data[1:]
         self._ends_with_return = data.endswith(b"\r")
@@ -53,7 +52,7 @@ class EventDecoder:
             self._parts.append(line)
             self._pending += len(line)
         if self._pending > self._limit:
-            raise ConnectionLost(f"an event of the stream has more than {self._limit} bytes")
+            raise HttpFailure(f"an event of the stream has more than {self._limit} bytes")
         return events
 
     def _whole_line(self) -> bytes:
@@ -97,11 +96,14 @@ class EventDecoder:
 
 
 class ReceivedEvents(AsyncIterator[StreamEvent]):
-    """The events of a response; *read_some* gives the next bytes, or nothing at the end."""
+    """The events of a response; *read_some* gives the next bytes, or nothing at the end.
 
-    def __init__(self, read_some: Callable[[], Awaitable[bytes]]) -> None:
+    *limit* is the most bytes of an event; a larger one raises HttpFailure.
+    """
+
+    def __init__(self, read_some: Callable[[], Awaitable[bytes]], limit: int) -> None:
         self._read_some = read_some
-        self._decoder = EventDecoder()
+        self._decoder = EventDecoder(limit)
         self._events: deque[StreamEvent] = deque()
 
     async def __anext__(self) -> StreamEvent:

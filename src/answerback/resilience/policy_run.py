@@ -1,4 +1,4 @@
-"""Trial: one call under a policy, with its attempts; the log and the records show it."""
+"""PolicyRun: one call under a policy, with its attempts; the log and the records show it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .policy import Policy
 
 
-class Trial:
+class PolicyRun:
     """The attempts, the breaker's ticket and the counted limits of one call."""
 
     __slots__ = (

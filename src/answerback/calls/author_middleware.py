@@ -147,7 +147,7 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
     chains = _Chains(run)
 
     def run_wrapped(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
-        if not tool.around:
+        if not tool.middleware:
             return run(tool, kwargs, call)
         assert isinstance(tool, Tool)  # A gate has no middleware.
         steps = chains.of(tool)(Invocation(kind, tool, kwargs, call))
@@ -175,11 +175,11 @@ class _Chains:
         self._run = run
 
     def of(self, tool: Tool) -> Next:
-        found = self._made.get(id(tool.around))
+        found = self._made.get(id(tool.middleware))
         return self._make(tool) if found is None else found[1]
 
     def _make(self, tool: Tool) -> Next:
-        run, around = self._run, tool.around
+        run, chained = self._run, tool.middleware
 
         async def run_function(call: Invocation) -> Any:
             value = call._run_by(run)
@@ -189,13 +189,13 @@ class _Chains:
             return value
 
         chain: Next = run_function
-        # `around` has the middleware of these apps, in this order.
+        # It is the middleware of these apps, in this order.
         apps = [app for app in tool.path for _ in app.middleware]
-        for middleware, app in zip(reversed(around), reversed(apps), strict=True):
+        for middleware, app in zip(reversed(chained), reversed(apps), strict=True):
             chain = _link(middleware, chain)
             if len(tool.path) > 1:
                 chain = _for_app(None if app is tool.path[-1] else app, chain)
-        self._made[id(around)] = (around, chain)
+        self._made[id(chained)] = (chained, chain)
         return chain
 
 
