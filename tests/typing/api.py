@@ -25,11 +25,13 @@ from answerback import (
     Reply,
     Text,
     ToolError,
+    connect,
     failure,
     read,
     success,
     wrap,
 )
+from answerback.client import FilledPrompt, RemoteServer, RemoteTool
 from answerback.registry.declarations import registry_of
 
 app = App("typed", version="1.0.0", contract="aligned", lenient=True)
@@ -204,3 +206,27 @@ assert_type(read(b"{}"), Reply[Any])
 assert_type(read({}, into=Point, strict=True), Reply[Point])
 assert_type(read({}, Point | None), Reply[Any])
 assert_type(read("x").for_model(budget=4000, untrusted=True), str)
+
+
+async def call_servers() -> None:
+    async with connect("python server.py") as server:
+        assert_type(server, RemoteServer)
+        assert_type(server.info.instructions, str)
+        assert_type(await server.call("add", {"x": 1}, y=2), Reply[Any])
+        assert_type(await server.options(timeout=2).tools(), list[RemoteTool])
+        server.options(timeouts=2)  # type: ignore[call-arg]  # there is no such option
+    async with connect({"mcpServers": {}}) as servers:
+        assert_type(servers.failures, dict[str, str])
+        assert_type(servers.servers["math"], RemoteServer)
+        assert_type(await servers.options(retry=None).call("math_add", x=1), Reply[Any])
+
+
+def call_servers_without_async() -> None:
+    with connect("python server.py") as server:
+        assert_type(server.tools(), list[RemoteTool])
+        assert_type(server.call("add", {"x": 1}, y=2), Reply[Any])
+        assert_type(server.options(timeout=2).read("file:///a"), Reply[Any])
+        assert_type(server.prompt("greet", name="Ada"), FilledPrompt)
+        assert_type(server.complete("greet", "name", "A", context={"x": "y"}), list[str])
+        server.prompt("greet", name=1)  # type: ignore[arg-type]  # arguments of prompts are texts
+        server.read()  # type: ignore[call-arg]  # there is no URI
