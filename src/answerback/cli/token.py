@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
 
+from ..auth.development import TOKEN_PATH
+from ..auth.urls import is_loopback_url
 from ..errors import AnswerbackError
 from .program import Program, positive_int, print_text
 
@@ -35,13 +40,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _fetch(server: str, asked: dict[str, object]) -> str:
-    from urllib.error import HTTPError, URLError
-    from urllib.parse import urlsplit
-    from urllib.request import ProxyHandler, Request, build_opener
-
-    from ..auth.development import TOKEN_PATH
-    from ..auth.urls import is_loopback_url
-
     if not is_loopback_url(server):
         raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
     parts = urlsplit(server)
