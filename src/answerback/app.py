@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -24,6 +24,7 @@ from .core.limits import MAX_BODY
 from .registry.declarations import Change, HasRegistry
 from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
+from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -249,7 +250,6 @@ class App(HasRegistry):
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
         from .server.memory import call
-        from .types.json_text import ENCODER
 
         user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
@@ -291,8 +291,6 @@ class App(HasRegistry):
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
         if self.lifespan is not None:
             return self.lifespan()
-        from contextlib import nullcontext
-
         return nullcontext()
 
     @property

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from keyword import iskeyword
 from pathlib import Path
 
 from ..errors import AnswerbackError
@@ -46,8 +47,6 @@ def _check_name(name: str) -> None:
             f"{name!r} cannot be the name of a project; use letters, digits and single hyphens, "
             "such as my-notes"
         )
-    from keyword import iskeyword
-
     module = module_name(name)
     if module in _TAKEN or module in sys.stdlib_module_names or iskeyword(module):
         raise CannotCreate(f"the module of {name!r} would hide another one named {module!r}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..dialects.reply_schemas import dialect_schema, seed_schema
 from .program import Program, print_text
 
 _EPILOG = """\
@@ -20,8 +21,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.seed and options.dialect != "envelope":
         parser.error("--seed goes with envelope only")
-    from ..dialects.reply_schemas import dialect_schema, seed_schema
-
     schema = seed_schema() if options.seed else dialect_schema(options.dialect)
     print_text(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")
     return 0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -219,6 +220,4 @@ def bearer_challenge(challenge: Challenge, **more: str) -> str:
 
 def quotable(text: str) -> str:
     """The text without the characters that RFC 6750 forbids between quotation marks."""
-    import re
-
     return re.sub(r"[^ !#-\[\]-~]", " ", text.replace('"', "'"))

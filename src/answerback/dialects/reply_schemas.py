@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -138,8 +139,6 @@ def dialect_schema(dialect: Dialect) -> Schema:
 
 def seed_schema() -> Schema:
     """Return the schema of the envelope exactly as seed 000 has it."""
-    from pathlib import Path
-
     schema: Schema = msgspec.json.decode(
         Path(__file__).with_name("envelope.seed.json").read_bytes()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import time
 from functools import cache
@@ -115,8 +116,6 @@ def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
     found = _tokens.decode(packed)
     if found.expires < time.time():
         raise _refused("it has expired")
-    import hmac
-
     if user is None or not hmac.compare_digest(found.user, user_key(user)):
         raise _refused("it is another user's")
     if not used.add(found.nonce, found.expires):

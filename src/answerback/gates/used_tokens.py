@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from contextlib import suppress
+from hashlib import sha256
 from typing import Protocol
 
 from ..errors import AnswerbackError
@@ -41,8 +42,6 @@ class UsedFiles:
         self._directory = None if directory is None else os.fspath(directory)
 
     def add(self, token: bytes, expires: int) -> bool:
-        from hashlib import sha256
-
         directory = self._opened()
         self._remove_expired(directory)
         path = os.path.join(directory, sha256(token).hexdigest())

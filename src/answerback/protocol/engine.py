@@ -21,7 +21,7 @@ from ..dialects.mcp_blocks import project_block, write_block
 from ..registry.declarations import Registry
 from ..types.problems import InvalidOutput
 from .completion import complete
-from .gated import find_resource
+from .gated import find_resource, is_visible_to
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -40,6 +40,7 @@ from .listing import LISTS, list_page
 from .mcp_peer import McpPeer
 from .params import Complete, GetPrompt, ReadResource, RetriedRequest, ToolCall
 from .server_info import ServerInfo
+from .subscriptions import Listen
 
 if TYPE_CHECKING:
     from ..core.content import Embedded
@@ -296,8 +297,6 @@ async def task_feed(engine: Engine, raw: Params, peer: McpPeer) -> TaskFeed | No
     """The notifications of tasks that a `subscriptions/listen` asks for; raises RpcError."""
     if not engine._registry.has_tasks:
         return None
-    from .subscriptions import Listen
-
     ids = read_params(raw, Listen).notifications.tasks
     if not ids:
         return None
@@ -322,8 +321,6 @@ def _seen_by(registry: Registry, peer: McpPeer) -> Callable[[Any], bool] | None:
     """Tells of which entries the client may know; None if it may know of all."""
     if not registry.has_gates:
         return None
-    from .gated import is_visible_to
-
     return is_visible_to(peer)
 
 

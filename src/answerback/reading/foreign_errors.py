@@ -16,6 +16,7 @@ from ..errors import (
     UNKNOWN_TEXT,
     code_for_status,
 )
+from .sources import NotJson, load_json
 
 TASK_CREATED = "TASK_CREATED"
 UNKNOWN_RESULT_TYPE = "UNKNOWN_RESULT_TYPE"
@@ -150,8 +151,6 @@ def error_in_text(text: str) -> Error | None:
 
 
 def _json_object(text: str) -> Any:
-    from .sources import NotJson, load_json
-
     try:
         return load_json(text) if text.startswith(("{", "[", '"')) else None
     except NotJson:

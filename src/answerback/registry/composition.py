@@ -13,12 +13,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from weakref import ref
 
 import msgspec
 
 from ..contract import RESERVED_ROUTES
+from ..tools.gate_list import add_gates
 from ..tools.tool import Tool
 from .declarations import Change, Registry, Table
+from .lifespan import Lifespan
 
 if TYPE_CHECKING:
     from weakref import ref
@@ -224,8 +227,6 @@ def composition_of(app: Registry) -> Composition:
 
 def include(app: Registry, other: Registry, prefix: str) -> None:
     """Serve the entries of *other* in *app*; raises ValueError for a clash or a cycle."""
-    from weakref import ref
-
     wrong: object = prefix
     if not isinstance(wrong, str):
         raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
@@ -288,8 +289,6 @@ def _join_lifespans(composition: Composition, other: Registry) -> None:
         return
     app = composition.app
     if app.lifespan is None:
-        from .lifespan import Lifespan
-
         app.lifespan = Lifespan(None, app)
     if other.lifespan not in app.lifespan.included:
         app.lifespan.included.append(other.lifespan)
@@ -299,7 +298,6 @@ def _join_lifespans(composition: Composition, other: Registry) -> None:
 
 def _forward_changes(app: Registry, other: Registry) -> None:
     """Send each change of *other* to the clients of *app* too, as long as *app* exists."""
-    from weakref import ref
 
     def forward(change: Change) -> None:
         if (parent := found()) is not None:
@@ -428,8 +426,6 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     made.middleware = (*app.middleware, *entry.middleware)
     requires = () if entry.is_widget else app.requires
     if requires or entry.gates is not None:
-        from ..tools.gate_list import add_gates
-
         add_gates(made, requires, app.limits.gates)
         app.has_gates = True
     app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"

@@ -23,7 +23,7 @@ from ..core.content import Text
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import shape_of
-from ..dialects.contract_text import HINT_LINE
+from ..dialects.contract_text import HINT_LINE, content_with_text
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
 from .checks.ab3_text_and_data import RESULT_MEMBERS
 from .detectors.failure_json import FAILURE_MEMBERS
@@ -173,8 +173,6 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
 
 def _content_pointer(index: int, rest: list[str], reply: Reply[Any]) -> str:
     """The dialect adds a text block of the error or the data, unless the content has it."""
-    from ..dialects.contract_text import content_with_text
-
     written = content_with_text(reply, shape_of(reply), STANDARD)
     added = len(written) > len(reply.content)
     is_first = added and written[1:] == reply.content

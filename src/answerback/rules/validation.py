@@ -12,7 +12,7 @@ from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
-from ..dialects import shape_of
+from ..dialects import shape_of, write
 from ..dialects.detect import dialect_of
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
@@ -151,8 +151,6 @@ def _check_non_object(
 
 def _as_json(reply: Reply[Any], dialect: Dialect, context: CheckContext) -> Any:
     """A `Reply` written in the dialect and decoded again."""
-    from ..dialects import write
-
     contract = reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
     version = context.version or LATEST_STATEFUL
     written = write(reply, dialect, reply.shape or shape_of(reply), contract, version)

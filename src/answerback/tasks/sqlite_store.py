@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -187,8 +188,6 @@ class SQLiteStore:
         return self._connection
 
     def _open(self) -> Connection:
-        import sqlite3
-
         # SQLite creates files that every user can read, and arguments and results are private.
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -224,8 +223,6 @@ def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -
 
 def _may_need_room(error: Exception) -> bool:
     """Whether a write failed because the disk is full, or a file has its largest size."""
-    import sqlite3
-
     if not isinstance(error, sqlite3.OperationalError):
         return False
     return error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
@@ -318,8 +315,6 @@ def _check_version(connection: Connection, path: str) -> None:
 @contextmanager
 def _failures_explained(path: str) -> Iterator[None]:
     """Turn an error of the file into Unavailable; the log has the reason, the caller has not."""
-    import sqlite3
-
     try:
         yield
     except (sqlite3.Error, OSError) as exc:

@@ -11,6 +11,7 @@ TypeError
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import msgspec
@@ -68,8 +69,6 @@ class InvalidOutput(Exception):
 
     def for_caller(self) -> str:
         """Return the text without the keys of dicts."""
-        import re
-
         path = _shortened(re.sub(_KEY, "[key]", self.path))
         return f"{path}: {self.message}" if path else self.message
 

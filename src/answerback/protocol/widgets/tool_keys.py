@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...core.suggestions import did_you_mean, similar_names
 from ...tools.tool_options import ToolOptions, check_options
 from .widget import Widget, widget_uri
 
@@ -91,8 +92,6 @@ def missing_widget(tool: Tool) -> str | None:
     resources = owner.resources.own
     if widget_uri(name) in resources:
         return None
-    from ...core.suggestions import did_you_mean, similar_names
-
     known = [each.name for each in resources.values() if isinstance(each, Widget)]
     hint = did_you_mean(similar_names(name, known))
     if not hint:

@@ -5,6 +5,7 @@ Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is i
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -16,6 +17,8 @@ from ...core.shape import RESULT, Shape
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON, RETRY_AFTER
 from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError
+from ...tasks.keyed_calls import run_once
+from ...tasks.service import task_service
 from ...tasks.task_record import Task, owner_of
 from ...tasks.task_store import checked_key
 from .refusals import refuse_media, refuse_method
@@ -90,8 +93,6 @@ class TaskRoutes:
         if support == "required" or (support == "optional" and _ASYNC in preferences):
             return await self._create(call, request, preferences)
         if key is not None and takes_key:
-            from ...tasks.keyed_calls import run_once
-
             return await run_once(self._service, call, key, self._handlers.tools)
         return await self._handlers.tools(call)
 
@@ -119,8 +120,6 @@ class TaskRoutes:
 
     @property
     def _service(self) -> TaskService:
-        from ...tasks.service import task_service
-
         return task_service(self._runtime)
 
     async def _create(
@@ -288,8 +287,6 @@ def _members(task: Task, path: str) -> JsonObject:
 
 
 def _iso(seconds: float) -> str:
-    from datetime import UTC, datetime
-
     when = datetime.fromtimestamp(seconds, UTC)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
