@@ -340,7 +340,7 @@ class App(HasRegistry):
         from .calls.runtime import runtime_on_loop
         from .server.asgi import asgi
         from .server.asgi.other_server import warn_of_several_workers
-        from .server.http.options import WebOptions
+        from .server.http.server_options import WebOptions
 
         if any(tool.settings.widget for tool in self.tools.values()):
             from .protocol.widgets.tool_keys import check_widgets

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from answerback import success
 from answerback.core.limits import DEFAULT_TASK_LIMITS
 from answerback.tasks import transitions
-from answerback.tasks.task_record import OpenQuestion, Task, new_id
+from answerback.tasks.task_record import OpenQuestion, TaskRecord, new_id
 from answerback.tasks.task_store import Change, MemoryStore
 
 NOW = 1_000_000.0
@@ -25,7 +25,7 @@ STEPS = st.one_of(
 )
 
 
-def _change(step: str, claim: Task | None) -> Change:
+def _change(step: str, claim: TaskRecord | None) -> Change:
     if step == "answer":
         return partial(transitions.answered, answers={"a": {}}, now=NOW)
     if step == "cancel":
@@ -47,7 +47,7 @@ def test_a_task_ends_once_and_only_by_the_worker_that_holds_it(
     idempotent: bool, steps: list[tuple[str, Any]]
 ) -> None:
     store = MemoryStore()
-    task = Task(
+    task = TaskRecord(
         id=new_id(),
         tool="job",
         arguments=b"{}",
@@ -56,8 +56,8 @@ def test_a_task_ends_once_and_only_by_the_worker_that_holds_it(
         idempotent=idempotent,
     )
     store.add(task, DEFAULT_TASK_LIMITS)
-    claims: list[Task] = []
-    ends: list[Task] = []
+    claims: list[TaskRecord] = []
+    ends: list[TaskRecord] = []
     for step, which in steps:
         if step == "claim":
             claims += store.claim(which, NOW, 10, 1)

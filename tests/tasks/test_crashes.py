@@ -25,7 +25,7 @@ from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.registry.declarations import registry_of
 from answerback.tasks import task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import Task, new_id
+from answerback.tasks.task_record import TaskRecord, new_id
 from answerback.tasks.transitions import cancelled
 
 
@@ -114,7 +114,7 @@ def test_a_question_survives_a_restart(tmp_path: Path) -> None:
 def test_a_task_that_waits_for_a_slot_starts_after_a_restart(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "tasks.db")
     now = time.time()
-    task = Task(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
+    task = TaskRecord(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
     store.add(task, DEFAULT_TASK_LIMITS)
     store.close()
     app = ServedApp("jobs", limits=Limits(shutdown=1))
@@ -173,7 +173,7 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
     recording, go_on = threading.Event(), threading.Event()
 
     class SlowStore(SQLiteStore):
-        def add(self, task: Task, limits: TaskLimits) -> Task:
+        def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
             recording.set()
             go_on.wait(60)
             return super().add(task, limits)

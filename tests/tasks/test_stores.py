@@ -18,16 +18,16 @@ from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
 from answerback.tasks import transitions
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
-from answerback.tasks.task_record import FORMAT, OpenQuestion, Task, fingerprint_of, new_id
+from answerback.tasks.task_record import FORMAT, OpenQuestion, TaskRecord, fingerprint_of, new_id
 from answerback.tasks.task_store import MemoryStore, TaskStore
 
 NOW = 1_000_000.0
 QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})
 
 
-def _task(**members: object) -> Task:
+def _task(**members: object) -> TaskRecord:
     given = {"id": new_id(), "tool": "report", "arguments": b"{}", "created": NOW, "changed": NOW}
-    return Task(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
+    return TaskRecord(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -37,7 +37,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> TaskStore:
     return SQLiteStore(tmp_path / "tasks.db", durable=False)
 
 
-def _claim(store: TaskStore, worker: str = "w1") -> Task:
+def _claim(store: TaskStore, worker: str = "w1") -> TaskRecord:
     [task] = store.claim(worker, NOW, 10, 1)
     return task
 
@@ -75,7 +75,7 @@ def test_a_worker_that_lost_its_claim_cannot_write_a_result(store: TaskStore) ->
     store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
     second = _claim(store, "w2")
 
-    def finish(task: Task, worker: str, text: str) -> Task | None:
+    def finish(task: TaskRecord, worker: str, text: str) -> TaskRecord | None:
         return store.change(
             task.id,
             partial(
@@ -112,7 +112,7 @@ def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -
     store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
     second = _claim(store, "w2")
 
-    def refuse(worker: str, fence: int) -> Task | None:
+    def refuse(worker: str, fence: int) -> TaskRecord | None:
         error = ToolError("no such tool")
         change = partial(transitions.refused, worker=worker, fence=fence, error=error, now=NOW)
         return store.change(first.id, change)
@@ -177,7 +177,7 @@ def test_a_task_resumes_when_its_last_question_is_answered(store: TaskStore) -> 
         partial(transitions.asked, worker="w1", fence=task.fence, questions=questions, now=NOW),
     )
 
-    def answer(**answers: object) -> Task | None:
+    def answer(**answers: object) -> TaskRecord | None:
         return store.change(task.id, partial(transitions.answered, answers=answers, now=NOW))
 
     assert answer(unknown=1) is None
@@ -347,12 +347,12 @@ _FILLED_BY_THE_LOG = """
 import resource, sys
 from msgspec.structs import replace
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import Task
+from answerback.tasks.task_record import TaskRecord
 from answerback.core.limits import DEFAULT_TASK_LIMITS
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 store = SQLiteStore(sys.argv[1], durable=False)
-store.add(Task(id="1", tool="add", arguments=b"", created=1, changed=1), DEFAULT_TASK_LIMITS)
+store.add(TaskRecord(id="1", tool="add", arguments=b"", created=1, changed=1), DEFAULT_TASK_LIMITS)
 for number in range(60):
     changed = store.change("1", lambda task: replace(task, message=f"{number} " + "x" * 10_000))
 print(changed.message[:3])

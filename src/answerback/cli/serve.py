@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..app import App
     from ..calls.runtime import Runtime
     from ..records import Records, Sink
-    from ..server.http.options import ServeOptions
+    from ..server.http.server_options import ServeOptions
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
 
@@ -79,7 +79,7 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
     """Replace the issuer of the app by this server; raises BadOption."""
     from ..auth import OAuth
     from ..auth.development import development_of
-    from ..server.http.options import BadOption
+    from ..server.http.server_options import BadOption
     from ..server.uvicorn.listening import base_url
 
     if not isinstance(runtime.auth, OAuth):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.hosts import is_endpoint
 from ..core.limits import MAX_BODY
-from ..server.http.options import BadOption, ServeOptions, WebOptions
+from ..server.http.server_options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
 from .task_file import add_tasks_option
 

@@ -10,8 +10,8 @@ from ...core.reply import Reply
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
-from ..http.options import host_name
 from ..http.routes import Routes
+from ..http.server_options import host_name
 from .request import HttpRequest, Receive, Scope, Send
 
 MCP_PATHS = ("/mcp", "/message")

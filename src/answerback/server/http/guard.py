@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...core.reply import Error, Reply, failure
-from .options import WebOptions, host_name
+from .server_options import WebOptions, host_name
 
 FORWARDED_HOST = "answerback.forwarded_host"
 """The key in a scope of the host that a trusted proxy was asked for."""

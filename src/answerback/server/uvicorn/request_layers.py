@@ -15,7 +15,7 @@ from ...core.shape import RESULT
 from ...dialects import write
 from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
 from ..http.guard import is_loopback
-from ..http.options import ServeOptions, networks
+from ..http.server_options import ServeOptions, networks
 
 if TYPE_CHECKING:
     from logging import Logger
