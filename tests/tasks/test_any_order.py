@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerback import success
-from answerback.core.limits import DEFAULT_TASK_LIMITS
+from answerback.core.limits import TaskLimits
 from answerback.tasks import transitions
 from answerback.tasks.task_record import OpenQuestion, TaskRecord, new_id
 from answerback.tasks.task_store import Change, MemoryStore
@@ -55,7 +55,7 @@ def test_a_task_ends_once_and_only_by_the_worker_that_holds_it(
         changed=NOW,
         idempotent=idempotent,
     )
-    store.add(task, DEFAULT_TASK_LIMITS)
+    store.add(task, TaskLimits())
     claims: list[TaskRecord] = []
     ends: list[TaskRecord] = []
     for step, which in steps:

@@ -21,7 +21,7 @@ from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App, Context, Limits
-from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
+from answerback.options import TaskLimits
 from answerback.registry.declarations import registry_of
 from answerback.tasks import task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
@@ -115,7 +115,7 @@ def test_a_task_that_waits_for_a_slot_starts_after_a_restart(tmp_path: Path) -> 
     store = SQLiteStore(tmp_path / "tasks.db")
     now = time.time()
     task = TaskRecord(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
-    store.add(task, DEFAULT_TASK_LIMITS)
+    store.add(task, TaskLimits())
     store.close()
     app = ServedApp("jobs", limits=Limits(shutdown=1))
     app.task_store = store
@@ -202,7 +202,7 @@ def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_pat
 
     def worker(name: str) -> App:
         app = ServedApp(name, limits=Limits(shutdown=1))
-        registry_of(app).task_limits = TaskLimits(slots=1)
+        registry_of(app).limits = Limits(tasks=TaskLimits(slots=1))
         app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
         @app.tool(task="optional")

@@ -209,7 +209,7 @@ def _log_once(tool: Tool, kind: str) -> None:
 
     message = (
         "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
-        "declare a return type or write returns='value'"
+        "declare a return type or write values=Values(returns='value')"
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
     logging.getLogger("answerback").info(message, tool.name, kind)

@@ -136,7 +136,7 @@ def _add_access(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stateless",
         action="store_true",
-        help="serve MCP without sessions, as App(sessions=False) does",
+        help="serve MCP without sessions, as Access(sessions=False) does",
     )
     parser.add_argument(
         "--dev-auth",

@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 import time
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..core.authentication import User
+from ..core.authentication import UsedTokens, User
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
 from ..tools.current_runtime import CURRENT
-from .used_tokens import UsedTokens
-
-if TYPE_CHECKING:
-    pass
 
 LIFETIME = 900
 """The seconds that a link can be used for."""

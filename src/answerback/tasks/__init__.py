@@ -17,7 +17,3 @@ of a task. How a wire uses them:
 now=time()))`. Programs beside a server, such as `answerback tasks cancel`, open the same SQLite
 file and use these functions; the server sees the change at once.
 """
-
-from ..core.limits import TaskLimits
-
-__all__ = ["TaskLimits"]

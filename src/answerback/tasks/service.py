@@ -13,7 +13,6 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
 from ..calls.runners import ON_LOOP, running_loop
-from ..core.limits import DEFAULT_TASK_LIMITS
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
@@ -43,7 +42,7 @@ class TaskService:
     """One for each runtime. Without an event loop no method waits."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self.limits = runtime.registry.task_limits or DEFAULT_TASK_LIMITS
+        self.limits = runtime.registry.limits.tasks
         self.store = cast("TaskStore", runtime.task_store or MemoryStore())
         self._runtime = runtime
         self.admit: Handler = runtime.admit
