@@ -11,7 +11,7 @@ from .errors import Code, add_codes
 from .registry.declarations import Registry
 
 if TYPE_CHECKING:
-    from .calls.around import Middleware, Observer
+    from .calls.author_middleware import Middleware, Observer
     from .core.authentication import AppAuth, Authenticator
     from .core.content import Icon
     from .options import Access, Values
@@ -77,11 +77,11 @@ def declared(name: str, options: AppOptions) -> Registry:
     if (access := options.get("access")) is not None:
         _use_access(registry, access)
     if middleware := options.get("middleware"):
-        from .calls.around import checked_middleware
+        from .calls.author_middleware import checked_middleware
 
         registry.middleware = checked_middleware(middleware)
     if observers := options.get("observers"):
-        from .calls.around import checked_observers
+        from .calls.author_middleware import checked_observers
 
         registry.observers = checked_observers(observers)
     return registry

@@ -1,4 +1,4 @@
-"""`serve --stateless` and `App(sessions=False)`: MCP before 2026-07-28 without session ids."""
+"""`serve --stateless` and `Access(sessions=False)`: MCP before 2026-07-28 without session ids."""
 
 from __future__ import annotations
 

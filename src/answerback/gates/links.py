@@ -11,7 +11,7 @@ import msgspec
 from ..core.authentication import UsedTokens, User
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
-from ..tools.current_runtime import CURRENT
+from ..tools.context import CURRENT
 
 LIFETIME = 900
 """The seconds that a link can be used for."""

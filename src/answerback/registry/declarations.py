@@ -224,7 +224,7 @@ class Registry:
         check_options(options, ToolOptions)
         given = {**self.tool_defaults, **settings_in(options)}
         tool = Tool(fn, {"timeout": self.limits.seconds, **given}, self.contract)
-        tool.given = frozenset(given)
+        tool.chosen_options = frozenset(given)
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
@@ -295,7 +295,7 @@ def registry_of(app: HasRegistry) -> Registry:
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
-    entry.around = registry.middleware
+    entry.middleware = registry.middleware
     # The page of a widget has no data, and it shows the refusals of its tools.
     requires = () if entry.is_widget else registry.requires
     if requires or entry.settings.requires:
