@@ -4,7 +4,7 @@ from typing import Any, TypedDict, assert_type
 from uuid import UUID
 
 from answerback import App, Context, Limits, Reply, success
-from answerback.core.authentication import User
+from answerback.auth import User
 from answerback.gates import (
     Redeemed,
     Refusal,
