@@ -9,6 +9,7 @@ from functools import cache
 import msgspec
 
 from ..core.authentication import UsedTokens, User
+from ..core.log import logger
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
 from ..tools.context import CURRENT
@@ -119,9 +120,7 @@ def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
 
 
 def _refused(reason: str) -> LinkRefused:
-    import logging
-
-    logging.getLogger("answerback.gates").warning("the token of a link was refused: %s", reason)
+    logger("answerback.gates").warning("the token of a link was refused: %s", reason)
     return LinkRefused()
 
 

@@ -117,7 +117,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             reader.feed(data)
         except BadResponse as exc:
-            self._fail(str(exc))
+            self._fail(exc)
             self.close()
             return
         if self._draining is not None:
@@ -144,13 +144,13 @@ class HttpConnection(asyncio.Protocol):
             reader.end()
             self._wake()
         except BadResponse as problem:
-            self._fail(str(problem))
+            self._fail(problem)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, problem: BadResponse) -> None:
         reader = self._reader
         began = reader is not None and reader.head is not None
         what = "the response broke off" if began else "the connection broke"
-        self._error = HttpFailure(f"{what}: {text}")
+        self._error = HttpFailure(f"{what}: {problem}", quoted=problem.quoted)
         self._wake()
 
     async def _more(self) -> None:

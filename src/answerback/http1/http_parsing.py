@@ -14,6 +14,9 @@ MAX_BODY = 64 * 1024 * 1024
 _MAX_INTERIM = 20
 """How many responses with a status of 1xx may come before the final one."""
 _MAX_SIZE_LINE = 4096
+_MAX_RATIO = 100
+"""How many times its compressed size a response may have, beyond the first _FREE bytes."""
+_FREE = 1024 * 1024
 
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: .*)?")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
@@ -22,6 +25,10 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?")
 
 class BadResponse(Exception):
     """The server does not speak HTTP/1.1, or its response is too large."""
+
+    def __init__(self, message: str, quoted: str = "") -> None:
+        super().__init__(message)
+        self.quoted = quoted
 
 
 class ResponseHead(msgspec.Struct, frozen=True):
@@ -43,13 +50,13 @@ def read_head(head: bytes) -> ResponseHead:
     first, *lines = head.decode("latin-1").split("\n")
     found = _STATUS_LINE.fullmatch(first.rstrip("\r"))
     if found is None:
-        raise BadResponse(f"the server does not answer in HTTP/1.1: {first[:80]!r}")
+        raise BadResponse("the server does not answer in HTTP/1.1", first)
     headers: dict[str, str] = {}
     cookies: list[str] = []
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not name or name[0] in " \t" or name[-1] in " \t":
-            raise BadResponse(f"a header of the response is malformed: {line[:80]!r}")
+            raise BadResponse("a header of the response is malformed", line)
         name, value = name.lower(), value.strip(" \t\r")
         if name == "set-cookie":
             cookies.append(value)
@@ -58,7 +65,7 @@ def read_head(head: bytes) -> ResponseHead:
 
 
 class ResponseReader:
-    """One response: `feed` takes bytes, and the body gathers in pieces."""
+    """One response: `feed` takes bytes, and gathers the body until `take`."""
 
     def __init__(self, method: str) -> None:
         self.head: ResponseHead | None = None
@@ -67,21 +74,24 @@ class ResponseReader:
         """Whether the connection can be used again after this response."""
         self.size = 0
         """The bytes of the body that were not taken yet."""
-        self._pieces: list[bytes] = []
+        self._body = bytearray()
         self._method = method
         self._buffer = b""
+        self._at = 0
+        """Where the bytes of the buffer begin that were not read yet."""
         self._step: Any = self._read_head
         self._searched = 0
         self._interim = 0
         self._left = 0
-        self._unzip: Any = None
+        self._unzip: _Unzip | None = None
 
     def feed(self, data: bytes) -> None:
         """Take what the server sent; raises BadResponse."""
-        self._buffer = self._buffer + data if self._buffer else data
-        while self._buffer and not self.is_complete and self._step():
+        self._buffer = self._buffer[self._at :] + data if self._at < len(self._buffer) else data
+        self._at = 0
+        while self._at < len(self._buffer) and not self.is_complete and self._step():
             pass
-        if self._buffer and self.is_complete:
+        if self._at < len(self._buffer) and self.is_complete:
             # The server sent more than the response, so nobody knows what comes next.
             self.may_keep = False
 
@@ -97,25 +107,25 @@ class ResponseReader:
 
     def take(self) -> bytes:
         """The part of the body that has arrived since the last time."""
-        pieces, self._pieces, self.size = self._pieces, [], 0
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        taken = bytes(self._body)
+        self._body.clear()
+        self.size = 0
+        return taken
 
     def _read_head(self) -> bool:
-        buffer = self._buffer
-        start = max(0, self._searched - 3)
+        buffer, begin = self._buffer, self._at
+        start = begin + max(0, self._searched - 3)
         end = buffer.find(b"\r\n\r\n", start)
         # Some programs write lines that end with \n alone.
         bare = buffer.find(b"\n\n", start, len(buffer) if end < 0 else end)
-        self._searched = len(buffer)
-        if end < 0 and bare < 0:
-            if len(buffer) > MAX_HEAD:
-                raise BadResponse(f"the headers of the response have more than {MAX_HEAD} bytes")
-            return False
         at, length = (end, 4) if bare < 0 else (bare, 2)
-        if at > MAX_HEAD:
+        if (at if at >= 0 else len(buffer)) - begin > MAX_HEAD:
             raise BadResponse(f"the headers of the response have more than {MAX_HEAD} bytes")
-        head = read_head(buffer[:at])
-        self._buffer = buffer[at + length :]
+        if at < 0:
+            self._searched = len(buffer) - begin
+            return False
+        head = read_head(buffer[begin:at])
+        self._at = at + length
         self._searched = 0
         if head.status >= 200:
             self._begin_body(head)
@@ -135,7 +145,7 @@ class ResponseReader:
             self._complete()
             return
         if "content-encoding" in headers:
-            self._unzip = _decompressor(headers["content-encoding"])
+            self._unzip = _unzip_of(headers["content-encoding"])
         length = headers.get("content-length")
         if "transfer-encoding" in headers:
             if length is not None:
@@ -159,16 +169,13 @@ class ResponseReader:
         return True
 
     def _take_counted(self) -> None:
-        buffer, left = self._buffer, self._left
-        if len(buffer) <= left:
-            piece, self._buffer = buffer, b""
-        else:
-            piece, self._buffer = buffer[:left], buffer[left:]
-        self._left = left - len(piece)
+        piece = self._buffer[self._at : self._at + self._left]
+        self._at += len(piece)
+        self._left -= len(piece)
         self._add(piece)
 
     def _read_all(self) -> bool:
-        piece, self._buffer = self._buffer, b""
+        piece, self._at = self._buffer[self._at :], len(self._buffer)
         self._add(piece)
         return True
 
@@ -178,7 +185,7 @@ class ResponseReader:
             return False
         found = _SIZE.fullmatch(line)
         if found is None:
-            raise BadResponse(f"the size of a chunk is malformed: {line[:40]!r}")
+            raise BadResponse("the size of a chunk is malformed", line.decode("latin-1"))
         self._left = int(found[1], 16)
         if self._left > MAX_BODY:
             raise BadResponse(f"a chunk of the response has more than {MAX_BODY} bytes")
@@ -209,25 +216,25 @@ class ResponseReader:
         return True
 
     def _line(self, limit: int, what: str) -> bytes | None:
-        end = self._buffer.find(b"\n")
-        if (end if end >= 0 else len(self._buffer)) > limit:
+        begin = self._at
+        end = self._buffer.find(b"\n", begin)
+        if (end if end >= 0 else len(self._buffer)) - begin > limit:
             raise BadResponse(f"the {what} of the response is too long")
         if end < 0:
             return None
-        line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
-        return line[:-1] if line.endswith(b"\r") else line
+        self._at = end + 1
+        return self._buffer[begin:end].removesuffix(b"\r")
 
     def _add(self, piece: bytes) -> None:
         if self._unzip is not None:
-            piece = _unzipped(self._unzip, piece, MAX_BODY - self.size)
-        if piece:
-            self._pieces.append(piece)
-            self.size += len(piece)
-            if self.size > MAX_BODY:
-                raise BadResponse(f"the response has more than {MAX_BODY} bytes")
+            piece = self._unzip.feed(piece)
+        self._body += piece
+        self.size += len(piece)
+        if self.size > MAX_BODY:
+            raise BadResponse(f"the response has more than {MAX_BODY} bytes")
 
     def _complete(self) -> None:
-        if self._unzip is not None and self._pieces and not self._unzip.eof:
+        if self._unzip is not None and self._unzip.is_cut_off:
             raise BadResponse("the compressed response is cut off")
         self.is_complete = True
 
@@ -237,30 +244,46 @@ def _length(text: str) -> int:
     values = {each.strip() for each in text.split(",")}
     value = values.pop()
     if values or not value.isascii() or not value.isdigit() or len(value) > 15:
-        raise BadResponse(f"the response has a malformed Content-Length: {text[:40]!r}")
+        raise BadResponse("the response has a malformed Content-Length", text)
     if int(value) > MAX_BODY:
         raise BadResponse(f"the response has more than {MAX_BODY} bytes")
     return int(value)
 
 
-def _decompressor(encoding: str) -> Any:
+def _unzip_of(encoding: str) -> _Unzip | None:
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return None
     if name not in ("gzip", "x-gzip"):
-        raise BadResponse(f"the response is compressed with {name[:40]!r}, which was not asked for")
-    import zlib
-
-    return zlib.decompressobj(16 + zlib.MAX_WBITS)
+        raise BadResponse("the response has a compression that was not asked for", name)
+    return _Unzip()
 
 
-def _unzipped(unzip: Any, piece: bytes, room: int) -> bytes:
-    import zlib
+class _Unzip:
+    """Unpacks gzip, and refuses what unpacks to far more than was sent."""
 
-    try:
-        found: bytes = unzip.decompress(piece, room + 1)
-    except zlib.error:
-        raise BadResponse("the compressed response is malformed") from None
-    if unzip.unconsumed_tail or unzip.unused_data:
-        raise BadResponse("the compressed response is too large or malformed")
-    return found
+    def __init__(self) -> None:
+        import zlib
+
+        self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        self._error = zlib.error
+        self._packed = 0
+        self._unpacked = 0
+
+    @property
+    def is_cut_off(self) -> bool:
+        return bool(self._packed) and not self._zlib.eof
+
+    def feed(self, piece: bytes) -> bytes:
+        self._packed += len(piece)
+        room = max(_FREE, _MAX_RATIO * self._packed) - self._unpacked
+        try:
+            found = self._zlib.decompress(piece, min(room, MAX_BODY) + 1)
+        except self._error:
+            raise BadResponse("the compressed response is malformed") from None
+        self._unpacked += len(found)
+        if self._zlib.unused_data:
+            raise BadResponse("the compressed response is malformed")
+        if self._zlib.unconsumed_tail or len(found) > room:
+            raise BadResponse(f"the response unpacks to more than {_MAX_RATIO} times its size")
+        return found

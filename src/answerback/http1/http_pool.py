@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from asyncio import BaseEventLoop
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
@@ -24,6 +25,7 @@ _KEEP_SECONDS = 4.0
 _MAX_IDLE = 20
 _MAX_ROUTES = 64
 _SAFE = "/:@!$&'()*+,;=-._~%?"
+_USER_AGENT = f"answerback/{sys.modules['answerback'].__version__}"
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
 
 
@@ -86,6 +88,13 @@ class HttpResponse:
         """The whole body; raises HttpFailure."""
         return await self._connection.read_all()
 
+    async def read_up_to(self, limit: int) -> bytes:
+        """The body, or its first *limit* bytes; raises HttpFailure."""
+        body = bytearray()
+        while len(body) < limit and (part := await self._connection.read_some()):
+            body += part
+        return bytes(body[:limit])
+
     async def read_some(self) -> bytes:
         """The next part of the body, or nothing at its end; raises HttpFailure."""
         return await self._connection.read_some()
@@ -102,12 +111,12 @@ class HttpResponse:
 class HttpPool:
     """Sends requests; connections that are idle are kept for the next request."""
 
-    def __init__(self, *, uses_proxies: bool = True) -> None:
+    def __init__(self, *, uses_proxies: bool = True, tls: SSLContext | None = None) -> None:
         self._uses_proxies = uses_proxies
         self._idle: dict[tuple[str, str, int], list[HttpConnection]] = {}
         self._open: set[HttpConnection] = set()
         self._routes: dict[str, tuple[HttpUrl, HttpUrl | None]] = {}
-        self._tls: SSLContext | None = None
+        self._tls = tls
         self._cookies = Cookies()
         self.is_closed = False
 
@@ -149,7 +158,8 @@ class HttpPool:
         body: bytes | None,
         proxy: HttpUrl | None,
     ) -> bytes:
-        target, own = where.target, {"host": where.netloc, "accept-encoding": "gzip"}
+        target = where.target
+        own = {"host": where.netloc, "accept-encoding": "gzip", "user-agent": _USER_AGENT}
         if where.login:
             own["authorization"] = where.login
         if proxy is not None and where.scheme == "http":
@@ -193,6 +203,8 @@ class HttpPool:
         first = proxy or where
         connection = HttpConnection(lambda idle: self._keep(where, idle))
         loop = asyncio.get_running_loop()
+        # uvloop tries one address after the other; it does not know this option.
+        race: Any = {"happy_eyeballs_delay": 0.25} if isinstance(loop, BaseEventLoop) else {}
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 tls = await self._context() if "https" in (first.scheme, where.scheme) else None
@@ -201,7 +213,7 @@ class HttpPool:
                     first.host,
                     first.port,
                     ssl=tls if first.scheme == "https" else None,
-                    happy_eyeballs_delay=0.25,
+                    **race,
                 )
                 if proxy is not None and where.scheme == "https":
                     await _open_tunnel(connection, where, proxy, tls)
@@ -229,7 +241,7 @@ class HttpPool:
     async def _context(self) -> SSLContext:
         if self._tls is None:
             # It reads hundreds of certificates.
-            self._tls = await asyncio.to_thread(_tls_context)
+            self._tls = await asyncio.to_thread(tls_context)
         return self._tls
 
 
@@ -284,7 +296,8 @@ def _reason(exc: BaseException) -> str:
     return str(exc) or type(exc).__name__
 
 
-def _tls_context() -> SSLContext:
+def tls_context() -> SSLContext:
+    """The certificates that are trusted: those of the system, or of `SSL_CERT_FILE`."""
     import ssl
 
     context = ssl.create_default_context()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.log import logger
 from ..registry.declarations import HealthState
 from .call_record import (
     MAX_KEPT_BYTES,
@@ -158,7 +159,5 @@ class Records:
     def _log_check_failure(self, record: CallRecord) -> None:
         if not self._check_failure_logged:
             self._check_failure_logged = True
-            import logging
-
             message = "a reply of %r could not be checked; it is recorded without findings"
-            logging.getLogger("answerback").exception(message, record.name)
+            logger().exception(message, record.name)

@@ -13,7 +13,7 @@ import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
 from ...http1.http_errors import HttpFailure
-from ...http1.http_pool import HttpPool
+from ...http1.http_fetch import BodyTooLarge, Fetched, fetch
 from ..faults import LoginError
 from ..shown_urls import shown
 
@@ -69,9 +69,10 @@ async def send(
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await check_zone(url, zone)
-                status, location, body = await _exchange(method, url, sent, content)
-                if method != "GET" or status not in _MOVED or not location:
-                    return LoginResponse(status, _document(body))
+                found = await _fetch(method, url, sent, content)
+                location = found.headers.get("location", "")
+                if method != "GET" or found.status not in _MOVED or not location:
+                    return LoginResponse(found.status, _document(found.body))
                 url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{shown(url)} did not answer within {_SECONDS:g} seconds") from None
@@ -91,22 +92,16 @@ def _content(
     return None, {}
 
 
-async def _exchange(
+async def _fetch(
     method: str, url: str, headers: Mapping[str, str], content: bytes | None
-) -> tuple[int, str, bytes]:
-    """The status, the header `Location` and the body of a response; raises HttpFailure."""
+) -> Fetched:
+    """The response to one request; raises HttpFailure."""
     # A proxy of the environment is not for this machine itself.
-    pool = HttpPool(uses_proxies=not is_loopback_url(url))
+    proxies = not is_loopback_url(url)
     try:
-        response = await pool.send(method, url, headers, content)
-        body = b""
-        while part := await response.read_some():
-            body += part
-            if len(body) > _MAX_DOCUMENT:
-                raise LoginError(f"{shown(url)} is larger than {_MAX_DOCUMENT} bytes")
-        return response.status_code, response.headers.get("location", ""), body
-    finally:
-        pool.close()
+        return await fetch(method, url, headers, content, limit=_MAX_DOCUMENT, uses_proxies=proxies)
+    except BodyTooLarge:
+        raise LoginError(f"{shown(url)} is larger than {_MAX_DOCUMENT} bytes") from None
 
 
 def _document(body: bytes) -> JsonObject:

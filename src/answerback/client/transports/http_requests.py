@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -50,8 +49,7 @@ class HttpRequests:
         self, url: str, headers: Mapping[str, str] | None = None, auth: ClientAuth | None = None
     ) -> None:
         self.url = url
-        own = {"user-agent": f"answerback/{sys.modules['answerback'].__version__}"}
-        self._headers = own | _in_lower_case(headers or {})
+        self._headers = _in_lower_case(headers or {})
         self._auth = auth
         self.has_auth = auth is not None
         self._client: HttpPool | None = None
@@ -139,7 +137,7 @@ class HttpRequests:
 
     async def _challenge(self, response: ServerResponse, sent: str) -> AuthChallenge:
         try:
-            body = self.sent.masked(await response.aread())
+            body = self.sent.masked(await response.read_refusal())
         finally:
             response.close()
         return AuthChallenge(response.url, response.status_code, response.headers, body, sent)

@@ -38,9 +38,9 @@ class OldSse:
         headers = {"content-type": "application/json", **outgoing.headers}
         url = await asyncio.shield(self._endpoint)
         async with self._http.stream("POST", headers, outgoing.frame, url) as response:
-            body = await response.aread()
             if response.status_code >= 300:
-                raise self._http.refusal(response, body)
+                raise self._http.refusal(response, await response.read_refusal())
+            await response.aread()
 
     async def listen(self) -> None:
         """All messages come over the one stream."""

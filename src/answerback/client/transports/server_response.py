@@ -9,6 +9,10 @@ from ..faults import ConnectionLost
 from ..frames import MAX_FRAME
 from .sent_credentials import SentCredentials
 
+_MAX_REFUSAL = 64 * 1024
+"""The most bytes that are read of a response that is an error."""
+_MAX_QUOTED = 80
+
 
 class ServerResponse:
     """A response whose body is still to be read."""
@@ -26,6 +30,13 @@ class ServerResponse:
         """The whole body; raises ConnectionLost."""
         try:
             return await self._response.aread()
+        except HttpFailure as exc:
+            raise connection_lost(exc, self._sent) from None
+
+    async def read_refusal(self) -> bytes:
+        """The beginning of the body of a response that is an error; raises ConnectionLost."""
+        try:
+            return await self._response.read_up_to(_MAX_REFUSAL)
         except HttpFailure as exc:
             raise connection_lost(exc, self._sent) from None
 
@@ -47,5 +58,8 @@ class _ServerEvents(ReceivedEvents):
 
 
 def connection_lost(error: HttpFailure, sent: SentCredentials) -> ConnectionLost:
-    """The failure of a request; the text of *error* may quote what the server repeats."""
-    return ConnectionLost(sent.masked_text(str(error)), may_have_run=error.may_have_run)
+    """The failure of a request, without the credentials that the response may repeat."""
+    text = str(error)
+    if error.quoted:
+        text += f": {sent.masked_text(error.quoted)[:_MAX_QUOTED]!r}"
+    return ConnectionLost(text, may_have_run=error.may_have_run)

@@ -127,7 +127,7 @@ class StreamableHttp:
 
     async def _take_refusal(self, response: ServerResponse, outgoing: Outgoing) -> None:
         """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
-        body = self._http.sent.masked(await response.aread())
+        body = self._http.sent.masked(await response.read_refusal())
         message = decode_frame(body)
         if outgoing.id is not None and message is not None and message.error is not None:
             if response.status_code in _OVERLOADED:

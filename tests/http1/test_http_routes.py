@@ -199,6 +199,32 @@ def test_a_server_on_ipv6_is_called_by_its_address() -> None:
     assert f"\r\nhost: [::1]:{port}\r\n" in site.heads[-1]
 
 
+def test_a_server_is_called_from_uvloop_with_and_without_a_tunnel(
+    tls: ssl.SSLContext, certificate: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tools that call other servers run in it, because `serve` uses it."""
+    uvloop = pytest.importorskip("uvloop")
+    monkeypatch.setenv("SSL_CERT_FILE", certificate[0])
+    site, proxy = Site(), Proxy()
+
+    async def run() -> list[Any]:
+        async with (
+            stream_server(site.serve) as port,
+            stream_server(site.serve, tls=tls) as tls_port,
+            stream_server(proxy.serve) as proxy_port,
+        ):
+            urls = [f"http://127.0.0.1:{port}", f"https://127.0.0.1:{tls_port}"]
+            found = [await call(url) for url in urls]
+            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy_port}")
+            return [*found, await call(urls[1])]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        replies = runner.run(run())
+
+    assert [reply.data for reply in replies] == [{"ok": True}] * 3
+    assert proxy.heads
+
+
 @pytest.mark.parametrize("place", ["/moved", "http://localhost:{port}/moved", "//evil.example/x"])
 def test_a_redirect_is_followed_within_the_origin_alone(place: str) -> None:
     site = Site()
