@@ -28,7 +28,7 @@ STATE = {
     # A context variable with the clocks of the call that runs.
     "core/stopped_clocks.py: RUNNING",
     # A context variable with the runtime that runs the current call.
-    "tools/current_runtime.py: CURRENT",
+    "tools/context.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.
@@ -57,6 +57,8 @@ STATE = {
     "server/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "server/asgi/request.py: _head",
+    # The headers of all responses of one second.
+    "server/uvicorn/uvicorn_protocol.py: _line",
     # The OpenAPI document of each App, kept as long as the App exists.
     "server/http/openapi/document.py: _cache",
 }
@@ -357,7 +359,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 400
+IMPORTS_IN_FUNCTIONS = 395
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -404,7 +406,28 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1,
+    "": 1_100,
+    "auth": 1_400,
+    "calls": 2_950,
+    "cli": 3_800,
+    "client": 7_100,
+    "core": 2_350,
+    "dialects": 2_700,
+    "gates": 650,
+    "http1": 1_050,
+    "middleware": 700,
+    "models": 2_150,
+    "protocol": 3_650,
+    "reading": 1_300,
+    "records": 2_350,
+    "registry": 1_200,
+    "resilience": 1_400,
+    "rules": 5_750,
+    "server": 7_550,
+    "tasks": 2_000,
+    "testing": 350,
+    "tools": 3_100,
+    "types": 5_350,
 }
 
 

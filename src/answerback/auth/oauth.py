@@ -230,6 +230,5 @@ def _require_extra() -> None:
     from ..errors import needs_extra
 
     with needs_extra("auth"):
-        for name in ("joserfc", "httpx2"):
-            if find_spec(name) is None:
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if find_spec("joserfc") is None:
+            raise ModuleNotFoundError("No module named 'joserfc'", name="joserfc")

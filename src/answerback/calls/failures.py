@@ -21,6 +21,7 @@ from ..errors import (
     INVALID_JSON,
     INVALID_OUTPUT,
     TOOL_EXECUTION_ERROR,
+    Interrupted,
     ToolError,
 )
 from ..tools.context import Context
@@ -62,10 +63,6 @@ def error_for(
         error, exc = None, worse
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
     return error or _masked(exc, name, shown, more_fields, masked is SHOW_EXCEPTION)
-
-
-class Interrupted(KeyboardInterrupt):
-    """A real Ctrl-C, on a wire where a tool may raise KeyboardInterrupt itself."""
 
 
 def must_propagate(exc: BaseException, wire: str) -> bool:

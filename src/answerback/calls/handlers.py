@@ -10,7 +10,7 @@ import msgspec
 from ..contract import Contract
 from ..core.reply import Reply
 from ..registry.declarations import Recording, Registry
-from ..tools.current_runtime import Running
+from ..tools.context import Running
 from .call import Call, Handler
 from .pipeline import pipeline
 from .reply_check import ReplyTo, reply_to

@@ -14,8 +14,7 @@ from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..core.suggestions import did_you_mean, similar_names
 from ..errors import TOOL_NOT_FOUND
-from ..tools.context import Context
-from ..tools.current_runtime import CURRENT, Running
+from ..tools.context import CURRENT, Context, Running
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
@@ -46,11 +45,10 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        before = CURRENT.set(running_in)
+        before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
         began = perf_counter()
         try:
-            raw = call.arguments
-            is_slow = len(raw) > max_in_place or tool.has_gates_or_policy
+            is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
@@ -70,7 +68,8 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            CURRENT.reset(before)
+            if before is not None:
+                CURRENT.reset(before)
             running.discard(call)
 
     return handle

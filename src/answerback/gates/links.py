@@ -14,7 +14,7 @@ from ..core.authentication import User
 from ..core.log import logger
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
-from ..tools.current_runtime import CURRENT
+from ..tools.context import CURRENT
 from .used_tokens import UsedTokens
 
 if TYPE_CHECKING:

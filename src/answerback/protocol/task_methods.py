@@ -114,7 +114,8 @@ class TaskMethods:
 
     async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
         ttl = None if peer.version.stateless else _seconds(asked.task)
-        made = await self.service.create(call, ttl=ttl, key=_key(asked))
+        key = _key(asked)
+        made = await self.service.create(call, ttl=ttl, key=key)
         if not isinstance(made, Task):
             return made
         if peer.version.stateless:

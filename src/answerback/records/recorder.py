@@ -77,6 +77,9 @@ class Records:
                 record = make_call_record(kind, call, started_at, duration_ns, outcome)
                 record.trace = parent
                 add(record)
+                if call.wire == "memory":
+                    for writer in self._writers:
+                        writer.yield_to_writer()
 
         return handle_and_record
 

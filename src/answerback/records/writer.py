@@ -1,4 +1,7 @@
-"""Writes events to one sink in a thread of its own, so that no call waits for the sink."""
+"""Writes events to one sink in a thread of its own, so that no call waits for the sink.
+
+Only a call in this process gives the thread a millisecond, when the queue is nearly full.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ CLOSE_SECONDS = 5.0
 # The writer thread releases the GIL after so many events, so that calls are not held up.
 _EVENTS_PER_GIL_RELEASE = 128
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.1, 5.0
+_PAUSE_SECONDS = 0.001
+"""The most that a call in this process waits for the writer thread."""
 
 
 class Writer(Generic[T]):
@@ -43,6 +48,14 @@ class Writer(Generic[T]):
     def put(self, item: T, size: int) -> None:
         """Queue an item of *size* bytes; never waits for the sink."""
         (self._thread or self._start()).put(item, size)
+
+    def yield_to_writer(self) -> None:
+        """Let the writer thread run for a moment, if its queue is nearly full.
+
+        A tight loop of calls in this process would keep the thread from writing.
+        """
+        if self._thread is not None:
+            self._thread.make_room()
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Wait until all queued items are written; False after a time-out."""
@@ -136,6 +149,12 @@ class _WriterThread(Generic[T]):
     @property
     def is_failing(self) -> bool:
         return bool(self._last_error)
+
+    def make_room(self) -> None:
+        """Let this thread run, if items wait that the sink would take."""
+        if self._queue.is_nearly_full() and not self._last_error:
+            self._queue.wake()
+            sleep(_PAUSE_SECONDS)
 
     @property
     def waiting(self) -> int:

@@ -62,7 +62,7 @@ def check_store(value: object, *methods: str) -> None:
     """Refuse a store without the methods of its protocol."""
     for each in methods:
         if not callable(getattr(value, each, None)):
-            raise TypeError(f"store={value!r} has no method {each}; see docs/resilience.md")
+            raise TypeError(f"store={value!r} has no method {each}; see docs/guides/resilience.md")
 
 
 def check_function(part: object, fn: Callable[..., Any]) -> None:

@@ -11,7 +11,8 @@ here, so that it is the same on every wire:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -113,6 +114,24 @@ class RunningCall(Protocol):
 
     @property
     def tool(self) -> RunningTool | None: ...
+
+
+class Running(Protocol):
+    """The part of a Runtime that the layers below it need."""
+
+    development: bool
+    """Whether the files of widgets are read anew each time."""
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the MCP endpoint, as clients know it; empty if it is not known."""
+
+    def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
+
+
+CURRENT: ContextVar[Running | None] = ContextVar("answerback_runtime", default=None)
+"""The runtime that runs the current call, for code that knows nothing else of it."""
 
 
 class Context(Generic[StateT]):

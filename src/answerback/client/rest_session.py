@@ -1,0 +1,211 @@
+"""RestSession: a server without MCP, whose tools are called by plain HTTP requests.
+
+A tool is called by `POST /NAME`; if the server has no such page, by `POST /functions/NAME`, and
+then by `POST /message` with a `tools/call` of MCP in the body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urljoin
+
+import msgspec
+
+from ..core.reply import Reply, failure
+from ..core.versions import LATEST_STATEFUL
+from ..dialects import HttpReply
+from ..errors import NotFound, ToolError
+from ..reading import read
+from .client_connection import Deadline
+from .eras import ServerFacts
+from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
+from .listed import RemoteTool, read_entries
+from .request_policy import ClientOptions, refused_reply, under_policy
+from .results import KnownTool, known_tools
+from .shown_urls import shown
+from .targets import ServerEntry
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+    from .transports.http_requests import ClientAuth
+
+T = TypeVar("T", bound=msgspec.Struct)
+_JSON = {"accept": "application/json", "content-type": "application/json"}
+_POLL_SECONDS = 0.1
+"""The seconds between two looks at a task; the server itself makes most of the wait."""
+_NO_PAGE = frozenset({404, 405})
+_ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
+
+
+class RestSession:
+    """Sends the requests of a RemoteServer as HTTP requests; there are tools and nothing else."""
+
+    def __init__(
+        self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool = False
+    ) -> None:
+        from .transports.http_requests import HttpRequests
+
+        self.base = entry.url.rstrip("/")
+        self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
+        self.known: dict[str, KnownTool] = {}
+        """The tools of the list that was read last."""
+        self._http = HttpRequests(self.base, entry.headers, auth)
+        self._strict = strict
+        self._forms: dict[str, int] = {}
+        """Which of the three forms of request a tool takes, once it is known."""
+
+    async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
+        """The tools that `GET /functions` lists; none if there is no such page."""
+        return await under_policy(options, self._list) if kind is RemoteTool else []
+
+    async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
+        """Call a tool; a connection that fails and a time-out are failed replies."""
+        known = self.known.get(name)
+        is_safe = known is not None and known.tool.is_safe_to_repeat
+
+        async def once(left: float | None) -> Reply[Any]:
+            try:
+                async with Deadline(left).limit():
+                    return await self._call(name, given)
+            except TimeoutError:
+                return failed_reply(_late(left))
+            except NoAnswer as error:
+                return failed_reply(error)
+
+        try:
+            return await under_policy(options, once, may_repeat=is_safe)
+        except ToolError as refusal:
+            return refused_reply(refusal)
+
+    async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
+        return failure(_ABSENT, "NOT_FOUND")
+
+    async def result(
+        self, method: str, params: Mapping[str, Any], options: ClientOptions
+    ) -> JsonObject:
+        raise NotFound(_ABSENT)
+
+    async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
+        raise NotFound(_ABSENT)
+
+    async def open(self) -> None:
+        """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
+        self._http.open()
+        try:
+            self._keep(await self._get("/functions"))
+        except HttpRefused:
+            pass  # The server has no list; its tools can be called all the same.
+        except NoAnswer as exc:
+            await self.close()
+            raise ConnectError(f"cannot connect to {shown(self.base)}: {exc}") from None
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def _list(self, seconds: float | None) -> list[Any]:
+        """The list of tools; raises ToolError."""
+        try:
+            async with Deadline(seconds).limit():
+                return self._keep(await self._get("/functions"))
+        except TimeoutError:
+            raise raised_error(_late(seconds)) from None
+        except NoAnswer as exc:
+            if isinstance(exc, HttpRefused) and exc.status in _NO_PAGE:
+                return []
+            raise raised_error(exc) from None
+
+    def _keep(self, page: bytes) -> list[RemoteTool]:
+        """The tools of a list, which are known from now on."""
+        try:
+            found = msgspec.json.decode(page)
+        except ValueError:
+            return []
+        listed = found.get("functions") if isinstance(found, dict) else found
+        tools = read_entries(listed if isinstance(listed, list) else [], RemoteTool)
+        self.known = known_tools(tools)
+        return tools
+
+    async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
+        """Try the forms of request in their order, until the server has the page."""
+        page = quote(name, safe="")
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        forms: list[tuple[str, JsonObject]] = [
+            (f"/{page}", body),
+            (f"/functions/{page}", body),
+            ("/message", {**message, "params": {"name": name, "arguments": body}}),
+        ]
+        first = self._forms.get(name, 0)
+        found: HttpReply | None = None
+        for number in range(first, len(forms)):
+            path, sent = forms[number]
+            answer = await self._post(path, sent)
+            # A reply that a tool wrote has a code of its own; a missing page has none.
+            if answer.status in _NO_PAGE and not _is_tools_reply(answer):
+                found = found or answer
+                continue
+            self._forms[name] = number
+            if answer.status == 202:
+                answer = await self._finished(answer)
+            known = self.known.get(name)
+            return read(answer) if known is None else known.reply(answer, strict=self._strict)
+        assert found is not None
+        return read(found)
+
+    async def _finished(self, made: HttpReply) -> HttpReply:
+        """The reply of the task that a response names; the last response if it does not end.
+
+        The task is cancelled if the caller is, or does not wait any longer.
+        """
+        path = made.header("location") or ""
+        if not path.startswith("/") or path.startswith("//"):
+            return made
+        url = urljoin(self.base, path)
+        answer = made
+        try:
+            while answer.status == 202 and b'"input_required"' not in answer.body:
+                # A server that does not know the preference answers at once.
+                await asyncio.sleep(_POLL_SECONDS)
+                headers = {**_JSON, "Prefer": "wait=20"}
+                answer = await self._send("GET", url + "/result", headers)
+        except asyncio.CancelledError:
+            with suppress(NoAnswer, TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._send("DELETE", url, _JSON)
+            raise
+        return answer
+
+    async def _get(self, path: str) -> bytes:
+        async with self._http.stream("GET", _JSON, url=self.base + path) as response:
+            if response.status_code >= 300:
+                raise self._http.refusal(response, await response.read_refusal())
+            return await response.aread()
+
+    async def _post(self, path: str, body: JsonObject) -> HttpReply:
+        return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))
+
+    async def _send(
+        self, method: str, url: str, headers: dict[str, str], body: bytes | None = None
+    ) -> HttpReply:
+        async with self._http.stream(method, headers, body, url) as response:
+            found: bytes = await response.aread()
+            status = response.status_code
+            if 300 <= status < 400:
+                raise self._http.refusal(response)
+            return HttpReply(
+                status,
+                found if status < 300 else self._http.sent.masked(found),
+                response.headers.get("content-type", "").partition(";")[0],
+                tuple(response.headers.items()),
+            )
+
+
+def _is_tools_reply(answer: HttpReply) -> bool:
+    code = answer.header("x-error-code")
+    return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
+
+
+def _late(seconds: float | None) -> NoAnswer:
+    return NoAnswer(f"the server did not answer within {seconds:g} seconds", code=TIMED_OUT)
