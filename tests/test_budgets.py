@@ -359,7 +359,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 400
+IMPORTS_IN_FUNCTIONS = 395
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -406,7 +406,28 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1,
+    "": 1_100,
+    "auth": 1_400,
+    "calls": 2_950,
+    "cli": 3_800,
+    "client": 7_100,
+    "core": 2_350,
+    "dialects": 2_700,
+    "gates": 650,
+    "http1": 1_050,
+    "middleware": 700,
+    "models": 2_150,
+    "protocol": 3_650,
+    "reading": 1_300,
+    "records": 2_350,
+    "registry": 1_200,
+    "resilience": 1_400,
+    "rules": 5_750,
+    "server": 7_550,
+    "tasks": 2_000,
+    "testing": 350,
+    "tools": 3_100,
+    "types": 5_350,
 }
 
 
