@@ -75,13 +75,13 @@ class _Terminal:
 
     def _require_user(self) -> None:
         from ..client.faults import LoginError
-        from ..client.shown_urls import shown
+        from ..core.secrets.mask import mask_url
         from .terminal_peer import stderr_is_terminal
 
         if not (stderr_is_terminal() and os.isatty(self._stdin)):
             raise LoginError(
                 "the server asks for a login, which needs a terminal; run this once in a terminal: "
-                f"answerback list {shown(self._target)}"
+                f"answerback list {mask_url(self._target)}"
             )
 
     def _read(self, prompt: str) -> str:

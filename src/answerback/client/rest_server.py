@@ -16,6 +16,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from ..core.reply import Reply, failure
+from ..core.secrets.mask import mask_url
 from ..core.stopped_clocks import stoppable
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
@@ -33,7 +34,6 @@ from .listed import (
 )
 from .request_policy import CallOptions, ClientOptions, refused_reply, under_policy
 from .results import KnownTool, known_tools
-from .shown_urls import shown
 from .targets import ServerEntry
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class RestPages:
             pass  # The server has no list; its tools can be called all the same.
         except NoAnswer as exc:
             await self.close()
-            raise ConnectError(f"cannot connect to {shown(self.base)}: {exc}") from None
+            raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
 
     async def close(self) -> None:
         await self._http.close()

@@ -12,8 +12,8 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
+from ...core.secrets.mask import mask_url
 from ..faults import LoginError, NoAnswer
-from ..shown_urls import shown
 from ..transports.http_pool import HttpPool
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ async def send(
                     return LoginResponse(status, _document(body))
                 url = urljoin(url, location)
     except TimeoutError:
-        raise LoginError(f"{shown(url)} did not answer within {_SECONDS:g} seconds") from None
+        raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
     except NoAnswer as exc:
-        raise LoginError(f"{shown(url)} cannot be read: {exc}") from None
-    raise LoginError(f"{shown(url)} is redirected too often")
+        raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
+    raise LoginError(f"{mask_url(url)} is redirected too often")
 
 
 def _content(
@@ -102,7 +102,7 @@ async def _exchange(
         while part := await response.read_some():
             body += part
             if len(body) > _MAX_DOCUMENT:
-                raise LoginError(f"{shown(url)} is larger than {_MAX_DOCUMENT} bytes")
+                raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes")
         return response.status_code, response.headers.get("location", ""), body
     finally:
         pool.close()
@@ -141,8 +141,10 @@ def _nearness_of(address: str) -> int:
 async def check_place(url: str, near: int) -> None:
     """Raise LoginError for a page without https, or in a nearer network than *near*."""
     if not is_secure(url):
-        raise LoginError(f"{shown(url)!r} should be an https URL; http is for this machine alone")
+        raise LoginError(
+            f"{mask_url(url)!r} should be an https URL; http is for this machine alone"
+        )
     if near > 0 and await nearness(url) < near:
         raise LoginError(
-            f"{shown(url)!r} leads into a private network, which the server is not part of"
+            f"{mask_url(url)!r} leads into a private network, which the server is not part of"
         )

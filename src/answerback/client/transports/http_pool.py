@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
+from ...core.secrets.mask import mask_url
 from ..faults import ConnectionLost
-from ..shown_urls import shown
 from .http_connection import HttpConnection
 from .http_parsing import ResponseHead
 
@@ -56,10 +56,10 @@ def parse_url(url: str) -> HttpUrl:
     except ValueError as exc:
         # The text of the exception may quote a part of the password.
         reason = "its host or port is malformed" if "@" in url else str(exc)
-        text = f"{shown(url)!r} is not a URL: {reason}"
+        text = f"{mask_url(url)!r} is not a URL: {reason}"
         raise ConnectionLost(text, may_have_run=False) from None
     if scheme not in ("http", "https") or not host or any(each <= " " for each in host):
-        text = f"{shown(url)!r} is not the URL of an HTTP server"
+        text = f"{mask_url(url)!r} is not the URL of an HTTP server"
         raise ConnectionLost(text, may_have_run=False)
     usual = 443 if scheme == "https" else 80
     name = f"[{host}]" if ":" in host else host
