@@ -74,7 +74,7 @@ def mask_pointer(pointer: str, known: Iterable[str] = ()) -> str:
 
 
 def mask_url(url: str) -> str:
-    """The URL without its password or token, and without the secrets in its path and query."""
+    """The URL without its password or token, secret parameters, and secrets of a known form."""
     return _without(url, chain(_form_spans(url), url_spans(url)))
 
 

@@ -13,7 +13,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS = re.compile(r"[-_ .]+")
-_PATH_SEPARATORS = re.compile(r"[.\[\]'\"]+")
+_BRACKETS = re.compile(r"[\[\]'\"]+")
 _NO_NAME = re.compile(r"[^\w.-]+")
 # Names with one wrong, missing, additional or swapped letter count too. Shorter words are not in
 # the list, because they are one letter away from ordinary names.
@@ -37,7 +37,10 @@ def is_secret_name(name: str, aliases: frozenset[str] = frozenset()) -> bool:
 
 def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
     """Return whether one of the names on a path such as `login.keys[0]` is a secret's name."""
-    return any(is_secret_name(name, aliases) for name in _PATH_SEPARATORS.split(path))
+    quoted = _BRACKETS.split(path)
+    # A dot separates two names, or belongs to a name in quotes.
+    names = {*quoted, *(name for each in quoted for name in each.split("."))}
+    return any(is_secret_name(name, aliases) for name in names)
 
 
 def has_secret_name(text: str) -> bool:
