@@ -8,8 +8,10 @@ FUZZ ?= 60
 CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
+WEBSERVERS := apache2 nginx lighttpd fcgiwrap
+QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported tasks clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported tasks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +42,14 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
+quick: $(READY)  ## run the tests of the edit loop: in memory, without other programs
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(QUICK)
+
+webservers:  ## install Apache, nginx and lighttpd from Debian's packages, for the tests of CGI
+	@for each in $(WEBSERVERS); do command -v $$each >/dev/null || missing=$$each; done; \
+	test -z "$$missing" || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y -qq --no-install-recommends $(WEBSERVERS); }
+
 conformance: setup  ## run the official MCP suite against examples/conformance.py
 	$(BIN)/python -m tests.protocol.conformance
 
@@ -58,7 +68,7 @@ check: $(READY)  ## run the linters and the type checker
 demo: $(READY)  ## make one call over every wire and compare
 	$(BIN)/python examples/demo.py
 
-bench: $(READY)  ## measure the figures in docs/performance.md
+bench: $(READY)  ## measure the figures in docs/reference/performance.md
 	$(BIN)/python -m bench
 
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties

@@ -1,8 +1,8 @@
 """A bank in three tiers: log in, subscribe, link a bank account; then see balances in a widget.
 
 `python examples/accounts.py serve` needs no identity provider: it issues test tokens itself. The
-user ada has nothing yet, bob has subscribed, cy has linked a bank too; docs/accounts.md has the
-commands of each tier. The database is SQLite in memory, or the file that ACCOUNTS_DB names.
+user ada has nothing yet, bob has subscribed, cy has linked a bank too; docs/guides/accounts.md has
+the commands of each tier. The database is SQLite in memory, or the file that ACCOUNTS_DB names.
 """
 
 import os

@@ -26,6 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
+WEB_SERVERS = {f"{name} is not installed" for name in ("apache2", "fcgiwrap", "lighttpd", "nginx")}
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
 
 
@@ -90,3 +91,13 @@ def serve() -> Callable[..., Any]:
 def everything_served() -> Iterator[Server]:
     with serving(EVERYTHING) as server:
         yield server
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what was not run, and how to run it."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        reasons = {str(report.longrepr[-1]).removeprefix("Skipped: ") for report in skipped}
+        hint = "; `make webservers` installs the servers" if reasons & WEB_SERVERS else ""
+        line = f"not run: {len(skipped)} tests ({', '.join(sorted(reasons))}){hint}"
+        terminalreporter.write_line(line)

@@ -241,7 +241,7 @@ def test_a_client_of_2025_that_opens_pages_gets_the_link_as_an_error(bank: Bank)
 def test_the_typescript_client_is_led_from_tier_to_tier(
     bank: Bank, mode: str, era: str, tmp_path: Path
 ) -> None:
-    script = ROOT / "tests" / "mcp" / "accounts_client.mjs"
+    script = ROOT / "tests" / "protocol" / "accounts_client.mjs"
     token = bank.token(f"fay-{mode}")
 
     done = subprocess.run(

@@ -27,7 +27,7 @@ STATE = {
     # A context variable with the clocks of the call that runs.
     "core/stopped_clocks.py: RUNNING",
     # A context variable with the runtime that runs the current call.
-    "tools/current_runtime.py: CURRENT",
+    "tools/context.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.
@@ -56,6 +56,8 @@ STATE = {
     "server/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "server/asgi/request.py: _head",
+    # The headers of all responses of one second.
+    "server/uvicorn/uvicorn_protocol.py: _line",
     # The OpenAPI document of each App, kept as long as the App exists.
     "server/http/openapi/document.py: _cache",
 }

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,15 @@ LATER = (
     frozenset(
         f"answerback.{name}"
         for name in (
-            *("auth", "authentication", "gates", "mcp.task_methods", "tasks", "widgets"),
-            *("cli.argument_parser", "cli.target", "composition", "dialects.detect", "lifespan"),
-            *("mcp.mcp_request_info", "mcp.signing", "other_frameworks", "records", "request_info"),
+            *("auth", "core.authentication", "core.request_info", "core.signing", "gates"),
+            *("cli.argument_parser", "cli.target", "dialects.detect", "protocol.task_methods"),
+            *("protocol.mcp_request_info", "protocol.widgets", "records", "registry.composition"),
+            *("registry.lifespan", "server.asgi", "tasks", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
             *("tools.tool_schemas", "tools.uri_template", "types.coerce", "types.coerce_union"),
             *("types.default_check", "types.lenient", "types.nan_as_null", "types.patterns"),
             *("types.scalars", "types.schema_renderer", "core.secrets"),
-            *("types.validator_text", "types.value_builder", "wires.asgi"),
+            *("types.validator_text", "types.value_builder"),
         )
     )
     | {"base64", "gettext", "http", "ipaddress", "locale", "signal", "struct", "urllib.parse"}
@@ -83,6 +85,10 @@ def calculator(tmp_path: Path) -> str:
 
 def test_the_probe_reports_loaded_modules() -> None:
     assert "asyncio" in run("-c", f"import asyncio; {SHOW}")[1]
+
+
+def test_every_module_that_is_loaded_later_exists() -> None:
+    assert [name for name in LATER if find_spec(name) is None] == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
-    from .calls.around import Invocation, Next, Observation
+    from .calls.author_middleware import Invocation, Next, Observation
     from .calls.wrapping import wrap
     from .client.connecting import connect
     from .contract import Contract
@@ -54,13 +54,13 @@ _HOME = {
     "Icon": "core.content",
     "Image": "core.content",
     "InvalidInput": "errors",
-    "Invocation": "calls.around",
+    "Invocation": "calls.author_middleware",
     "Limits": "core.limits",
     "Link": "core.content",
     "Message": "tools.prompt",
-    "Next": "calls.around",
+    "Next": "calls.author_middleware",
     "NotFound": "errors",
-    "Observation": "calls.around",
+    "Observation": "calls.author_middleware",
     "RateLimited": "errors",
     "Reply": "core.reply",
     "ResourceMeta": "core.metadata.meta_types",

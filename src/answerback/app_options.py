@@ -12,7 +12,7 @@ from .registry.declarations import Registry
 from .tools.tool_options import ToolOptions
 
 if TYPE_CHECKING:
-    from .calls.around import Middleware, Observer
+    from .calls.author_middleware import Middleware, Observer
     from .core.authentication import AppAuth, Authenticator
     from .core.content import Icon
     from .gates import UsedTokens
@@ -92,11 +92,11 @@ def declared(name: str, options: AppOptions) -> Registry:
     registry.url = _url(options, registry.auth)
     registry.sessions = options.get("sessions", True)
     if middleware := options.get("middleware"):
-        from .calls.around import checked_middleware
+        from .calls.author_middleware import checked_middleware
 
         registry.middleware = checked_middleware(middleware)
     if observers := options.get("observers"):
-        from .calls.around import checked_observers
+        from .calls.author_middleware import checked_observers
 
         registry.observers = checked_observers(observers)
     return registry

@@ -233,3 +233,7 @@ def needs_extra(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as exc:
         hint = f"{exc.name} is not installed; run: pip install 'answerback[{extra}]'"
         raise MissingExtraError(hint) from exc
+
+
+class Interrupted(KeyboardInterrupt):
+    """A real Ctrl-C, on a wire where a tool may raise KeyboardInterrupt itself."""

@@ -45,6 +45,8 @@ class Issuer:
         self.hangs = threading.Event()
         """Set lets the key set wait until it is cleared again."""
         self.goes_on = threading.Event()
+        self.posted: list[tuple[str, bytes]] = []
+        """The header `Authorization` and the body of each POST."""
         self.active: dict[str, Any] | None = None
         """The answer of an introspection."""
         self.metadata: dict[str, Any] = {
@@ -115,7 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(found or b"")
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.issuer.posted.append((self.headers["authorization"], body))
         self.do_GET()
 
     def log_message(self, *_: object) -> None:

@@ -274,7 +274,7 @@ async def main():
     requests = [auth.authenticate(asked) for _ in range(3)]
     found = await asyncio.gather(*requests, return_exceptions=True)
     kinds = {type(each).__name__ for each in found}
-    print(kinds, threads["joserfc.jws"], threads["httpx2._client"])
+    print(kinds, threads["joserfc.jws"], threads["answerback.http1.http_pool"])
 
 asyncio.run(main())
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.auth.issuer import Issuer
+from tests.auth.issuer import Issuer, running_issuer
 from tests.auth.requests import CALL, Caller
 from tests.conftest import Server, serving
 
@@ -158,6 +159,18 @@ def test_a_real_server_does_not_know_the_page_of_test_tokens(
 def test_test_tokens_need_an_address_of_this_machine() -> None:
     with pytest.raises(ValueError, match="this machine"):
         OAuth.development("https://tools.example.com/mcp")
+
+
+def test_the_token_command_does_not_ask_a_proxy_and_says_who_gives_no_tokens() -> None:
+    command = [sys.executable, "-m", "answerback", "token"]
+    with running_issuer() as other, running_issuer() as proxy:
+        env = {**os.environ, "http_proxy": proxy.url, "no_proxy": "", "NO_PROXY": ""}
+        done = subprocess.run([*command, other.url], capture_output=True, timeout=30, env=env)
+
+    assert done.returncode == 2
+    assert b"gives no test tokens (404); start it with: serve --dev-auth" in done.stderr
+    assert other.posted
+    assert not proxy.counts
 
 
 def test_the_token_command_says_what_is_missing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -32,6 +33,9 @@ def test_an_active_token_gets_through_and_is_asked_about_once(issuer: Issuer) ->
     assert [reply.status_code for reply in replies] == [200, 200, 200]
     assert caller.ran == ["alice"] * 3
     assert issuer.counts["/introspect"] == 1
+    login = b64encode(b"tools:a-secret").decode()
+    form = f"token={TOKEN}&token_type_hint=access_token".encode()
+    assert issuer.posted == [(f"Basic {login}", form)]
 
 
 def test_a_revoked_token_is_refused_after_the_time_that_an_answer_is_used(

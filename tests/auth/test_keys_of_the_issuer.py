@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from joserfc import jwk
-from tests.auth.issuer import METADATA, URL, Issuer, ec_key, rsa_key
+from tests.auth.issuer import METADATA, URL, Issuer, ec_key, rsa_key, running_issuer
 from tests.auth.requests import Caller, Sent, oauth_caller
 
 from answerback.auth import OAuth, identity_provider, key_set
@@ -207,6 +208,38 @@ def test_nobody_gets_in_while_the_keys_cannot_be_read(
     assert caller.ran == []
     assert "issuer" in caplog.text
     assert token not in caplog.text
+
+
+def test_a_small_key_set_that_unpacks_to_a_large_one_is_not_read(
+    issuer: Issuer, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = json.dumps({"keys": [ec_key().as_dict(private=False)]}).encode()
+    issuer.body = gzip.compress(keys + b" " * identity_provider.MAX_DOCUMENT)
+    issuer.headers["Content-Encoding"] = "gzip"
+    caller = oauth_caller(issuer, jwks=f"{issuer.url}/jwks")
+
+    reply = caller.call(issuer.token())
+
+    assert reply.status_code == 503
+    assert f"is larger than {identity_provider.MAX_DOCUMENT} bytes" in caplog.text
+
+
+def test_the_proxy_of_the_environment_is_for_issuers_elsewhere(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with running_issuer() as proxy:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        here = oauth_caller(issuer).call(issuer.token())
+        issuer.url = "https://id.example.com"
+        elsewhere = oauth_caller(issuer).call(issuer.token())
+
+    assert here.status_code == 200
+    assert elsewhere.status_code == 503
+    # The issuer of the tests opens no tunnels.
+    assert f"the proxy {proxy.url.removeprefix('http://')} answered with" in caplog.text
 
 
 def test_an_issuer_that_hangs_holds_requests_up_until_the_time_out(

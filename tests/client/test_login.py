@@ -28,9 +28,9 @@ from answerback.client.login import (
     RegisteredClient,
 )
 from answerback.client.login.challenge_header import AskedLogin, asked_login
-from answerback.client.login.login_place import LoginPlace
+from answerback.client.login.chosen_issuer import ChosenIssuer
 from answerback.client.login.login_requests import send
-from answerback.client.login.new_grant import new_grant
+from answerback.client.login.new_login import log_in
 from answerback.client.login.server_metadata import IssuerMetadata, ResourceMetadata
 
 PAGES = ("/register", "/authorize", "/token")
@@ -541,7 +541,7 @@ def test_a_document_that_is_too_large_is_not_read(server: LoginServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "near", "allowed"),
+    ("url", "zone", "allowed"),
     [
         ("http://127.0.0.1:9/", 0, True),
         ("http://127.0.0.1:9/", 1, False),
@@ -552,10 +552,10 @@ def test_a_document_that_is_too_large_is_not_read(server: LoginServer) -> None:
     ],
 )
 def test_a_server_elsewhere_cannot_send_the_client_into_a_nearer_network(
-    url: str, near: int, allowed: bool
+    url: str, zone: int, allowed: bool
 ) -> None:
     with pytest.raises(LoginError) as caught:
-        asyncio.run(send("GET", url, near=near))
+        asyncio.run(send("GET", url, zone=zone))
 
     assert ("leads into a private network" in str(caught.value)) is not allowed
 
@@ -567,10 +567,10 @@ def test_a_server_on_the_internet_cannot_open_a_page_of_a_nearer_network_in_the_
     opened: list[str] = []
     issuer = msgspec.convert(server.metadata | {"authorization_endpoint": page}, IssuerMetadata)
     resource = ResourceMetadata("https://mcp.example.com/mcp", (issuer.issuer,))
-    place = LoginPlace(resource.resource, resource, issuer, near=2)
+    chosen = ChosenIssuer(resource.resource, resource, issuer, zone=2)
 
     with pytest.raises(LoginError, match="leads into a private network"):
-        asyncio.run(new_grant(Login("me", open_url=opened.append, timeout=20), place, ()))
+        asyncio.run(log_in(Login("me", open_url=opened.append, timeout=20), chosen, ()))
 
     assert opened == []
 

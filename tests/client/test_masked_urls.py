@@ -14,7 +14,7 @@ import pytest
 
 from answerback import App, connect
 from answerback.client.faults import ConnectError, LoginError
-from answerback.client.login.login_place import canonical
+from answerback.client.login.chosen_issuer import canonical
 from answerback.client.login.login_requests import send
 from answerback.client.targets import BadTarget, read_target
 
@@ -104,7 +104,7 @@ def test_the_error_of_a_token_for_plain_http_shows_no_secret() -> None:
 
 def test_the_error_of_a_login_shows_no_secret() -> None:
     with pytest.raises(LoginError) as raised:
-        asyncio.run(send("GET", "http://anna:s3cret@tools.example.com/?token=t0ken", near=0))
+        asyncio.run(send("GET", "http://anna:s3cret@tools.example.com/?token=t0ken", zone=0))
 
     assert "anna:***@tools.example.com/?token=***" in str(raised.value)
 

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from tests.client.conftest import http_server
+from tests.client.conftest import http_server, stream_server
 from tests.client.faulty_http import Faulty, faulty
 
 from answerback import Text, connect
@@ -278,3 +278,69 @@ def test_the_command_line_calls_and_lists_a_server_without_mcp(
     assert f"try {url}/mcp, or the transport rest" in err
     assert out == '{"result":3}\nadd\n'
     assert "--transport and --inherit-env are for a server" in err
+
+
+BROKEN = {
+    "the status line": f"HTTP/1.1 {'no' * 32} {TOKEN}\r\n\r\n",
+    "a header": f"HTTP/1.1 200 OK\r\n{TOKEN}\r\n\r\n",
+    "the length": f"HTTP/1.1 200 OK\r\nContent-Length: {TOKEN}\r\n\r\n",
+    "the encoding": f"HTTP/1.1 200 OK\r\nContent-Encoding: {TOKEN}\r\n\r\n",
+    "the size of a chunk": f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{TOKEN}\r\n",
+}
+
+
+@pytest.mark.parametrize("transport", ["http", "rest"])
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+def test_an_error_does_not_show_the_credentials_that_a_malformed_response_repeats(
+    answer: str, transport: Literal["http", "rest"]
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer.encode())
+        writer.close()
+
+    async def run() -> None:
+        async with (
+            stream_server(serve) as port,
+            connect(f"http://127.0.0.1:{port}", auth=TOKEN, transport=transport),
+        ):
+            pass
+
+    with pytest.raises(ConnectError) as raised:
+        asyncio.run(run())
+
+    assert "***" in str(raised.value)
+    assert TOKEN[:4] not in str(raised.value)
+
+
+class Flooding(Faulty):
+    """Refuses calls with a body that ends only when nobody reads it any more."""
+
+    sent = 0
+
+    def refuse(self, asked: dict[str, Any]) -> None:
+        self.send_response(500)
+        self.send_header("content-type", "text/plain")
+        self.send_header("content-length", str(60 * 1024 * 1024))
+        self.end_headers()
+        try:
+            for _ in range(60):
+                self.wfile.write(b"no " * 349_525 + b"!")
+                type(self).sent += 1
+        except OSError:
+            self.close_connection = True
+
+
+def test_a_refusal_is_read_only_as_far_as_it_is_shown() -> None:
+    class Handler(Flooding):
+        calls: list[str] = []  # noqa: RUF012 -- one list for this test's server
+        sessions: list[str] = ["none"]  # noqa: RUF012 -- one list for this test's server
+        answer = Flooding.refuse
+
+    with http_server(Handler) as url, connect(url, timeout=60) as remote:
+        reply = remote.call("tool")
+
+    assert reply.error is not None
+    assert reply.error.details["status"] == 500
+    assert reply.error.message.startswith("the server answered with HTTP status 500: no no")
+    assert Handler.sent < 40

@@ -21,7 +21,7 @@ class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """True if the driver only reads the document, and fails if something is wrong."""
 
     def row(self, cells: dict[str, str]) -> str:
-        """The line of the table that is printed, and that docs/clients.md has."""
+        """The line of the table that is printed, and that docs/reference/clients.md has."""
         lacks = ", ".join(self.lacks) or "-"
         return f"| {self.name} | {cells.get('stdio', '-')} | {cells.get('http', '-')} | {lacks} |\n"
 

@@ -67,4 +67,3 @@ def test_the_peer_that_calls_without_a_client_share_keeps_no_callbacks() -> None
     NO_PEER.on_cancel(lambda: None)()
 
     assert vars(NO_PEER) == before
-    assert not NO_PEER._callbacks

@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md name the modules, tests and layers that exist."""
+"""The architecture page and CONTRIBUTING.md name the modules, tests and layers that exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PAGE = (ROOT / "docs" / "contributors" / "architecture.md").read_text()
 PATH = re.compile(r"`((?:\w+/)+(?:\w+\.\w+)?|\w+\.(?:py|toml))`")
 
 

@@ -1,4 +1,4 @@
-"""Runs the configurations of docs/cgi.md under the web servers that are installed."""
+"""Runs the configurations of docs/guides/cgi.md under the web servers that are installed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Site:
 
     def configuration(self, language: str) -> str:
         """The page's configuration for this folder and port."""
-        page = (ROOT / "docs" / "cgi.md").read_text()
+        page = (ROOT / "docs" / "guides" / "cgi.md").read_text()
         found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
         assert found is not None
         return found[1].replace("/srv/tools", str(self.folder)).replace("8080", str(self.port))

@@ -1,4 +1,4 @@
-"""docs/clients.md and the expectations of `make clients`."""
+"""docs/reference/clients.md and the expectations of `make clients`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.clients.calls import CALLS, ClientCall, faults
 from tests.clients.packages import read_clients
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "clients.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "clients.md").read_text()
 DRIVERS = ROOT / "tests" / "clients" / "drivers"
 
 

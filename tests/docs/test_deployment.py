@@ -1,4 +1,4 @@
-"""Runs the files of docs/deployment.md: the systemd unit, nginx in front of it, the Dockerfile."""
+"""Runs the files of docs/guides/deployment.md: the systemd unit, nginx, the Dockerfile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.records.support import replies_in
 from tests.server.processes import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "deployment.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "deployment.md").read_text()
 SECRET = "0123456789abcdef0123456789abcdef"
 HEADERS = {"Host": "tools.example.com"}
 

@@ -9,7 +9,7 @@ import pytest
 from tests.matrix.__main__ import read_frameworks
 from tests.matrix.parts import CASES, Case, cell
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "matrix.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "matrix.md"
 
 
 def test_the_table_has_each_framework_and_each_reply() -> None:

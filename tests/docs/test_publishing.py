@@ -1,4 +1,4 @@
-"""docs/publishing.md: a new project is built and run; `install` writes the snippets of the page."""
+"""docs/guides/publishing.md: a new project is built and run; `install` writes its snippets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import answerback
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "publishing.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "publishing.md").read_text()
 PACKAGE = Path(answerback.__file__).parent.parent
 NO_REGISTRY = ("Could not find a version", "Connection", "Temporary failure", "Network")
 

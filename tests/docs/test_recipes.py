@@ -1,4 +1,4 @@
-"""The recipes of docs/own-types.md, with stand-ins of the same shape as the libraries' classes."""
+"""The recipes of docs/guides/own-types.md, with stand-ins for the libraries' classes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.test_pages import blocks
+from tests.docs.page_runner import blocks
 
 from answerback import App, register_type
 from answerback.core.content import Image
 from answerback.types import codecs
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "own-types.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "guides" / "own-types.md"
 
 
 class Frame:

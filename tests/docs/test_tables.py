@@ -1,4 +1,4 @@
-"""The tables of the pages match the code: codes, commands, flags, contracts, files and links."""
+"""The tables of the pages match the code: codes, commands, flags, contracts and files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from answerback.app_options import AppOptions
 from answerback.cli.program import COMMANDS
 from answerback.contract import PRESETS, Contract
 from answerback.errors import BUILT_IN, CODES
+from answerback.tools.tool_options import ToolOptions
 
 ROOT = Path(__file__).parent.parent.parent
-DOCS = ROOT / "docs"
-PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
+START, REFERENCE = ROOT / "docs" / "start", ROOT / "docs" / "reference"
 
 
 def rows(page: Path, heading: str) -> list[list[str]]:
@@ -26,13 +27,8 @@ def rows(page: Path, heading: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in lines]
 
 
-def anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
-
-
 def test_the_page_on_replies_has_the_table_of_error_codes() -> None:
-    shown = rows(DOCS / "replies.md", "code")
+    shown = rows(START / "replies.md", "code")
 
     assert shown == [
         [
@@ -47,8 +43,19 @@ def test_the_page_on_replies_has_the_table_of_error_codes() -> None:
     ]
 
 
-def test_the_readme_has_every_command() -> None:
-    assert {row[0] for row in rows(ROOT / "README.md", "command")} == set(COMMANDS)
+def test_the_page_on_commands_has_every_command() -> None:
+    assert {row[0] for row in rows(REFERENCE / "commands.md", "command")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("heading", "options"),
+    [("option of a tool", ToolOptions), ("option of an app", AppOptions)],
+)
+def test_the_page_on_tools_has_each_option_once(heading: str, options: type) -> None:
+    cells = [row[0] for row in rows(START / "tools.md", heading) if "App(" not in row[0]]
+    shown = [each.partition("=")[0].strip("` ") for cell in cells for each in cell.split(", ")]
+
+    assert sorted(shown) == sorted(options.__annotations__)
 
 
 def test_the_page_on_wires_has_every_flag_of_serve() -> None:
@@ -56,7 +63,7 @@ def test_the_page_on_wires_has_every_flag_of_serve() -> None:
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
     flags = set(re.findall(r"--[a-z-]+", shown)) - {"--help"}
-    shown_flags = {flag for row in rows(DOCS / "wires.md", "flag") for flag in _flags(row[0])}
+    shown_flags = {flag for row in rows(REFERENCE / "wires.md", "flag") for flag in _flags(row[0])}
     assert shown_flags == flags
 
 
@@ -65,7 +72,7 @@ def _flags(cell: str) -> list[str]:
 
 
 def test_the_page_on_contracts_has_every_preset_and_member() -> None:
-    page = (DOCS / "contracts.md").read_text()
+    page = (REFERENCE / "contracts.md").read_text()
 
     header = next(line for line in page.splitlines() if line.startswith("| | `standard`"))
     assert re.findall(r"`(\w+)`", header) == list(PRESETS)
@@ -73,7 +80,9 @@ def test_the_page_on_contracts_has_every_preset_and_member() -> None:
     assert [cell.strip() for cell in body.strip("|").split("|")[1:]] == [
         preset.http for preset in PRESETS.values()
     ]
-    members = {name for row in rows(DOCS / "contracts.md", "member") for name in _words(row[0])}
+    members = {
+        name for row in rows(REFERENCE / "contracts.md", "member") for name in _words(row[0])
+    }
     assert members == set(Contract.__struct_fields__) - {"name"}
 
 
@@ -88,7 +97,7 @@ def test_the_page_on_dependencies_explains_every_dependency() -> None:
     wanted += project["dependency-groups"]["dev"]
 
     names = {re.split(r"[^\w-]", each)[0] for each in wanted} - {"answerback"}
-    page = (DOCS / "dependencies.md").read_text()
+    page = (ROOT / "docs" / "contributors" / "dependencies.md").read_text()
     explained = {
         name
         for cell in re.findall(r"^\| ([\w, -]+) \|", page, re.MULTILINE)
@@ -98,7 +107,7 @@ def test_the_page_on_dependencies_explains_every_dependency() -> None:
 
 
 def test_every_file_of_ours_on_the_page_on_conventions_exists() -> None:
-    page = (DOCS / "conventions.md").read_text()
+    page = (REFERENCE / "conventions.md").read_text()
     named = re.findall(r"`((?:examples|tests)/[\w/.]+|(?:[\w]+/)*[\w]+(?:\.py|/))`", page)
     # These are files of the documents themselves.
     theirs = {"services/mcp-server/app.py", "services/agent/app.py"}
@@ -110,17 +119,8 @@ def test_every_file_of_ours_on_the_page_on_conventions_exists() -> None:
 
 
 def test_the_page_on_conventions_has_every_preset() -> None:
-    presets = [re.findall(r"\w+", row[2])[0] for row in rows(DOCS / "conventions.md", "document")]
+    presets = [
+        re.findall(r"\w+", row[2])[0] for row in rows(REFERENCE / "conventions.md", "document")
+    ]
 
     assert sorted(presets) == sorted(PRESETS)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_has_a_target(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
-
-    for link in (link for link in links if "://" not in link):
-        name, _, anchor = link.partition("#")
-        target = page.parent / name if name else page
-        assert target.is_file(), link
-        assert not anchor or anchor in anchors(target), link

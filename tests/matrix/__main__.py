@@ -1,7 +1,8 @@
 """`python -m tests.matrix` shows what a model sees of 15 replies, by framework, as a table.
 
 Each framework is installed in an environment of its own, in the folder `.clients`. It calls a
-server on Answerback and one on the official SDK. `--write` puts the table into docs/matrix.md.
+server on Answerback and one on the official SDK. `--write` puts the table into
+docs/reference/matrix.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.matrix.parts import CASES, cell
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PAGE = ROOT / "docs" / "matrix.md"
+PAGE = ROOT / "docs" / "reference" / "matrix.md"
 SECONDS = 300
 SERVERS = {
     "ours": [str(HERE / "ours.py"), "mcp"],
@@ -31,7 +32,7 @@ SERVERS = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
     parser.add_argument("--only", metavar="NAME", default="", help="a part of a framework's name")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/matrix.md")
+    parser.add_argument("--write", action="store_true", help="write the table into the page")
     parser.add_argument("--show", metavar="TOOL", help="print what each model sees of one reply")
     arguments = parser.parse_args()
     frameworks = [each for each in read_frameworks() if arguments.only in each.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, replies_in
 
-from answerback import Reply
+from answerback import App, Reply
 from answerback.records import JSONL, Records, SQLite
 from answerback.records.call_record import CallRecord
 from answerback.records.verify import verify
@@ -207,3 +208,19 @@ def test_a_reply_is_recorded_as_unchecked_while_the_queue_is_filling() -> None:
 
     assert (len(checked.findings), checked.unchecked) == (1, False)
     assert (unchecked.findings, unchecked.unchecked) == ((), True)
+
+
+def test_a_tight_loop_of_calls_in_process_loses_no_record() -> None:
+    sink = MemorySink()
+    records = Records(sink, check=False, max_waiting=1000)
+    app = App("busy", records=records)
+    app.add_tool(lambda: 1, name="one", inline=True)
+
+    async def call_often() -> None:
+        for _ in range(20_000):
+            await app.call("one")
+
+    asyncio.run(call_often())
+    records.close(TIMEOUT)
+
+    assert (len(sink.replies), sink.lost) == (20_000, 0)

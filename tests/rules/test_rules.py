@@ -15,7 +15,7 @@ from answerback.rules.repair import repair
 from answerback.rules.reply_view import CheckContext
 from answerback.rules.rule_pages import example_findings, pages
 
-DOCS = Path(__file__).parent.parent.parent / "docs" / "rules"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "reference" / "rules"
 EACH_RULE = pytest.mark.parametrize(
     "rule", RULES.values(), ids=lambda rule: f"{rule.id}-{rule.name}"
 )

@@ -140,7 +140,7 @@ def test_seed_000_an_error_as_plain_text_is_not_json() -> None:
     assert [each.rule for each in validate(b"Error: Instance not found")] == ["AB100"]
 
 
-# Documents on which the seed's schema and ours differ; docs/conventions.md says why.
+# Documents on which the seed's schema and ours differ; docs/reference/conventions.md says why.
 ONLY_OURS_ACCEPTS: list[dict[str, Any]] = [
     GOOD | {"data": [1, 2]},
     GOOD | {"data": None},

@@ -69,7 +69,7 @@ class ClockedServer:
             ws="none",
             loop="asyncio",
             log_level="warning",
-            timeout_keep_alive=3600,
+            timeout_keep_alive=KEEP_ALIVE,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [self._listener]})
@@ -87,7 +87,10 @@ class ClockedServer:
             left -= self._received.get(timeout=60)
 
     def advance(self, seconds: float) -> None:
+        """Return once the timers that are due have run."""
         self._in_loop(lambda: advance_clock(seconds))
+        for _ in range(2):
+            self._in_loop(lambda: None)
 
     def go_on(self) -> None:
         self._in_loop(self.goes_on.set)
@@ -101,6 +104,7 @@ class ClockedServer:
 
 
 IDLE = UvicornProtocol.idle_timeout
+KEEP_ALIVE = 3600
 
 
 @pytest.fixture
@@ -151,6 +155,22 @@ def test_a_silent_connection_is_closed_after_the_time_out(
     clocked.wait_for_bytes(0)
 
     clocked.advance(IDLE + 1)
+
+    assert connection.is_closed_by_server()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_connection_is_kept_alive_from_its_last_response_on(
+    clocked: ClockedServer, connect: Any, request_bytes: Any, count: int
+) -> None:
+    connection = connect(clocked.port)
+    clocked.wait_for_bytes(0)
+    for _ in range(count):
+        connection.send(request_bytes())
+        assert connection.read_response().status == 200
+        clocked.advance(KEEP_ALIVE * 0.9)
+
+    clocked.advance(KEEP_ALIVE * 0.2)
 
     assert connection.is_closed_by_server()
 

@@ -25,7 +25,7 @@ from tests.widgets.browser_driver import BRIDGE, PAGES, Browser, chromium, sandb
 from tests.widgets.two_hosts import WIDGETS, two_hosts
 
 INSTALLED = ROOT / ".apps" / "packages"
-PICTURES = ROOT / "docs" / "images"
+PICTURES = ROOT / "docs" / "guides" / "images"
 # @mcpjam/cli 1.1.6 has no command `apps`; the checks are in @mcpjam/sdk, which needs this client.
 PACKAGES = ("@mcpjam/sdk@1.14.0", "@modelcontextprotocol/client@2.0.0-alpha.2", "typescript@5.9.3")
 INSTALL = ("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.protocol.official_tools import MODULES, ROOT, node_command
 
 PAGES = Path(__file__).parent / "browser"
-BRIDGE = ROOT / "src" / "answerback" / "widgets" / "bridge.js"
+BRIDGE = ROOT / "src" / "answerback" / "protocol" / "widgets" / "bridge.js"
 
 
 class Browser:

@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 from tests.docs.test_tables import rows
 from tests.widgets.conftest import HostPage
 
-PAGE = ROOT / "docs" / "widget-bridge.md"
+PAGE = ROOT / "docs" / "guides" / "widget-bridge.md"
 TYPES = (files("answerback.protocol.widgets") / "bridge.d.ts").read_text()
 SCRIPT = (files("answerback.protocol.widgets") / "bridge.js").read_text()
 

@@ -193,7 +193,7 @@ def test_the_command_line_gives_the_url(tmp_path: Path) -> None:
 
 
 def test_the_page_on_widgets_shows_the_table_of_hosts() -> None:
-    page = (ROOT / "docs" / "widgets.md").read_text()
+    page = (ROOT / "docs" / "guides" / "widgets.md").read_text()
     rows = [
         f"| {each.host} | {each.need} | {each.done} | {each.source} | {each.date} |"
         for each in QUIRKS

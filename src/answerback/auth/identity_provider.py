@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from base64 import b64encode
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
-from ..errors import needs_extra
+from ..http1.http_errors import HttpFailure
+from ..http1.http_fetch import BodyTooLarge, fetch
+from ..http1.http_pool import tls_context
 from .urls import is_loopback_url, is_secure, metadata_urls
-
-with needs_extra("auth"):
-    import httpx2
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -58,7 +58,12 @@ class IdentityProvider:
 
     async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
         """The JSON that answers a form; raises CannotAuthenticate."""
-        return await self._request("POST", url, data=form, auth=login)
+        pair = b64encode(":".join(login).encode()).decode()
+        headers = {
+            "authorization": f"Basic {pair}",
+            "content-type": "application/x-www-form-urlencoded",
+        }
+        return await self._request("POST", url, headers, urlencode(form).encode())
 
     async def _discover(self) -> JsonObject:
         failure: CannotAuthenticate | None = None
@@ -75,35 +80,39 @@ class IdentityProvider:
         assert failure is not None
         raise failure
 
-    async def _request(self, method: str, url: str, **options: Any) -> JsonObject:
+    async def _request(
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str] | None = None,
+        form: bytes | None = None,
+    ) -> JsonObject:
         # A scheme may be in capitals.
         if self._tls is None and urlsplit(url).scheme == "https":
             # It reads hundreds of certificates.
-            self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
+            self._tls = await asyncio.to_thread(tls_context)
         try:
-            async with (
-                asyncio.timeout(TIMEOUT),
-                httpx2.AsyncClient(
-                    verify=self._tls or False,
+            async with asyncio.timeout(TIMEOUT):
+                found = await fetch(
+                    method,
+                    url,
+                    {"accept": "application/json", **(headers or {})},
+                    form,
+                    limit=MAX_DOCUMENT,
                     # A proxy of the environment is not for this machine itself.
-                    trust_env=not is_loopback_url(url),
-                    headers={"accept": "application/json"},
-                ) as client,
-                client.stream(method, url, **options) as response,
-            ):
-                # A redirect is not followed: it could lead anywhere.
-                if response.status_code != 200:
-                    raise CannotAuthenticate(f"{url} answered with {response.status_code}")
-                body = b""
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > MAX_DOCUMENT:
-                        raise CannotAuthenticate(f"{url} is larger than {MAX_DOCUMENT} bytes")
+                    uses_proxies=not is_loopback_url(url),
+                    tls=self._tls,
+                )
         except TimeoutError:
             raise CannotAuthenticate(f"{url} did not answer in {TIMEOUT:.0f} seconds") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as exc:
-            raise CannotAuthenticate(f"{url} cannot be read: {type(exc).__name__}") from None
-        return _document(url, body)
+        except BodyTooLarge:
+            raise CannotAuthenticate(f"{url} is larger than {MAX_DOCUMENT} bytes") from None
+        except HttpFailure as exc:
+            raise CannotAuthenticate(f"{url} cannot be read: {exc}") from None
+        # A redirect is not followed: it could lead anywhere.
+        if found.status != 200:
+            raise CannotAuthenticate(f"{url} answered with {found.status}")
+        return _document(url, found.body)
 
 
 def _document(url: str, body: bytes) -> JsonObject:

@@ -193,13 +193,12 @@ def _token_check() -> type[TokenCheck]:
 def _check_names(options: OAuthOptions) -> None:
     unknown = sorted(set(options) - set(OAuthOptions.__annotations__))
     if unknown:
-        from ..types.describe import similar_names
+        from ..core.suggestions import did_you_mean, similar_names
 
         # FastMCP and the SDK call the scopes `required_scopes`.
         name = unknown[0].removeprefix("required_")
-        near = similar_names(name, list(OAuthOptions.__annotations__), limit=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise TypeError(f"OAuth has no option {unknown[0]!r}{hint}")
+        hint = did_you_mean(similar_names(name, OAuthOptions.__annotations__))
+        raise TypeError(f"OAuth has no option {unknown[0]!r}" + (hint and f"; {hint}"))
 
 
 def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
@@ -231,6 +230,5 @@ def _require_extra() -> None:
     from ..errors import needs_extra
 
     with needs_extra("auth"):
-        for name in ("joserfc", "httpx2"):
-            if find_spec(name) is None:
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if find_spec("joserfc") is None:
+            raise ModuleNotFoundError("No module named 'joserfc'", name="joserfc")

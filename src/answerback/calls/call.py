@@ -45,7 +45,7 @@ class Call(msgspec.Struct, eq=False):
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
     kept_answers: dict[str, Any] | None = None
     """A dict that gets the answers to `Ask` questions, for a task that runs later."""
-    trial: Attempts | None = None
+    policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.log import logger
 from ..core.reply import Error
 from ..errors import (
     INVALID_ARGUMENTS,
     INVALID_JSON,
     INVALID_OUTPUT,
     TOOL_EXECUTION_ERROR,
+    Interrupted,
     ToolError,
 )
 from ..tools.context import Context
@@ -29,7 +31,7 @@ from .reply_check import checked_error
 if TYPE_CHECKING:
     from .call import Call
 
-Story: TypeAlias = Callable[[], Mapping[str, Any]]
+LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
 """Makes the fields of a log record; most errors are not logged and do not need them."""
 
 REPORT = "it is an error of the server: report the reference to those who run it"
@@ -42,29 +44,25 @@ def error_for(
     exc: BaseException,
     name: str,
     masked: str,
-    story: Story | None = None,
+    more_fields: LogFields | None = None,
     shown_for: Callable[[BaseException], Error | None] | None = None,
 ) -> Error:
     """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message.
 
-    *story* returns further fields for the log record, such as the wire and the attempts.
+    *more_fields* returns further fields for the log record, such as the wire and the attempts.
     *shown_for* returns the error to show for an exception that says that a service failed.
     """
-    story = story or dict
+    more_fields = more_fields or dict
     shown = None
     try:
-        error = _error_for_caller(exc, name, story)
+        error = _error_for_caller(exc, name, more_fields)
         if error is None and shown_for is not None:
             shown = shown_for(exc)
     # The properties of an author's exception are the author's code, and may raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
-    return error or _masked(exc, name, shown, story, masked is SHOW_EXCEPTION)
-
-
-class Interrupted(KeyboardInterrupt):
-    """A real Ctrl-C, on a wire where a tool may raise KeyboardInterrupt itself."""
+    return error or _masked(exc, name, shown, more_fields, masked is SHOW_EXCEPTION)
 
 
 def must_propagate(exc: BaseException, wire: str) -> bool:
@@ -109,7 +107,7 @@ def invalid_arguments(exc: InvalidArguments) -> Error:
     return Error(INVALID_ARGUMENTS, f"Invalid arguments: {exc}", details)
 
 
-def _error_for_caller(exc: BaseException, name: str, story: Story) -> Error | None:
+def _error_for_caller(exc: BaseException, name: str, more_fields: LogFields) -> Error | None:
     match exc:
         case ToolError():
             return checked_error(Error.of(exc), name)
@@ -118,14 +116,14 @@ def _error_for_caller(exc: BaseException, name: str, story: Story) -> Error | No
         case InvalidJson():
             return Error(INVALID_JSON, "Invalid JSON body", hint=str(exc))
         case InvalidOutput():
-            return _invalid_output(exc, name, story)
+            return _invalid_output(exc, name, more_fields)
         case _:
             return None
 
 
-def _invalid_output(exc: InvalidOutput, name: str, story: Story) -> Error:
+def _invalid_output(exc: InvalidOutput, name: str, more_fields: LogFields) -> Error:
     reference = os.urandom(6).hex()
-    fields = {"tool": name, "code": INVALID_OUTPUT, "reference": reference, **story()}
+    fields = {"tool": name, "code": INVALID_OUTPUT, "reference": reference, **more_fields()}
     event = f"returned a value that cannot be sent, reference {reference}: {exc}"
     # Our own traceback says nothing; the author's exception behind it does.
     _log(event, exc.__cause__, fields)
@@ -133,7 +131,9 @@ def _invalid_output(exc: InvalidOutput, name: str, story: Story) -> Error:
     return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
 
 
-def _masked(exc: BaseException, name: str, shown: Error, story: Story, debug: bool) -> Error:
+def _masked(
+    exc: BaseException, name: str, shown: Error, more_fields: LogFields, debug: bool
+) -> Error:
     """The error *shown* with a reference, under which the log has the exception."""
     reference = os.urandom(6).hex()
     advice = "the caller sees a masked text; raise ToolError(...) to show a message"
@@ -141,7 +141,7 @@ def _masked(exc: BaseException, name: str, shown: Error, story: Story, debug: bo
     if debug:
         advice = "the caller sees its text because of --debug"
         message = _description(exc)
-    fields = {"tool": name, "code": shown.code, "reference": reference, **story()}
+    fields = {"tool": name, "code": shown.code, "reference": reference, **more_fields()}
     _log(f"failed, reference {reference}; {advice}", exc, fields)
     return msgspec.structs.replace(
         shown,
@@ -163,23 +163,21 @@ def _description(exc: BaseException) -> str:
 
 def _log(event: str, exc: BaseException | None, fields: Mapping[str, Any]) -> None:
     """Log the event; the log record has each of *fields* as an attribute."""
-    import logging
-
-    log = logging.getLogger("answerback").error
+    log = logger().error
     log("tool %r %s", fields["tool"], event, exc_info=exc, extra=fields)
 
 
-def story_of(call: Call, began: float) -> dict[str, Any]:
+def log_fields(call: Call, began: float) -> dict[str, Any]:
     """The fields of the log record about a call that failed; *began* is by `perf_counter`."""
-    story: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "wire": call.wire,
         "caller": call.caller,
         "seconds": round(perf_counter() - began, 6),
         "user": _user_digest(call),
     }
-    if (trial := call.trial) is not None:
-        story |= {"attempts": trial.attempts, "breaker": trial.breaker}
-    return story
+    if (run := call.policy_run) is not None:
+        fields |= {"attempts": run.attempts, "breaker": run.breaker}
+    return fields
 
 
 def _user_digest(call: Call) -> str:
@@ -196,6 +194,4 @@ def _user_digest(call: Call) -> str:
 
 def log_internal_error(where: str, exc: BaseException | None = None) -> None:
     """Log *exc* or the current exception, which is a bug of ours and not of the tool."""
-    import logging
-
-    logging.getLogger("answerback").error("internal error in %s", where, exc_info=exc or True)
+    logger().error("internal error in %s", where, exc_info=exc or True)

@@ -10,7 +10,7 @@ import msgspec
 from ..contract import Contract
 from ..core.reply import Reply
 from ..registry.declarations import Recording, Registry
-from ..tools.current_runtime import Running
+from ..tools.context import Running
 from .call import Call, Handler
 from .pipeline import pipeline
 from .reply_check import ReplyTo, reply_to
@@ -73,7 +73,7 @@ class HandlerMaker:
     def seen(self, handle: Handler, kind: Kind) -> Handler:
         """*handle*, whose outcomes the observers see and the records keep."""
         if kind != "completion" and may_have_middleware(self._registry):
-            from .around import observed
+            from .author_middleware import observed
 
             handle = observed(self._registry, handle, kind)
         return handle if self._records is None else self._records.recorded(handle, kind)
@@ -84,7 +84,7 @@ class HandlerMaker:
         run = self._execution.run
         if kind != "completion" and may_have_middleware(self._registry):
             # Imported here, so that other apps do not pay for it.
-            from .around import with_middleware
+            from .author_middleware import with_middleware
 
             run = with_middleware(kind, run)
         return self.seen(self._started(self._pipeline(table, run, reply_to), table), kind)

@@ -12,14 +12,13 @@ from ..contract import Contract
 from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
+from ..core.suggestions import did_you_mean, similar_names
 from ..errors import TOOL_NOT_FOUND
-from ..tools.context import Context
-from ..tools.current_runtime import CURRENT, Running
+from ..tools.context import CURRENT, Context, Running
 from ..tools.tool import Tool
-from ..types.describe import similar_names
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
-from .failures import error_for, must_propagate, story_of
+from .failures import error_for, log_fields, must_propagate
 from .reply_check import ReplyTo, reply_to
 from .runners import ArgumentsDecoder, LargeDecoder, Runner, decode_in_place
 
@@ -46,11 +45,10 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        before = CURRENT.set(running_in)
+        before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
         began = perf_counter()
         try:
-            raw = call.arguments
-            is_slow = len(raw) > max_in_place or tool.special
+            is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
@@ -70,7 +68,8 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            CURRENT.reset(before)
+            if before is not None:
+                CURRENT.reset(before)
             running.discard(call)
 
     return handle
@@ -106,7 +105,7 @@ def _decode(
 
 def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> object:
     """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
-    if tool.policy is None or tool.around or call.stage == "admit":
+    if tool.policy is None or tool.middleware or call.stage == "admit":
         return run(tool, kwargs, call)
     return tool.policy.run(run, tool, kwargs, call)
 
@@ -122,9 +121,9 @@ def _failed(
             # None hides the tool.
             call.tool = None if exc.reply is None else call.tool
             return exc.reply or _unknown_tool(call, tools)
-    shown_for = None if call.trial is None else call.trial.shown_for
-    story = partial(story_of, call, began)
-    return Reply(error=error_for(exc, call.name, masked, story, shown_for))
+    shown_for = None if call.policy_run is None else call.policy_run.shown_for
+    more_fields = partial(log_fields, call, began)
+    return Reply(error=error_for(exc, call.name, masked, more_fields, shown_for))
 
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
@@ -158,6 +157,5 @@ def _unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
     from .gating import visible
 
     name = call.name
-    found = similar_names(name, visible(tools, call), limit=3)
-    hint = f"did you mean {' or '.join(map(repr, found))}?" if found else None
-    return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
+    hint = did_you_mean(similar_names(name, visible(tools, call), limit=3))
+    return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint or None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.reply import Reply
 from ..registry.declarations import Check, Recording, Registry
-from ..tools.current_runtime import CURRENT
+from ..tools.context import CURRENT
 from .call import Call, Handler, Outcome
 from .failures import SHOW_EXCEPTION
 from .handlers import HandlerMaker, Handlers, may_have_middleware

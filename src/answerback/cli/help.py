@@ -50,11 +50,10 @@ def version_text(program: Program) -> str:
 
 def unknown_command(program: Program, word: str) -> str:
     """The error for a word that is not a command, with a suggestion."""
-    from ..types.describe import similar_names
+    from ..core.suggestions import did_you_mean, similar_names
 
-    similar = similar_names(word, COMMANDS, 2)
-    if similar:
-        hint = f"did you mean {' or '.join(similar)}?"
+    if similar := similar_names(word, COMMANDS, 2):
+        hint = did_you_mean(similar, quoted=False)
     elif program.app is None and (".py" in word or ":" in word):
         hint = f"the command comes first: {program.command_line('list', word)}"
     else:

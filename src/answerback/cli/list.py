@@ -82,7 +82,7 @@ def _summary(tool: Tool) -> str:
     if tool.settings.widget is not None:
         summary += f" (widget: {tool.settings.widget})"
     if tool.gates is not None:
-        summary += f" (requires {', '.join(map(_gate_name, tool.gates.given))})"
+        summary += f" (requires {', '.join(map(_gate_name, tool.gates.declared))})"
     return summary.lstrip()
 
 

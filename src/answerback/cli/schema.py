@@ -10,7 +10,7 @@ from .program import Program, print_text
 
 _EPILOG = """\
 --seed prints the schema of the document that the envelope comes from, word for word;
-docs/conventions.md lists where the two differ, and why."""
+docs/reference/conventions.md lists where the two differ, and why."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:

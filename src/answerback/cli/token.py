@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
 from .program import Program, positive_int, print_text
 
+if TYPE_CHECKING:
+    from ..http1.http_fetch import Fetched
+
+_SECONDS = 10
+_MAX_BODY = 64 * 1024
 _EPILOG = """\
 The token is for this machine alone. For example:
   curl -H "Authorization: Bearer $(answerback token --user alice)" ..."""
@@ -35,26 +41,36 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _fetch(server: str, asked: dict[str, object]) -> str:
-    from urllib.error import HTTPError, URLError
+    import asyncio
     from urllib.parse import urlsplit
-    from urllib.request import ProxyHandler, Request, build_opener
 
     from ..auth.development import TOKEN_PATH
     from ..auth.urls import is_loopback_url
+    from ..http1.http_errors import HttpFailure
 
     if not is_loopback_url(server):
         raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
     parts = urlsplit(server)
     url = f"{parts.scheme}://{parts.netloc}{TOKEN_PATH}"
-    request = Request(url, json.dumps(asked).encode(), {"Content-Type": "application/json"})
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=10) as response:
-            token: str = json.load(response)["access_token"]
-            return token
-    except HTTPError as exc:
-        exc.close()
-        raise NoTestToken(
-            f"{server} gives no test tokens ({exc.code}); start it with: serve --dev-auth"
-        ) from None
-    except (URLError, OSError, ValueError, KeyError) as exc:
-        raise NoTestToken(f"{server} does not answer: {getattr(exc, 'reason', exc)}") from None
+        found = asyncio.run(_post(url, json.dumps(asked).encode()))
+        if found.status != 200:
+            raise NoTestToken(
+                f"{server} gives no test tokens ({found.status}); start it with: serve --dev-auth"
+            )
+        token: str = json.loads(found.body)["access_token"]
+        return token
+    except (HttpFailure, TimeoutError, ValueError, KeyError, TypeError) as exc:
+        reason = str(exc) or f"it took more than {_SECONDS} seconds"
+        raise NoTestToken(f"{server} does not answer: {reason}") from None
+
+
+async def _post(url: str, body: bytes) -> Fetched:
+    import asyncio
+
+    from ..http1.http_fetch import fetch
+
+    headers = {"content-type": "application/json"}
+    async with asyncio.timeout(_SECONDS):
+        # A proxy of the environment is not for this machine itself.
+        return await fetch("POST", url, headers, body, limit=_MAX_BODY, uses_proxies=False)

@@ -11,22 +11,13 @@ import msgspec
 from ..core.versions import STATEFUL, V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
 from ..protocol.params import PREFIX, TASKS
-from .mirrored_headers import encode_value
+from ..protocol.routing_headers import NAMED_BY, encode_header
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
 
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
-NAMED_BY = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
-"""The parameter that the header `Mcp-Name` repeats, by method."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,5 +136,5 @@ class StatelessEra:
         found = {"MCP-Protocol-Version": self._version, "Mcp-Method": method}
         name = params.get(NAMED_BY.get(method, ""))
         if isinstance(name, str):
-            found["Mcp-Name"] = encode_value(name)
+            found["Mcp-Name"] = encode_header(name)
         return found

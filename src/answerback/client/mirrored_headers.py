@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..protocol.routing_headers import encode_header
+
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
 
@@ -15,8 +17,6 @@ HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
 """The name of a header, by the path of the argument that it repeats."""
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_PLAIN = re.compile(r"[\x20-\x7e]*")
-_ENCODED = re.compile(r"=\?base64\?.*\?=")
 _TYPES = frozenset({"string", "integer", "boolean"})
 # The keywords of JSON Schema that contain schemas. Values such as `default` and `enum` are data.
 _ONE = frozenset(
@@ -60,17 +60,8 @@ def param_headers(paths: HeaderPaths, arguments: Mapping[str, Any]) -> dict[str,
         if isinstance(value, bool):
             headers[f"Mcp-Param-{name}"] = "true" if value else "false"
         elif isinstance(value, str | int | float):
-            headers[f"Mcp-Param-{name}"] = encode_value(str(value))
+            headers[f"Mcp-Param-{name}"] = encode_header(str(value))
     return headers
-
-
-def encode_value(value: str) -> str:
-    """The value of a header; in base64 if a header could not carry it as it is."""
-    if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
-        return value
-    from base64 import b64encode
-
-    return f"=?base64?{b64encode(value.encode()).decode()}?="
 
 
 def _value_at(arguments: Json, path: tuple[str, ...]) -> Json:

@@ -105,14 +105,14 @@ async def under_policy(
     """
     if not options.has_policy:
         return await attempt(options.timeout)
+    from ..resilience.policy_run import PolicyRun
     from ..resilience.running import run_async
-    from ..resilience.trial import Trial
 
     async def once(left: float | None) -> T:
         given = [each for each in (left, options.timeout) if each is not None]
         return await attempt(min(given, default=None))
 
-    found: T = await run_async(Trial(options.policy(may_repeat=may_repeat)), once)
+    found: T = await run_async(PolicyRun(options.policy(may_repeat=may_repeat)), once)
     return found
 
 

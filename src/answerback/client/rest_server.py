@@ -239,10 +239,9 @@ class RestPages:
 
     async def _get(self, path: str) -> bytes:
         async with self._http.stream("GET", _JSON, url=self.base + path) as response:
-            body: bytes = await response.aread()
             if response.status_code >= 300:
-                raise self._http.refusal(response, body)
-            return body
+                raise self._http.refusal(response, await response.read_refusal())
+            return await response.aread()
 
     async def _post(self, path: str, body: JsonObject) -> HttpReply:
         return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))

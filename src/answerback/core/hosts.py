@@ -169,4 +169,4 @@ QUIRKS: tuple[Quirk, ...] = (
         _CHECKED,
     ),
 )
-"""One row for each need. `docs/widgets.md` shows the same table."""
+"""One row for each need. `docs/guides/widgets.md` shows the same table."""

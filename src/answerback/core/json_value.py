@@ -1,8 +1,8 @@
-"""The names of JSON values in annotations."""
+"""The names of JSON values in annotations, and checks of their kinds."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 Json: TypeAlias = object
 """A value that JSON can express. A reader must find out which kind it is: `isinstance(…, dict)`.
@@ -12,3 +12,13 @@ those of another.
 """
 JsonObject: TypeAlias = dict[str, Any]
 """An object. Its members are checked where they are read, so they need no casts."""
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number: in Python a bool is an int, in JSON true is not a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether it is an int, and not a bool."""
+    return isinstance(value, int) and not isinstance(value, bool)

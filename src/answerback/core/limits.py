@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from .json_value import is_integer, is_number
+
 _MAX_SECONDS = 366 * 24 * 3600
 
 
@@ -66,11 +68,10 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
         given = msgspec.structs.asdict(self)
         seconds = {name: given.pop(name) for name in ("retention", "max_retention")}
         for name, value in given.items():
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if not is_integer(value) or value < 1:
                 raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
         for name, value in seconds.items():
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not is_number or not 0 < value <= _MAX_SECONDS:
+            if not is_number(value) or not 0 < value <= _MAX_SECONDS:
                 raise ValueError(f"{name}={value!r} should be a number of seconds, up to a year")
         if self.max_retention < self.retention:
             raise ValueError(
@@ -81,5 +82,7 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_LIMITS = Limits()
 DEFAULT_TASK_LIMITS = TaskLimits()
+LARGE_BODY = 64 * 1024
+"""A body or result of this size is sent in pieces, because joining them would copy it."""
 MAX_BODY = 4 * 1024 * 1024
 """The largest request body over HTTP and CGI, in bytes; an option of the server changes it."""

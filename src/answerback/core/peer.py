@@ -101,15 +101,13 @@ class Cancellation:
     cancelled = False
     """Whether the client no longer waits for the outcome."""
 
-    def __init__(self) -> None:
-        self._callbacks: list[Callable[[], object]] = []
-
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call *callback* once the call is cancelled, at once if it is already.
 
         It is called by the thread that cancels. Returns a function that removes the callback.
         """
-        self._callbacks.append(callback)
+        # In one step, so that two threads get the same list. Most calls need none.
+        vars(self).setdefault("_callbacks", []).append(callback)
         if self.cancelled:
             self._call_back()
         return partial(self._remove, callback)
@@ -120,16 +118,17 @@ class Cancellation:
         self._call_back()
 
     def _call_back(self) -> None:
-        while self._callbacks:
+        callbacks: list[Callable[[], object]] = vars(self).get("_callbacks", [])
+        while callbacks:
             try:
-                callback = self._callbacks.pop(0)
+                callback = callbacks.pop(0)
             except IndexError:  # Another thread took it.
                 return
             callback()
 
     def _remove(self, callback: Callable[[], object]) -> None:
         with suppress(ValueError):
-            self._callbacks.remove(callback)
+            vars(self)["_callbacks"].remove(callback)
 
 
 class Peer(Cancellation):

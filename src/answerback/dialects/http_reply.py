@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.json_value import is_number
 from ..core.reply import Reply
 
 JSON = "application/json"
@@ -48,9 +49,7 @@ def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpRe
 def _retry_after(details: Any) -> str | None:
     """Return the seconds in the details of an error, as the header has them: a whole number."""
     found = details.get("retry_after") if isinstance(details, dict) else None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1e9:
-        return None
-    return str(ceil(found))
+    return str(ceil(found)) if is_number(found) and 0 <= found < 1e9 else None
 
 
 def header_token(text: str) -> str:

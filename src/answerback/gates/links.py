@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..core.authentication import User
+from ..core.log import logger
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
-from ..tools.current_runtime import CURRENT
+from ..tools.context import CURRENT
 from .used_tokens import UsedTokens
 
 if TYPE_CHECKING:
@@ -124,9 +125,7 @@ def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
 
 
 def _refused(reason: str) -> LinkRefused:
-    import logging
-
-    logging.getLogger("answerback.gates").warning("the token of a link was refused: %s", reason)
+    logger("answerback.gates").warning("the token of a link was refused: %s", reason)
     return LinkRefused()
 
 

@@ -18,7 +18,7 @@ _LOGIN = "LOGIN_REQUIRED"
 
 def needs_login(tool: Tool) -> bool:
     """Whether only a caller who is logged in can use *tool*, by its gates or by the app's auth."""
-    if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.given):
+    if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.declared):
         return True
     auth = _auth_of(tool)
     return auth is not None and not auth.anonymous

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.json_value import is_integer
 from .argument_plans import Plan, RefPlan
 from .provider_rules import SchemaRules
 from .schema_facts import (
@@ -202,7 +203,7 @@ def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Sche
         ("exclusiveMaximum", "maximum", -1),
     ):
         bound = result.get(exclusive)
-        if isinstance(bound, int) and not isinstance(bound, bool) and inclusive not in result:
+        if is_integer(bound) and inclusive not in result:
             del result[exclusive]
             result[inclusive] = bound + step
     return result

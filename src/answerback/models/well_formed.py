@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
+from ..core.json_value import is_integer, is_number
+
 _TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _SCHEMAS_BY_NAME = frozenset(
     {"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
@@ -71,11 +73,11 @@ def _are_names(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return is_number(value) and isfinite(value)
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return is_integer(value) and value >= 0
 
 
 def _is_text(value: Any) -> bool:

@@ -11,20 +11,20 @@ from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.runtime import Runtime
 from ..core.content import changed_block
+from ..core.limits import LARGE_BODY
 from ..core.reply import Reply
+from ..core.suggestions import did_you_mean, similar_names
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
 from ..registry.declarations import Registry
-from ..types.describe import similar_names
 from ..types.problems import InvalidOutput
 from .completion import complete
 from .gated import find_resource
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    LARGE_RESULT,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     Frame,
@@ -151,7 +151,7 @@ class Engine:
             reply, call.shape, contract, version, server_info=server_info
         )
         encoded = reply.encoded
-        is_large = encoded is not None and len(encoded) >= LARGE_RESULT
+        is_large = encoded is not None and len(encoded) >= LARGE_BODY
         return pieces if is_large else b"".join(pieces)
 
     def _unknown_tool(self, name: str, peer: McpPeer) -> RpcError:
@@ -164,8 +164,8 @@ class Engine:
         ]
         prefixed = self._prefix + name
         found = [prefixed] if prefixed in known else similar_names(name, known, limit=3)
-        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
-        return RpcError(INVALID_PARAMS, f"Unknown tool: {name}{hint}")
+        hint = did_you_mean(found)
+        return RpcError(INVALID_PARAMS, f"Unknown tool: {name}" + (hint and f"; {hint}"))
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
         """Give the peer the answers that its client sent, now and with earlier requests."""
@@ -333,7 +333,7 @@ def _uses_peer(tool: Tool) -> bool:
         signature = tool.signature
     except (NameError, TypeError):
         return True  # The call will report the fault in the signature.
-    return signature.context is not None or bool(signature.questions or tool.around)
+    return signature.context is not None or bool(signature.questions or tool.middleware)
 
 
 def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:

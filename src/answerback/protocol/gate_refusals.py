@@ -101,7 +101,7 @@ def batch_challenge(
     kind = "tool" if request.method == "tools/call" else ""
     if not _is_by_status(kind, registry, batch):
         return None
-    for gate in entry.gates.given:
+    for gate in entry.gates.declared:
         if (refusal := _refuse_by_user(gate, user)) is not None:
             error = msgspec.structs.replace(Error.of(refusal), kind=None)
             challenge = challenge_for(error, entry.gates.scopes)

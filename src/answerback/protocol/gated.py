@@ -101,7 +101,7 @@ def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError 
     for gate in resource.gates.by_token:
         if (refusal := gate.refuse_user(user)) is not None:
             return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})
-    if len(resource.gates.by_token) < len(resource.gates.given):
+    if len(resource.gates.by_token) < len(resource.gates.declared):
         message = "There are no subscriptions to this resource, because its gates decide anew"
         return RpcError(INVALID_PARAMS, message, {"code": "FORBIDDEN"})
     return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.json_value import is_integer
 from ..types.json_text import LARGE, MAX_DEPTH, refuse_bad_text
 from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
@@ -37,8 +38,6 @@ Params: TypeAlias = msgspec.Raw | msgspec.Struct
 NO_PARAMS = msgspec.Raw(b"{}")
 Frame: TypeAlias = bytes | tuple[bytes, ...]
 """A message that is sent; a large one is in pieces, because joining them would copy it."""
-LARGE_RESULT = 64 * 1024
-"""From this size on it is cheaper to send pieces than to join them."""
 
 
 class RpcError(Exception):
@@ -221,7 +220,7 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
         id = None
     except (ValueError, RecursionError):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
-    readable = isinstance(id, int | str) and not isinstance(id, bool)
+    readable = isinstance(id, str) or is_integer(id)
     return RpcError(INVALID_REQUEST, f"Invalid request: {exc}", id=id if readable else None)
 
 

@@ -72,7 +72,6 @@ class McpPeer(Peer):
     id: Id
 
     def __init__(self, id: Id, version: Version, client: ClientCapabilities) -> None:
-        super().__init__()
         self.id = id
         self.version = version
         self.client = client

@@ -50,7 +50,7 @@ class TaskFeed:
                 task = run_at_once(self._methods.service.get(id, owner))
                 if task is not None and self._sent.get(id) != (mark := _mark(task)):
                     self._sent[id] = mark
-                    shown = self._methods.shown(task, self._version)
+                    shown = self._methods.task_json(task, self._version)
                     send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
 
 

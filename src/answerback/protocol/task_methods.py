@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
+from ..core.json_value import is_number
 from ..core.peer import Question
 from ..core.reply import Error
 from ..core.shape import RESULT
@@ -113,7 +114,8 @@ class TaskMethods:
 
     async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
         ttl = None if peer.version.stateless else _seconds(asked.task)
-        made = await self.service.create(call, ttl=ttl, key=_key(asked))
+        key = _key(asked)
+        made = await self.service.create(call, ttl=ttl, key=key)
         if not isinstance(made, Task):
             return made
         if peer.version.stateless:
@@ -124,9 +126,9 @@ class TaskMethods:
 
     async def _get(self, peer: McpPeer, raw: Params) -> bytes:
         task = await self._find(peer, raw)
-        return self._server_info.encode_result(self.shown(task, peer.version), peer.version)
+        return self._server_info.encode_result(self.task_json(task, peer.version), peer.version)
 
-    def shown(self, task: Task, version: Version) -> JsonObject:
+    def task_json(self, task: Task, version: Version) -> JsonObject:
         """A task as `tasks/get` shows it, and as the extension's notifications do."""
         members = _members(task, version)
         if not version.stateless:
@@ -284,6 +286,5 @@ def _rpc_error(task: Task) -> JsonObject:
 def _seconds(sent: Json) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
-    is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
     # An integer may be too large for a float.
-    return min(ttl, _MAX_TTL) / 1000 if is_number and ttl is not None else None
+    return min(ttl, _MAX_TTL) / 1000 if is_number(ttl) else None

@@ -41,15 +41,15 @@ class Hints(msgspec.Struct, frozen=True):
 
     wants_text: bool = False
     """The caller wants a str: the text itself is the data, also if it is JSON."""
-    has_type: bool = False
+    trust_data: bool = False
     """Whether data is what it is declared to be, even if it looks like an error."""
     is_wrapped: bool = False
     """Whether the schema says that the data is the member `result` of an object."""
 
     @classmethod
     def of(cls, schema: dict[str, Any] | None, into: Any = None) -> Hints:
-        has_type = into is not None or schema is not None
-        return cls(into is str, has_type, _wraps(schema))
+        trust_data = into is not None or schema is not None
+        return cls(into is str, trust_data, _wraps(schema))
 
 
 @overload
@@ -153,7 +153,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         if "structuredContent" in found or (len(content) == 1 and _may_be_data(content[0], hints)):
             return None
         return Reply(content=content, meta=meta, received=Received(found))
-    if type(data) is not dict or (not hints.has_type and _is_failure(data)):
+    if type(data) is not dict or (not hints.trust_data and _is_failure(data)):
         return None
     data, is_wrapped = _unwrapped(data, meta, hints)
     received = Received(found, "structuredContent")
@@ -260,16 +260,16 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
             return problem.read(response), ()
     if (inner := inner_result(found)) is not msgspec.UNSET:
         return _read_result(inner, hints, place)
-    if not hints.has_type and (other := other_result(found)) is not None:
+    if not hints.trust_data and (other := other_result(found)) is not None:
         return other, ()
     return _read_data(found, hints, place), ()
 
 
 def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
-    if not hints.has_type and _is_failure(found):
+    if not hints.trust_data and _is_failure(found):
         return Reply(error=object_error(found))
     meta: dict[str, Any] = {}
-    if not hints.has_type and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
+    if not hints.trust_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
         # The metadata of a list or a prompt is no part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
@@ -292,7 +292,7 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
     if reply.data is msgspec.UNSET:
         reply = msgspec.structs.replace(reply, data=None)
-    if not hints.has_type and _is_failure(reply.data):
+    if not hints.trust_data and _is_failure(reply.data):
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
@@ -372,7 +372,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     found = _json_in_text(reply)
     if found is None:
         return reply
-    if not hints.has_type and _is_failure(found):
+    if not hints.trust_data and _is_failure(found):
         return msgspec.structs.replace(reply, error=object_error(found))
     data, is_wrapped = _unwrapped(found, {}, hints)
     if is_wrapped or not isinstance(found, dict):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
 import msgspec
 
 from ..contract import Dialect as DialectName
+from ..core.log import logger
 from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
@@ -186,15 +187,13 @@ class _Auditor:
 
 
 def _log_findings(record: CallRecord) -> None:
-    import logging
-
     from .logging_sink import LOGGER, log_event
     from .reply_findings import findings_in
 
     findings = findings_in(record.reply) if record.findings is None else record.findings
     event = make_event(record, findings, {})
     if event.event == ISSUE:
-        log_event(logging.getLogger(LOGGER), event, b"")
+        log_event(logger(LOGGER), event, b"")
 
 
 def _bytes(value: object) -> bytes:

@@ -16,6 +16,7 @@ from ..core.reply import Reply
 from ..dialects.mcp_blocks import write_block
 from ..errors import TOOL_NOT_FOUND
 from ..tools.tool import Tool
+from ..types.json_text import LARGE
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 MAX_KEPT_BYTES = 64 * 1024
 _MAX_NAME_LENGTH = 200
 _MAX_UNKNOWN_LENGTH = 60
-# The members of larger arguments are not sorted: the writer thread would hold the GIL too long.
-_MAX_SORTED_BYTES = 16 * 1024
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
@@ -83,10 +82,10 @@ def make_call_record(
     if protocol := peer.protocol:
         record.version = protocol
         record.request = str(peer.id)
-    if (trial := call.trial) is not None:
-        record.attempts = trial.attempts
-        record.breaker = trial.breaker
-        record.opened = trial.opened
+    if (run := call.policy_run) is not None:
+        record.attempts = run.attempts
+        record.breaker = run.breaker
+        record.opened = run.opened
     if (user := (call.request or peer).user) is not None:
         record.user = user.key.hex()
     if isinstance(outcome, Reply):
@@ -181,7 +180,8 @@ def _name(record: CallRecord) -> str:
 
 def digest(arguments: bytes) -> str:
     """Return a hash of the arguments that does not depend on white space or member order."""
-    if len(arguments) <= _MAX_SORTED_BYTES:
+    # Sorting large arguments would hold the GIL too long.
+    if len(arguments) <= LARGE:
         try:  # noqa: SIM105 -- runs for each record, and suppress() would double its time
             arguments = _encode_sorted(_decode(arguments))
         except (ValueError, RecursionError):

@@ -84,6 +84,9 @@ class Queue(Generic[T]):
     def is_over_half_full(self) -> bool:
         return 2 * len(self._items) > self.max_items
 
+    def is_nearly_full(self) -> bool:
+        return 4 * len(self._items) > 3 * self.max_items or 4 * self._bytes > 3 * self._max_bytes
+
     def __len__(self) -> int:
         return len(self._items)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.log import logger
 from ..registry.declarations import HealthState
 from .call_record import (
     MAX_KEPT_BYTES,
@@ -76,6 +77,9 @@ class Records:
                 record = make_call_record(kind, call, started_at, duration_ns, outcome)
                 record.trace = parent
                 add(record)
+                if call.wire == "memory":
+                    for writer in self._writers:
+                        writer.yield_to_writer()
 
         return handle_and_record
 
@@ -152,7 +156,5 @@ class Records:
     def _log_check_failure(self, record: CallRecord) -> None:
         if not self._check_failure_logged:
             self._check_failure_logged = True
-            import logging
-
             message = "a reply of %r could not be checked; it is recorded without findings"
-            logging.getLogger("answerback").exception(message, record.name)
+            logger().exception(message, record.name)

@@ -1,4 +1,7 @@
-"""Writes events to one sink in a thread of its own, so that no call waits for the sink."""
+"""Writes events to one sink in a thread of its own, so that no call waits for the sink.
+
+Only a call in this process gives the thread a millisecond, when the queue is nearly full.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,13 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from time import sleep
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from ..core.log import logger
 from .event import Event
 from .hash_chain import ChainWriter, PreviousFiles
 from .queue import Queue, TakenItems
 from .sink import FileMoved, Sink
-
-if TYPE_CHECKING:
-    from logging import Logger
-
 
 T = TypeVar("T")
 MakeEvent: TypeAlias = Callable[[T, bool], Event]
@@ -29,6 +29,8 @@ CLOSE_SECONDS = 5.0
 # The writer thread releases the GIL after so many events, so that calls are not held up.
 _EVENTS_PER_GIL_RELEASE = 128
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.1, 5.0
+_PAUSE_SECONDS = 0.001
+"""The most that a call in this process waits for the writer thread."""
 
 
 class Writer(Generic[T]):
@@ -45,6 +47,14 @@ class Writer(Generic[T]):
     def put(self, item: T, size: int) -> None:
         """Queue an item of *size* bytes; never waits for the sink."""
         (self._thread or self._start()).put(item, size)
+
+    def yield_to_writer(self) -> None:
+        """Let the writer thread run for a moment, if its queue is nearly full.
+
+        A tight loop of calls in this process would keep the thread from writing.
+        """
+        if self._thread is not None:
+            self._thread.make_room()
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Wait until all queued items are written; False after a time-out."""
@@ -122,7 +132,7 @@ class _WriterThread(Generic[T]):
     def put(self, item: T, size: int) -> None:
         if not self._queue.put(item, size) and not self._overflow_logged:
             self._overflow_logged = True
-            _log().error("records are being lost, because the queue is full: %s", self._reason())
+            logger().error("records are being lost, because the queue is full: %s", self._reason())
 
     def flush(self, seconds: float) -> bool:
         flushed = threading.Event()
@@ -137,11 +147,17 @@ class _WriterThread(Generic[T]):
         lost = self._unwritten + len(self._queue) + self._queue.lost
         if lost:
             were = "record was" if lost == 1 else "records were"
-            _log().error("%d %s lost: %s", lost, were, self._reason())
+            logger().error("%d %s lost: %s", lost, were, self._reason())
 
     @property
     def is_failing(self) -> bool:
         return bool(self._last_error)
+
+    def make_room(self) -> None:
+        """Let this thread run, if items wait that the sink would take."""
+        if self._queue.is_nearly_full() and not self._last_error:
+            self._queue.wake()
+            sleep(_PAUSE_SECONDS)
 
     @property
     def waiting(self) -> int:
@@ -219,7 +235,7 @@ class _WriterThread(Generic[T]):
         previous, self._last_error = self._last_error, f"{self._sink}: {type(exc).__name__}: {exc}"
         if not previous:
             message = "records cannot be written, and up to %d wait in memory: %s"
-            _log().error(message, self._queue.max_items, self._last_error)
+            logger().error(message, self._queue.max_items, self._last_error)
 
     def _on_written(self, lost: int, previous: PreviousFiles) -> None:
         """Log the recovery and the losses, if there was an error or a loss before."""
@@ -233,12 +249,6 @@ class _WriterThread(Generic[T]):
                 message += f"; {previous.moved} earlier ones are in the previous file"
             if previous.emptied:
                 message += f"; {previous.emptied} earlier ones were in the file when it was emptied"
-            _log().warning("%s", message)
+            logger().warning("%s", message)
         self._last_error = ""
         self._overflow_logged = False
-
-
-def _log() -> Logger:
-    import logging
-
-    return logging.getLogger("answerback")

@@ -419,13 +419,13 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         if is_same or name in _INDEPENDENT or not _is_cached(type(entry), name):
             setattr(made, name, value)
     if inherited:
-        made.given = entry.given | inherited.keys()
+        made.chosen_options = entry.chosen_options | inherited.keys()
         made.use_settings(msgspec.structs.replace(entry.settings, **inherited))
     if kind in ("tools", "prompts"):
         made.name = key
     made.contract = app.contract
     made.path = (app, *entry.path)
-    made.around = (*app.middleware, *entry.around)
+    made.middleware = (*app.middleware, *entry.middleware)
     requires = () if entry.is_widget else app.requires
     if requires or entry.gates is not None:
         from ..tools.gate_list import add_gates
@@ -442,7 +442,9 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
 
 def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
     """The settings of *app* that neither the tool nor an app nearer to it has given."""
-    return {name: each for name, each in app.tool_defaults.items() if name not in entry.given}
+    return {
+        name: each for name, each in app.tool_defaults.items() if name not in entry.chosen_options
+    }
 
 
 def _is_cached(kind: type[Tool], name: str) -> bool:

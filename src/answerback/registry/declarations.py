@@ -229,7 +229,7 @@ class Registry:
         merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
         merged = {**merged, **self.tool_defaults, **options}
         tool = Tool(fn, merged, self.contract)
-        tool.given = frozenset({*self.tool_defaults, *options})
+        tool.chosen_options = frozenset({*self.tool_defaults, *options})
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
@@ -300,7 +300,7 @@ def registry_of(app: HasRegistry) -> Registry:
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
-    entry.around = registry.middleware
+    entry.middleware = registry.middleware
     # The page of a widget has no data, and it shows the refusals of its tools.
     requires = () if entry.is_widget else registry.requires
     if requires or entry.settings.requires:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
+from ..core.json_value import is_integer, is_number
 from .clock import Clock
 
 # Flags of code objects, as in `inspect`, whose import takes time.
@@ -27,13 +28,8 @@ def check_name(name: str, value: object, example: str) -> None:
 
 def check_count(name: str, value: object) -> None:
     """Refuse a value that is not a whole number from 1 on."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not is_integer(value) or value < 1:
         raise ValueError(f"{name}={value!r} should be a whole number from 1 on")
-
-
-def is_number(value: object) -> bool:
-    """Whether it is a number that can be compared: neither a bool nor NaN."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def check_seconds(name: str, value: Any) -> None:
@@ -66,7 +62,7 @@ def check_store(value: object, *methods: str) -> None:
     """Refuse a store without the methods of its protocol."""
     for each in methods:
         if not callable(getattr(value, each, None)):
-            raise TypeError(f"store={value!r} has no method {each}; see docs/resilience.md")
+            raise TypeError(f"store={value!r} has no method {each}; see docs/guides/resilience.md")
 
 
 def check_function(part: object, fn: Callable[..., Any]) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from ..registry.declarations import HealthState
 from ..tools.tool_options import limits_of
 from .option_checks import check_function
+from .policy_run import PolicyRun
 from .running import run_async, run_sync
-from .trial import Trial
 
 if TYPE_CHECKING:
     from ..tools.context import RunningCall
@@ -49,10 +49,10 @@ class Part:
         policy = _policy_of_function(self)
 
         async def call_async(*args: object, **kwargs: object) -> object:
-            return await run_async(Trial(policy), lambda left: fn(*args, **kwargs))
+            return await run_async(PolicyRun(policy), lambda left: fn(*args, **kwargs))
 
         def call_sync(*args: object, **kwargs: object) -> object:
-            return run_sync(Trial(policy), lambda left: fn(*args, **kwargs))
+            return run_sync(PolicyRun(policy), lambda left: fn(*args, **kwargs))
 
         decorated: Any = wraps(fn)(call_async if _is_async(fn) else call_sync)
         return decorated  # type: ignore[no-any-return]  # it has the signature of the function
@@ -110,9 +110,9 @@ class Policy:
         call: C,
     ) -> object:
         """Run a tool by *run*."""
-        trial = call.trial = Trial(self, call, tool)
+        policy_run = call.policy_run = PolicyRun(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
-        return run_async(trial, attempt)
+        return run_async(policy_run, attempt)
 
     def counts(self, exc: BaseException | None) -> bool:
         """Whether the author named the class of *exc* as a failure of the service."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import random
 
+from ..core.json_value import is_number
 from .clock import REAL_CLOCK, Clock
 from .option_checks import (
     check_classes,
@@ -13,7 +14,6 @@ from .option_checks import (
     check_first,
     check_plain,
     check_seconds,
-    is_number,
 )
 from .policy import Part
 from .service_failure import ServiceFailure
@@ -80,6 +80,6 @@ class Retry(Part):
         if asked > self.max_wait:
             return None
         wait = self.wait(attempt)
-        if not is_number(wait):
+        if not is_number(wait) or wait != wait:
             raise TypeError(f"wait({attempt}) returned {wait!r}, not a number of seconds")
         return max(asked, min(wait, self.max_wait), 0.0)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.json_value import is_number
 from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..dialects.detect import finished_dialect
 from ..errors import CODES, UNKNOWN_ERROR, ToolError
@@ -169,10 +170,9 @@ def _member(value: object, name: str) -> object:
 def read_seconds(value: Any) -> float | None:
     """A number of seconds, or the date of a header as seconds from now."""
     if isinstance(value, str):
-        is_number = value.isascii() and value.strip().isdigit()
-        return min(float(value), _LONGEST) if is_number else _seconds_until(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(min(value, _LONGEST)) if is_number and value >= 0 else None
+        is_count = value.isascii() and value.strip().isdigit()
+        return min(float(value), _LONGEST) if is_count else _seconds_until(value)
+    return float(min(value, _LONGEST)) if is_number(value) and value >= 0 else None
 
 
 def _seconds_until(date: str) -> float | None:

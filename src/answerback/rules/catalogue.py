@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from ..core.suggestions import did_you_mean
 from .checks import (
     ab1_content,
     ab1_envelope,
@@ -136,8 +137,7 @@ def similar_rules(word: str) -> list[str]:
 
 def unknown_rule_message(word: str) -> str:
     """The error message for *word*, which is no rule's id or name."""
-    similar = similar_rules(word)
-    advice = f"did you mean {' or '.join(similar)}?" if similar else "`answerback rule` lists them"
+    advice = did_you_mean(similar_rules(word), quoted=False) or "`answerback rule` lists them"
     return f"no rule is called {word!r}; {advice}"
 
 

@@ -1,4 +1,4 @@
-"""Generates the documentation of each rule, for `docs/rules/` and for a terminal.
+"""Generates the documentation of each rule, for `docs/reference/rules/` and for a terminal.
 
 `python -m answerback.rules.rule_pages FOLDER` writes all pages.
 """
@@ -160,4 +160,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "docs/rules")
+    main(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/rules")

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..calls.failures import Interrupted
 from ..calls.runners import run_without_loop
 from ..calls.runtime import Runtime, runtime_for_one_call
 from ..core.limits import MAX_BODY
+from ..core.log import logger
 from ..core.reply import Reply, failure
 from ..dialects import HttpReply
-from ..errors import AnswerbackError
+from ..errors import AnswerbackError, Interrupted
 from ..registry.declarations import Registry
 from .http.refusals import refuse_encoding, too_large
 from .http.routes import Routes
@@ -245,9 +245,7 @@ def _headers(environ: Environ) -> list[tuple[bytes, bytes]]:
 
 
 def _log(exc: BaseException) -> None:
-    import logging
-
-    log = logging.getLogger("answerback")
+    log = logger()
     if isinstance(exc, AnswerbackError):
         # Its message says what to change; our own traceback would not help.
         log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)

@@ -1,7 +1,7 @@
 """Settings of the Python interpreter for a process that serves: garbage collection, threads.
 
 They hold for the whole process, so only the commands `serve`, `mcp` and `call` make them, and
-an author or the environment can prevent it. `docs/performance.md` has the figures.
+an author or the environment can prevent it. `docs/reference/performance.md` has the figures.
 """
 
 from __future__ import annotations

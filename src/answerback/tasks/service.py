@@ -18,7 +18,6 @@ from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
-from ..tools.context import Context
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import MemoryStore, TaskStore, checked_key
@@ -75,7 +74,6 @@ class TaskService:
         that is known, the task that has it is returned, and nothing runs. With *asks_later* the
         task itself asks the questions of `Ask` parameters.
         """
-        self.runner.use_loop()
         call.stage = "admit"
         answers = call.kept_answers = {}
         outcome = await self.admit(call)
@@ -83,7 +81,8 @@ class TaskService:
         if not is_admitted:
             return await self.refuse(call, outcome)
         try:
-            task = self.new_task(call, answers, ttl, checked_key(key))
+            kept_key = None if key is None else checked_key(key)
+            task = self.new_task(call, answers, ttl, kept_key)
             return await _to_the_end(self._start(task))
         except ToolError as exc:
             return await self.refuse(call, Reply(error=Error.of(exc)))
@@ -186,6 +185,7 @@ class TaskService:
         """Record the task, then start it; if all slots are taken it waits in the store."""
         runner = self.runner
         self.remove_expired()
+        runner.use_loop()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
             now = task.created
@@ -218,7 +218,8 @@ class TaskService:
         tool = call.tool
         assert tool is not None
         now = time()
-        user = Context(call).user
+        request = (call.request or call.peer).describe_request(call.wire)
+        user = call.user if call.user is not None or request is None else request.user
         limits = self.limits
         kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
         return Task(
@@ -227,6 +228,7 @@ class TaskService:
             arguments=call.arguments,
             owner=owner_of(user),
             user=kept_user(user),
+            fingerprint=fingerprint_of(call.name, call.arguments),
             wire=call.wire,
             protocol=call.peer.protocol,
             caller=call.caller,
@@ -236,7 +238,6 @@ class TaskService:
             expires=now + kept,
             answers=dict(answers),
             idempotency_key=key,
-            fingerprint=fingerprint_of(call.name, call.arguments),
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),
         )
 

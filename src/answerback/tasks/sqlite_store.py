@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..core.limits import TaskLimits
+from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
 from .task_record import FORMAT, Task
 from .task_store import (
@@ -99,9 +100,7 @@ class SQLiteStore:
         rows = self._read("SELECT record FROM tasks WHERE id = ?", id)
         task = _decode(rows[0][0]) if rows else None
         if rows and task is None:
-            import logging
-
-            logging.getLogger("answerback").error("the record of the task %r cannot be read", id)
+            logger().error("the record of the task %r cannot be read", id)
         return task
 
     def change(self, id: str, change: Change) -> Task | None:
@@ -324,9 +323,7 @@ def _failures_explained(path: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as exc:
-        import logging
-
-        logging.getLogger("answerback").error("the file of tasks %r failed: %s", path, exc)
+        logger().error("the file of tasks %r failed: %s", path, exc)
         raise Unavailable(
             "The tasks cannot be read or written at the moment", retryable=True, retry_after=5
         ) from exc

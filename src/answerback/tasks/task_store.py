@@ -164,7 +164,7 @@ class MemoryStore:
                     return checked_repeat(self._tasks[known], task)
             if self._bytes + _size(task) > limits.total_bytes:
                 raise too_many_bytes(limits)
-            if task.is_waiting and len(self._waiting) >= limits.queue:
+            if len(self._waiting) >= limits.queue and task.is_waiting:
                 raise too_many_waiting(limits)
             if task.owner and self._unfinished.get(task.owner, 0) >= limits.per_owner:
                 raise too_many_of_owner(limits)

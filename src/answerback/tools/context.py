@@ -11,7 +11,8 @@ here, so that it is the same on every wire:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -86,7 +87,7 @@ class RunningTool(Protocol):
 
 
 class Attempts(Protocol):
-    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a Trial."""
+    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a PolicyRun."""
 
     attempts: int
     opened: bool
@@ -109,10 +110,28 @@ class RunningCall(Protocol):
     is_disconnected: Callable[[], bool] | None
     request: RequestSource | None
     user: object
-    trial: Attempts | None
+    policy_run: Attempts | None
 
     @property
     def tool(self) -> RunningTool | None: ...
+
+
+class Running(Protocol):
+    """The part of a Runtime that the layers below it need."""
+
+    development: bool
+    """Whether the files of widgets are read anew each time."""
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the MCP endpoint, as clients know it; empty if it is not known."""
+
+    def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
+
+
+CURRENT: ContextVar[Running | None] = ContextVar("answerback_runtime", default=None)
+"""The runtime that runs the current call, for code that knows nothing else of it."""
 
 
 class Context(Generic[StateT]):

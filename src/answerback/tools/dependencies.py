@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from .current_runtime import CURRENT
+from .context import CURRENT
 from .markers import depends_of
 from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
 

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
+from ..core.suggestions import did_you_mean, similar_names
 from ..errors import ToolError
-from ..types.describe import similar_names
 from .context import Context
 from .signature import check_callable, is_context, parameter_hints, source_of
 
@@ -99,7 +99,7 @@ class NeedsScopes(UserGate):
 class Gate:
     """One gate. A runner runs it as it runs a tool, so it has the members that a runner needs."""
 
-    around: tuple[Any, ...] = ()
+    middleware: tuple[Any, ...] = ()
     noun = "gate"
 
     def __init__(self, fn: Callable[..., Any], timeout: float, app: Registry | None = None) -> None:
@@ -125,8 +125,7 @@ class Gate:
         known = {each.target: each.annotation for each in tool.signature.parameters}
         for name in self.parameters:
             if name not in known:
-                found = similar_names(name, known, limit=1)
-                hint = f"did you mean {found[0]!r}?" if found else _arguments_of(tool, known)
+                hint = did_you_mean(similar_names(name, known)) or _arguments_of(tool, known)
                 raise TypeError(
                     f"gate {self.name!r} takes {name!r}, which is no argument of {tool.owner}; "
                     + hint
@@ -154,14 +153,14 @@ class Gates:
     """All gates of one tool. Several `scope` gates are one, at the place of the first."""
 
     def __init__(self, given: Sequence[Callable[..., Any]], tool: Tool, timeout: float) -> None:
-        self.given = tuple(given)
+        self.declared = tuple(given)
         self._tool = tool
         self._timeout = timeout
-        scoped = (each for each in self.given if isinstance(each, NeedsScopes))
+        scoped = (each for each in self.declared if isinstance(each, NeedsScopes))
         needed = (name for each in scoped for name in each.scopes)
         self.scopes: tuple[str, ...] = tuple(dict.fromkeys(needed))
         """All the scopes that the tool needs."""
-        self.by_token = tuple(each for each in self.given if isinstance(each, UserGate))
+        self.by_token = tuple(each for each in self.declared if isinstance(each, UserGate))
         """The gates that look at the user alone."""
         self.hiding = tuple(each for each in self.by_token if each.hide)
         """The gates whose refusal hides the tool."""
@@ -180,7 +179,7 @@ class Gates:
         tool = self._tool
         including = () if tool.is_widget else tool.path[:-1]
         apps = [app for app in including for _ in app.requires]
-        for each, app in zip_longest(self.given, apps):
+        for each, app in zip_longest(self.declared, apps):
             if not isinstance(each, NeedsScopes):
                 merged.append(Gate(each, self._timeout, app))
             elif not has_scopes:
@@ -203,10 +202,10 @@ class Gates:
 
 def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
     """Give *tool* the gates *before*, which are an app's, and those of its own after them."""
-    own = tool.settings.requires if tool.gates is None else tool.gates.given
+    own = tool.settings.requires if tool.gates is None else tool.gates.declared
     given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None
-    tool.special = bool(given) or tool.policy is not None
+    tool.has_gates_or_policy = bool(given) or tool.policy is not None
 
 
 def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:

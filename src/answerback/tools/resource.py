@@ -96,11 +96,10 @@ class Resource(Tool):
     def _check_allowed_paths(self) -> None:
         known = [parameter.name for parameter in self.signature.parameters]
         for name in self._any_path.difference(known):
-            from ..types.describe import similar_names
+            from ..core.suggestions import did_you_mean, similar_names
 
-            found = similar_names(name, known)
             names = ", ".join(map(repr, known)) or "none"
-            hint = f"did you mean {found[0]!r}?" if found else f"there is {names}"
+            hint = did_you_mean(similar_names(name, known)) or f"there is {names}"
             raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
 
 

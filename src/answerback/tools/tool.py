@@ -43,16 +43,16 @@ class Tool:
 
     path: tuple[Registry, ...] = ()
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
-    around: tuple[Any, ...] = ()
+    middleware: tuple[Any, ...] = ()
     """The middleware around its run: that of the apps in `path`, in this order."""
-    given: frozenset[str] = frozenset()
+    chosen_options: frozenset[str] = frozenset()
     """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Gates | None = None
     """What a caller must pass before the function runs; None without gates."""
     policy: ToolPolicy | None = None
     """Its limits, breaker and retries; None without them."""
-    special = False
-    """Whether it has gates or a policy, which calls of other tools need not look for."""
+    has_gates_or_policy = False
+    """Calls of tools without them need not look for either."""
     is_widget = False
     """Whether it is the page of tools, which is served whatever tags select those."""
     noun = "tool"
@@ -71,7 +71,7 @@ class Tool:
         self.timeout = settings.timeout
         if settings.limit or settings.breaker or settings.retry:
             self.policy = policy_of(settings)
-            self.special = True
+            self.has_gates_or_policy = True
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         # A function that `wrap` made always returns a finished reply, so this is not logged.

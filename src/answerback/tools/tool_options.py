@@ -184,10 +184,10 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
 
 
 def _meant(name: str, known: type[Any]) -> str:
-    from ..types.describe import similar_names
+    from ..core.suggestions import did_you_mean, similar_names
 
-    found = similar_names(name, known.__annotations__)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    hint = did_you_mean(similar_names(name, known.__annotations__))
+    return hint and f"; {hint}"
 
 
 def _are_all(values: object, is_valid: Callable[[Any], bool]) -> bool:

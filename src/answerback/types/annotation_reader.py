@@ -274,13 +274,13 @@ def _accepts_limits(annotation: Any, limits: ValueLimits) -> bool:
     bare, _ = _unwrap(annotation)
     if limits.checks and bare not in _SCALARS:
         return False
-    return limits != NO_LIMITS and limits.given().keys() <= _allowed_limits(bare)
+    return limits != NO_LIMITS and limits.as_dict().keys() <= _allowed_limits(bare)
 
 
 def _check_limits(limits: ValueLimits, allowed: frozenset[str], bare: Any, where: str) -> None:
     if limits is NO_LIMITS:
         return
-    for name in limits.given():
+    for name in limits.as_dict():
         if name not in allowed:
             raise UnservableType(where, f"{name} does not apply to {name_of(bare)}; remove it")
     if limits.checks and bare not in _SCALARS:

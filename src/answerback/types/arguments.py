@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from ..core.suggestions import did_you_mean, similar_names
 from . import json_text, nodes
 from .annotation_reader import read_type
-from .describe import MAX_SHOWN, describe, describe_value, similar_names
+from .describe import MAX_SHOWN, describe, describe_value
 from .nodes import Node
 from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
 
@@ -276,9 +277,8 @@ _MAX_NAMES = 20
 
 
 def _suggestion(name: str, known: dict[str, Node]) -> str | None:
-    found = similar_names(name[:MAX_SHOWN], known)
-    if found:
-        return f"did you mean {found[0]!r}?"
+    if hint := did_you_mean(similar_names(name[:MAX_SHOWN], known)):
+        return hint
     names = ", ".join(list(known)[:_MAX_NAMES])
     more = ", …" if len(known) > _MAX_NAMES else ""
     return f"the arguments are {names}{more}" if known else "it takes no arguments"

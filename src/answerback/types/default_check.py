@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.json_value import is_integer, is_number
 from . import nodes
 from .arguments import Parameter
 from .describe import MAX_SHOWN
@@ -76,9 +77,9 @@ def _fits(node: Node, value: Any) -> bool:
 
 def _scalar(node: nodes.Scalar, value: Any) -> bool:
     if node.kind is float or node.kind is Decimal:
-        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return is_number(value) or isinstance(value, Decimal)
     if node.kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+        return is_integer(value)
     if node.kind in (bytes, bytearray):
         return isinstance(value, bytes | bytearray)
     return isinstance(value, node.kind)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from . import nodes
@@ -11,31 +10,8 @@ from .nodes import Node
 
 # Longer texts are cut in messages.
 MAX_SHOWN = 60
-# difflib takes some microseconds for each name, and a caller waits.
-_MAX_COMPARED = 32
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "multiple of"}
 _KINDS = {"null": "null", "array": "array", "object": "object", "boolean": "bool"}
-
-
-def similar_names(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
-    """Return up to *limit* known names that the caller may have meant by *name*.
-
-    Of many names only the *_MAX_COMPARED* nearest by their letters and lengths are compared.
-    """
-    import difflib
-
-    # Known names are at most 128 characters long, and difflib is slow on long texts.
-    name, known = name[:128], list(known)
-    folded = name.casefold()
-    if same := [each for each in known if each.casefold() == folded]:
-        return same[:limit]
-    if len(known) > _MAX_COMPARED:
-        letters, length = set(name), len(name)
-        known.sort(
-            key=lambda each: (len(letters.symmetric_difference(each)), abs(len(each) - length))
-        )
-        del known[_MAX_COMPARED:]
-    return difflib.get_close_matches(name, known, n=limit)
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -115,7 +91,7 @@ def _describe_class(node: Node) -> str:
 
 def _describe_limits(limits: nodes.ValueLimits) -> str:
     parts = []
-    for name, limit in limits.given().items():
+    for name, limit in limits.as_dict().items():
         if name in _SIGNS:
             parts.append(f"{_SIGNS[name]} {limit}")
         elif name == "pattern":

@@ -1,6 +1,7 @@
 """The closed table of strings that are read as another JSON value, where the type allows no string.
 
-Language models send numbers, booleans, arrays and objects as text. `docs/tools.md` has the table.
+Language models send numbers, booleans, arrays and objects as text. `docs/start/tools.md` has the
+table.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     limits = node.limits
     if limits is nodes.NO_LIMITS:
         return node.kind
-    given = limits.given()
+    given = limits.as_dict()
     if limits.checks or not _fits_meta(node.kind, given) or not _has_simple_pattern(node):
         return None
     if node.kind is int:
@@ -219,7 +219,7 @@ def _array(types: MsgspecTypes, node: nodes.Array) -> Any:
     item = types.type_of(node.item)
     args = (item, ...) if node.container is tuple else item
     # mypy cannot check a type that is made at run time.
-    return _with_meta(node.container[args], node.limits.given())  # type: ignore[index]
+    return _with_meta(node.container[args], node.limits.as_dict())  # type: ignore[index]
 
 
 def _fixed(types: MsgspecTypes, node: nodes.Fixed) -> Any:
@@ -230,7 +230,7 @@ def _fixed(types: MsgspecTypes, node: nodes.Fixed) -> Any:
 def _mapping(types: MsgspecTypes, node: nodes.Mapping) -> Any:
     # mypy cannot check a type that is made at run time.
     native: Any = dict[types.type_of(node.key), types.type_of(node.value)]  # type: ignore[misc]
-    return _with_meta(native, node.limits.given())
+    return _with_meta(native, node.limits.as_dict())
 
 
 def _union(types: MsgspecTypes, node: nodes.Union) -> Any:
@@ -275,7 +275,7 @@ def _flatten(node: Node) -> Iterator[Node]:
 def _limit_names(node: Node) -> set[str]:
     limits = getattr(node, "limits", nodes.NO_LIMITS)
     # msgspec does not store `tz` in the slots that it mixes up.
-    return set(limits.given()) - {"tz"}
+    return set(limits.as_dict()) - {"tz"}
 
 
 def _crashes(members: list[Node]) -> bool:

@@ -32,7 +32,7 @@ class ValueLimits(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Callable[[Any], Any], ...] = ()
     """Predicates that a value must pass."""
 
-    def given(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the limits that are set, without `checks`."""
         names = (name for name in self.__struct_fields__ if name != "checks")
         return {name: limit for name in names if (limit := getattr(self, name)) is not None}

@@ -8,14 +8,12 @@ from typing import Any
 
 import msgspec
 
+from ..core.limits import LARGE_BODY
 from . import nodes
 from .annotation_reader import read_type
 from .json_text import ENCODER, MAX_DEPTH, is_too_deep
 from .nodes import Node, has_nan_as_null
 from .problems import Coercion, InvalidOutput, TooManyProblems
-
-# Larger results are checked and written with fewer copies.
-LARGE_RESULT = 65_536
 
 
 class Output:
@@ -77,7 +75,7 @@ class OutputCheck:
         """Return the text of *value*, and the checked value."""
         try:
             encoded = self.encode(value)
-            if len(encoded) >= LARGE_RESULT and self._is_plain(value):
+            if len(encoded) >= LARGE_BODY and self._is_plain(value):
                 return encoded, value
             checked = self.decode(encoded)
         except Exception:  # noqa: BLE001 - an author's property or class may raise any exception

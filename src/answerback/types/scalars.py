@@ -159,7 +159,7 @@ def _is_within(limits: ValueLimits, value: Any) -> bool:
     if limits is NO_LIMITS:
         return True
     try:
-        compared = all(_COMPARE[name](value, limit) for name, limit in limits.given().items())
+        compared = all(_COMPARE[name](value, limit) for name, limit in limits.as_dict().items())
         return compared and all(check(value) for check in limits.checks)
     except (TypeError, ValueError, ArithmeticError):
         # A naive time was compared with an aware one, or a predicate raised.

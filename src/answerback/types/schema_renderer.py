@@ -195,7 +195,7 @@ def _scalar(node: nodes.Scalar, mode: str = "serialization") -> Schema:
 def _limit_keywords(limits: ValueLimits) -> Schema:
     schema = {
         _NUMBER_KEYWORDS[name]: limit
-        for name, limit in limits.given().items()
+        for name, limit in limits.as_dict().items()
         if name in _NUMBER_KEYWORDS
     }
     if limits.pattern is not None:

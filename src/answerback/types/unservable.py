@@ -54,7 +54,10 @@ def explain_unservable(annotation: Any) -> str:
     if base is not None:
         return f"{name} is a kind of {base} that JSON does not know; write {base}"
     if getattr(origin, "__module__", "").partition(".")[0] in _WITH_RECIPES:
-        return f"{name} has no JSON form; register it: docs/tools.md has a recipe for register_type"
+        return (
+            f"{name} has no JSON form; register it with register_type: "
+            "docs/guides/own-types.md has a recipe"
+        )
     return (
         f"{name} is not a type that JSON knows; "
         "make it a dataclass, write str, or register it with register_type"

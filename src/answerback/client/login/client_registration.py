@@ -55,7 +55,7 @@ async def choose_client(
     issuer: IssuerMetadata,
     needs: ClientNeeds,
     records: LoginRecords,
-    near: int,
+    zone: int,
 ) -> RegisteredClient:
     """The client for an issuer; raises LoginError if there is none."""
     if choice.client is not None:
@@ -66,7 +66,7 @@ async def choose_client(
     if kept is not None and needs.are_met_by(kept):
         return kept
     if issuer.registration_endpoint:
-        client = await _register(choice.name, issuer, needs, near)
+        client = await _register(choice.name, issuer, needs, zone)
     else:
         client = await _ask(choice, issuer.issuer, needs.redirect)
     await records.keep_registration(issuer.issuer, client)
@@ -74,7 +74,7 @@ async def choose_client(
 
 
 async def _register(
-    name: str, issuer: IssuerMetadata, needs: ClientNeeds, near: int
+    name: str, issuer: IssuerMetadata, needs: ClientNeeds, zone: int
 ) -> RegisteredClient:
     """Register a client (RFC 7591)."""
     supported = issuer.token_endpoint_auth_methods_supported
@@ -89,9 +89,9 @@ async def _register(
     }
     # Some issuers grant registered scopes alone; others refuse to register scopes of servers.
     scope = {"scope": " ".join(needs.scopes)} if needs.scopes else {}
-    response = await send("POST", issuer.registration_endpoint, near=near, json=metadata | scope)
+    response = await send("POST", issuer.registration_endpoint, zone=zone, json=metadata | scope)
     if scope and response.error == "invalid_client_metadata":
-        response = await send("POST", issuer.registration_endpoint, near=near, json=metadata)
+        response = await send("POST", issuer.registration_endpoint, zone=zone, json=metadata)
     found = response.document
     if response.status not in (200, 201) or not isinstance(found.get("client_id"), str):
         raise LoginError(

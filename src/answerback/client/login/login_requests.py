@@ -13,8 +13,9 @@ import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
 from ...core.secrets.mask import mask_url
-from ..faults import LoginError, NoAnswer
-from ..transports.http_pool import HttpPool
+from ...http1.http_errors import HttpFailure
+from ...http1.http_fetch import BodyTooLarge, Fetched, fetch
+from ..faults import LoginError
 
 if TYPE_CHECKING:
     from ...core.json_value import JsonObject
@@ -51,14 +52,14 @@ async def send(
     method: str,
     url: str,
     *,
-    near: int,
+    zone: int,
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
     json: Mapping[str, Any] | None = None,
 ) -> LoginResponse:
     """Send one request; raises LoginError.
 
-    *near* is the nearest network that the request may go to, as `nearness` tells it: a server
+    *zone* is the nearest network zone that the request may go to: a server
     on the internet must not make this machine ask addresses that only this machine can reach.
     A GET is redirected at most three times; a POST never, because it has secrets.
     """
@@ -67,14 +68,15 @@ async def send(
     try:
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
-                await check_place(url, near)
-                status, location, body = await _exchange(method, url, sent, content)
-                if method != "GET" or status not in _MOVED or not location:
-                    return LoginResponse(status, _document(body))
+                await check_zone(url, zone)
+                found = await _fetch(method, url, sent, content)
+                location = found.headers.get("location", "")
+                if method != "GET" or found.status not in _MOVED or not location:
+                    return LoginResponse(found.status, _document(found.body))
                 url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
-    except NoAnswer as exc:
+    except HttpFailure as exc:
         raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
     raise LoginError(f"{mask_url(url)} is redirected too often")
 
@@ -90,22 +92,16 @@ def _content(
     return None, {}
 
 
-async def _exchange(
+async def _fetch(
     method: str, url: str, headers: Mapping[str, str], content: bytes | None
-) -> tuple[int, str, bytes]:
-    """The status, the header `Location` and the body of a response; raises NoAnswer."""
+) -> Fetched:
+    """The response to one request; raises HttpFailure."""
     # A proxy of the environment is not for this machine itself.
-    pool = HttpPool(uses_proxies=not is_loopback_url(url))
+    proxies = not is_loopback_url(url)
     try:
-        response = await pool.send(method, url, headers, content)
-        body = b""
-        while part := await response.read_some():
-            body += part
-            if len(body) > _MAX_DOCUMENT:
-                raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes")
-        return response.status_code, response.headers.get("location", ""), body
-    finally:
-        pool.close()
+        return await fetch(method, url, headers, content, limit=_MAX_DOCUMENT, uses_proxies=proxies)
+    except BodyTooLarge:
+        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
 
 
 def _document(body: bytes) -> JsonObject:
@@ -116,8 +112,8 @@ def _document(body: bytes) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-async def nearness(url: str) -> int:
-    """How near the host of a URL is: 0 is this machine, 1 a private network, 2 the internet."""
+async def network_zone(url: str) -> int:
+    """The zone of a URL's host: 0 is this machine, 1 a private network, 2 the internet."""
     host = urlsplit(url).hostname or ""
     if is_loopback_url(url):
         return 0
@@ -126,10 +122,10 @@ async def nearness(url: str) -> int:
     except (OSError, UnicodeError):
         # A proxy may know the name; a direct connection will fail anyway.
         return 2
-    return min((_nearness_of(str(each[4][0])) for each in found), default=2)
+    return min((_zone_of(str(each[4][0])) for each in found), default=2)
 
 
-def _nearness_of(address: str) -> int:
+def _zone_of(address: str) -> int:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
         ip = ip.ipv4_mapped
@@ -138,13 +134,13 @@ def _nearness_of(address: str) -> int:
     return 2 if ip.is_global else 1
 
 
-async def check_place(url: str, near: int) -> None:
-    """Raise LoginError for a page without https, or in a nearer network than *near*."""
+async def check_zone(url: str, zone: int) -> None:
+    """Raise LoginError for a page without https, or in a nearer network zone than *zone*."""
     if not is_secure(url):
         raise LoginError(
             f"{mask_url(url)!r} should be an https URL; http is for this machine alone"
         )
-    if near > 0 and await nearness(url) < near:
+    if zone > 0 and await network_zone(url) < zone:
         raise LoginError(
             f"{mask_url(url)!r} leads into a private network, which the server is not part of"
         )

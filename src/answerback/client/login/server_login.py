@@ -15,10 +15,10 @@ from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
 from ..faults import LoginError
 from .challenge_header import AskedLogin, asked_login
-from .login_place import LoginPlace, canonical, find_place
+from .chosen_issuer import ChosenIssuer, canonical, choose_issuer
 from .login_records import Grant
-from .login_requests import nearness
-from .new_grant import new_grant
+from .login_requests import network_zone
+from .new_login import log_in
 from .server_metadata import IssuerMetadata, find_issuer
 from .token_endpoint import TokenEndpoint, TokenRefused
 
@@ -65,8 +65,8 @@ class ServerLogin:
                 self._retry_at = time.monotonic() + _RETRY
                 # If it fails, the request is sent with the old token, and the server decides.
                 with suppress(LoginError):
-                    near = await nearness(self._url)
-                    await self._refresh(grant, await find_issuer(grant.issuer, near))
+                    zone = await network_zone(self._url)
+                    await self._refresh(grant, await find_issuer(grant.issuer, zone))
         return self._headers
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
@@ -107,22 +107,22 @@ class ServerLogin:
             self._check_step_up(asked)
         grant = self._grant
         last = "" if grant is None else grant.issuer
-        place = await find_place(self._login, self._url, asked, last)
+        chosen = await choose_issuer(self._login, self._url, asked, last)
         is_same = (
             grant is not None
-            and grant.issuer == place.issuer.issuer
-            and grant.resource == place.resource.resource
+            and grant.issuer == chosen.issuer.issuer
+            and grant.resource == chosen.resource.resource
         )
         if is_same and not steps_up:
             assert grant is not None
             is_new = self._is_untried and not grant.is_expired
             if is_new and not self._came_by_refresh:
                 raise LoginError("the server does not accept the token that the login gave")
-            if grant.refresh_token and not is_new and await self._refreshes(grant, place.issuer):
+            if grant.refresh_token and not is_new and await self._refreshes(grant, chosen.issuer):
                 return
         known = grant.scopes if is_same and grant is not None else ()
-        scopes = self._scopes(asked, place, known)
-        await self._keep(await new_grant(self._login, place, scopes))
+        scopes = self._scopes(asked, chosen, known)
+        await self._keep(await log_in(self._login, chosen, scopes))
 
     def _check_step_up(self, asked: AskedLogin) -> None:
         """A user is asked once for the same scopes; a server could ask for ever."""
@@ -134,14 +134,14 @@ class ServerLogin:
         self._stepped_up.add(wanted)
 
     def _scopes(
-        self, asked: AskedLogin, place: LoginPlace, known: tuple[str, ...]
+        self, asked: AskedLogin, chosen: ChosenIssuer, known: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The scopes of a challenge, else those of the metadata, with those asked for before."""
-        wanted = asked.scopes or place.resource.scopes
+        wanted = asked.scopes or chosen.resource.scopes
         scopes = dict.fromkeys((*known, *wanted, *self._login.scopes))
         scopes.pop("offline_access", None)
         is_offline = self._login.grant == "authorization_code" and (
-            "offline_access" in place.issuer.scopes_supported
+            "offline_access" in chosen.issuer.scopes_supported
         )
         # Alone it would replace the scopes that the issuer gives by default.
         return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
@@ -172,7 +172,7 @@ class ServerLogin:
         client = self._login.choice.client
         if client is None or client.id != grant.client.id:
             client = grant.client
-        endpoint = TokenEndpoint(issuer, client, grant.resource, await nearness(self._url))
+        endpoint = TokenEndpoint(issuer, client, grant.resource, await network_zone(self._url))
         try:
             found = await endpoint.refresh(grant)
         except TokenRefused as exc:

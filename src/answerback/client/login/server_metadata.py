@@ -44,7 +44,7 @@ class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_resource(
-    server: str, metadata_url: str, near: int, issuer: str = ""
+    server: str, metadata_url: str, zone: int, issuer: str = ""
 ) -> ResourceMetadata:
     """The metadata of the server at a URL; *metadata_url* is the address in its challenge.
 
@@ -54,7 +54,7 @@ async def find_resource(
     failures = []
     for url in _places(server, metadata_url):
         try:
-            response = await send("GET", url, near=near)
+            response = await send("GET", url, zone=zone)
         except LoginError as exc:
             failures.append(str(exc))
             continue
@@ -108,14 +108,14 @@ def _strings(value: Json) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
-async def find_issuer(issuer: str, near: int) -> IssuerMetadata:
+async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
     """The metadata of an issuer; raises LoginError if it is of another, or cannot be used."""
     if not is_secure(issuer):
         raise LoginError(f"the issuer {issuer!r} should be an https URL")
     failures = []
     for url in metadata_urls(issuer):
         try:
-            response = await send("GET", url, near=near)
+            response = await send("GET", url, zone=zone)
         except LoginError as exc:
             failures.append(str(exc))
             continue

@@ -34,12 +34,12 @@ class TokenEndpoint:
     """The page of an issuer that gives tokens to one client, for one server."""
 
     def __init__(
-        self, issuer: IssuerMetadata, client: RegisteredClient, resource: str, near: int
+        self, issuer: IssuerMetadata, client: RegisteredClient, resource: str, zone: int
     ) -> None:
         self._issuer = issuer
         self._client = client
         self._resource = resource
-        self._near = near
+        self._zone = zone
 
     async def exchange(self, code: str, verifier: str, redirect: str, scopes: Any) -> Grant:
         """The tokens for a code of the authorization endpoint."""
@@ -70,7 +70,7 @@ class TokenEndpoint:
         response = await send(
             "POST",
             self._issuer.token_endpoint,
-            near=self._near,
+            zone=self._zone,
             headers=headers,
             form={**form, "resource": self._resource, **proof},
         )

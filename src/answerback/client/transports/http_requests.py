@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -11,10 +10,12 @@ from urllib.parse import urljoin
 import msgspec
 
 from ...core.stopped_clocks import clocks_stopped
+from ...http1.http_errors import HttpFailure
+from ...http1.http_pool import HttpPool, parse_url
 from ..faults import ConnectionLost, HttpRefused, LoginError, NoAnswer
 from ..frames import Receive
-from .http_pool import HttpPool, HttpResponse, parse_url
 from .sent_credentials import SentCredentials
+from .server_response import ServerResponse, connection_lost
 
 _LOGINS = 3
 """How often a request is sent again after the server asked for credentials."""
@@ -48,8 +49,7 @@ class HttpRequests:
         self, url: str, headers: Mapping[str, str] | None = None, auth: ClientAuth | None = None
     ) -> None:
         self.url = url
-        own = {"user-agent": f"answerback/{sys.modules['answerback'].__version__}"}
-        self._headers = own | _in_lower_case(headers or {})
+        self._headers = _in_lower_case(headers or {})
         self._auth = auth
         self.has_auth = auth is not None
         self._client: HttpPool | None = None
@@ -64,7 +64,7 @@ class HttpRequests:
     @asynccontextmanager
     async def stream(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
-    ) -> AsyncIterator[HttpResponse]:
+    ) -> AsyncIterator[ServerResponse]:
         """The response, whose body is still to be read; raises NoAnswer."""
         response = await self.send(method, headers, body, url)
         try:
@@ -74,7 +74,7 @@ class HttpRequests:
 
     async def send(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
-    ) -> HttpResponse:
+    ) -> ServerResponse:
         """The same as `stream`, for a caller that closes the response itself."""
         client = self._client
         if client is None:
@@ -89,7 +89,10 @@ class HttpRequests:
                 found = _in_lower_case(self.credentials)
                 self.sent.keep(found)
                 sent = given | found
-            response = await client.send(method, url, sent, body)
+            try:
+                response = ServerResponse(await client.send(method, url, sent, body), self.sent)
+            except HttpFailure as exc:
+                raise connection_lost(exc, self.sent) from None
             status = response.status_code
             if status < 300:
                 return response
@@ -109,7 +112,7 @@ class HttpRequests:
         found = self.credentials if self._auth is None else await self._auth.headers()
         return repr(sorted(found.items()))
 
-    def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
+    def refusal(self, response: ServerResponse, body: bytes = b"") -> HttpRefused:
         """The error for a response without an answer; it does not show what the client sent."""
         said = _redirect(response).encode() or body
         text = self.sent.masked(said)[:1000].decode(errors="replace")
@@ -132,9 +135,9 @@ class HttpRequests:
             text = self.sent.masked_text(text)
             raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
 
-    async def _challenge(self, response: HttpResponse, sent: str) -> AuthChallenge:
+    async def _challenge(self, response: ServerResponse, sent: str) -> AuthChallenge:
         try:
-            body = self.sent.masked(await response.aread())
+            body = self.sent.masked(await response.read_refusal())
         finally:
             response.close()
         return AuthChallenge(response.url, response.status_code, response.headers, body, sent)
@@ -153,30 +156,30 @@ def _login_of(url: str) -> dict[str, str]:
     """The header for the user and the password in a URL."""
     try:
         login = parse_url(url).login
-    except ConnectionLost:
+    except HttpFailure:
         return {}  # The first request raises it.
     return {"authorization": login} if login else {}
 
 
-def _moved_to(response: HttpResponse) -> str | None:
+def _moved_to(response: ServerResponse) -> str | None:
     """The URL of a redirect that keeps the method and stays with the same server."""
     if response.status_code not in (307, 308) or "location" not in response.headers:
         return None
     try:
         there = urljoin(response.url, response.headers["location"])
         same = parse_url(response.url).origin == parse_url(there).origin
-    except (ConnectionLost, ValueError):
+    except (HttpFailure, ValueError):
         return None
     return there if same else None
 
 
-def _redirect(response: HttpResponse) -> str:
+def _redirect(response: ServerResponse) -> str:
     """Where a redirect leads that was not followed, and why; empty for other responses."""
     if not 300 <= response.status_code < 400 or "location" not in response.headers:
         return ""
     try:
         there = parse_url(urljoin(response.url, response.headers["location"]))
-    except (ConnectionLost, ValueError):
+    except (HttpFailure, ValueError):
         return "a redirect to something that is no URL of HTTP"
     reason = "the statuses 307 and 308 alone repeat a request elsewhere"
     if there.origin != parse_url(response.url).origin:
@@ -186,7 +189,7 @@ def _redirect(response: HttpResponse) -> str:
     return f"a redirect to {place[:100]}, which is not followed because {reason}"
 
 
-def _advice(response: HttpResponse) -> str:
+def _advice(response: ServerResponse) -> str:
     """The URLs to try, if the one that was asked has no path and does not speak MCP."""
     where = parse_url(response.url)
     has_mcp = response.status_code not in (200, 404, 405)
@@ -197,6 +200,6 @@ def _advice(response: HttpResponse) -> str:
     )
 
 
-def is_event_stream(response: HttpResponse) -> bool:
+def is_event_stream(response: ServerResponse) -> bool:
     found = response.headers.get("content-type", "")
     return found.partition(";")[0].strip().lower() == "text/event-stream"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urljoin, urlsplit
 
+from ...http1.event_stream import StreamEvent
 from ..faults import ConnectionLost, NoAnswer
 from ..frames import Lost, Outgoing, Receive
-from .event_stream import ReceivedEvents, StreamEvent
 from .http_requests import HttpRequests, is_event_stream
 
 
@@ -38,9 +38,9 @@ class OldSse:
         headers = {"content-type": "application/json", **outgoing.headers}
         url = await asyncio.shield(self._endpoint)
         async with self._http.stream("POST", headers, outgoing.frame, url) as response:
-            body = await response.aread()
             if response.status_code >= 300:
-                raise self._http.refusal(response, body)
+                raise self._http.refusal(response, await response.read_refusal())
+            await response.aread()
 
     async def listen(self) -> None:
         """All messages come over the one stream."""
@@ -60,7 +60,7 @@ class OldSse:
             async with self._http.stream("GET", {"accept": "text/event-stream"}) as response:
                 if response.status_code >= 300 or not is_event_stream(response):
                     raise self._http.refusal(response)
-                async for event in ReceivedEvents(response.read_some):
+                async for event in response.events():
                     self._take(event)
             self._end(ConnectionLost("the event stream of the server has ended"))
         except NoAnswer as error:

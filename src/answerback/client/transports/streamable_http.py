@@ -9,9 +9,8 @@ from typing import Any
 from ...protocol.params import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
 from ..frames import Lost, Outgoing, Receive, decode_frame
-from .event_stream import ReceivedEvents
-from .http_pool import HttpResponse
 from .http_requests import HttpRequests, is_event_stream
+from .server_response import ServerResponse
 
 _SESSION = "mcp-session-id"
 _RETRY_SECONDS = 1.0
@@ -108,7 +107,7 @@ class StreamableHttp:
     def _session_header(self) -> Mapping[str, str]:
         return {} if self._session is None else {_SESSION: self._session}
 
-    async def _take(self, response: HttpResponse, outgoing: Outgoing) -> _StreamState | None:
+    async def _take(self, response: ServerResponse, outgoing: Outgoing) -> _StreamState | None:
         """Receive the response; returns where to resume a stream that ended too early."""
         status = response.status_code
         if status >= 300:
@@ -126,9 +125,9 @@ class StreamableHttp:
             raise ConnectionLost(f"the response (HTTP status {status}) has no result in it")
         return None
 
-    async def _take_refusal(self, response: HttpResponse, outgoing: Outgoing) -> None:
+    async def _take_refusal(self, response: ServerResponse, outgoing: Outgoing) -> None:
         """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
-        body = self._http.sent.masked(await response.aread())
+        body = self._http.sent.masked(await response.read_refusal())
         message = decode_frame(body)
         if outgoing.id is not None and message is not None and message.error is not None:
             if response.status_code in _OVERLOADED:
@@ -141,12 +140,12 @@ class StreamableHttp:
         raise self._http.refusal(response, body)
 
     async def _take_events(
-        self, response: HttpResponse, id: Id | None, state: _StreamState
+        self, response: ServerResponse, id: Id | None, state: _StreamState
     ) -> bool:
         """Receive the events; True when the response to the request *id* was among them."""
         is_answered = False
         try:
-            async for event in ReceivedEvents(response.read_some):
+            async for event in response.events():
                 if event.id:
                     state.last_id = event.id
                     state.attempts = 0

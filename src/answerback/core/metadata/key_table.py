@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from ..json_value import is_number
+
 APPS_SDK = "Apps SDK reference, 2026-06-27"
 """developers.openai.com/apps-sdk/reference, as it was on that day."""
 APPS_SDK_EXAMPLES = "examples of the Apps SDK, 2025-10; no longer in its reference"
@@ -113,10 +115,7 @@ CHALLENGES = ValueKind(
 )
 VISIBILITY = ValueKind(expected="a list of 'model' and 'app'", is_valid=_is_visibility)
 EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=lambda value: value == {})
-NUMBER = ValueKind(
-    expected="a number",
-    is_valid=lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-)
+NUMBER = ValueKind(expected="a number", is_valid=is_number)
 
 OPENAI_CSP = _object(
     {

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from ..suggestions import did_you_mean
 from .key_table import KEYS, Place, ValueKind
 
 _PREFIXES = ("openai/", "mcp/", "ui/")
@@ -58,7 +59,7 @@ def _refuse_key(name: str, place: Place) -> None:
         raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
     near = _near_key(name)
     if near is not None:
-        raise ValueError(f"no metadata key is named {name!r}; did you mean {near!r}?")
+        raise ValueError(f"no metadata key is named {name!r}; {did_you_mean([near])}")
 
 
 def _check_value(value: Any, kind: ValueKind, path: str) -> None:
@@ -78,7 +79,7 @@ def _refuse_member(name: Any, kind: ValueKind, path: str) -> None:
         raise ValueError(f"{path} has {name!r}, which belongs on {kind.elsewhere[name]}")
     near = _near(str(name), kind.members)
     if near is not None:
-        raise ValueError(f"{path} has no member {name!r}; did you mean {near!r}?")
+        raise ValueError(f"{path} has no member {name!r}; {did_you_mean([near])}")
 
 
 def _refuse_value(value: object, expected: str, path: str) -> NoReturn:

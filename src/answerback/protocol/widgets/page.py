@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from ...errors import Unavailable
 from ...registry.declarations import Change, Registry
-from ...tools.current_runtime import CURRENT
+from ...tools.context import CURRENT
 
 _BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
 _DOCTYPE = "<!doctype html>"

@@ -91,13 +91,11 @@ def missing_widget(tool: Tool) -> str | None:
     resources = owner.resources.own
     if widget_uri(name) in resources:
         return None
-    from ...types.describe import similar_names
+    from ...core.suggestions import did_you_mean, similar_names
 
     known = [each.name for each in resources.values() if isinstance(each, Widget)]
-    near = similar_names(name, known)
-    if near:
-        hint = f"did you mean {near[0]!r}?"
-    else:
+    hint = did_you_mean(similar_names(name, known))
+    if not hint:
         there = f"its widgets are {', '.join(sorted(known))}" if known else "it has none"
         hint = f"{there}; write app.widget({name!r}, path='{name}.html')"
     return f"{tool.owner} names the widget {name!r}, which {owner.name!r} does not have; {hint}"

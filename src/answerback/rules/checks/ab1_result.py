@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.json_value import is_integer
 from ..examples import MCP_DATA, MCP_FAILURE, MCP_TEXT, text_result
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import kind_name, parent_of
@@ -185,7 +186,7 @@ def bad_rpc_error(reply: ReplyView) -> Faults:
         return [Fault("/error", f"error is {kind_name(error)}, not an object")]
     faults = []
     code = error.get("code")
-    if not isinstance(code, int) or isinstance(code, bool):
+    if not is_integer(code):
         faults.append(Fault("/error", "error has no integer code"))
     if not isinstance(error.get("message"), str):
         faults.append(Fault("/error", "error has no message"))

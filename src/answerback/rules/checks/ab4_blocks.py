@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from typing import Any
 
+from ...core.json_value import is_number
 from ..detectors.media_types import (
     decode_base64,
     detected_media_type,
@@ -195,8 +196,7 @@ def _is_audience(value: Any) -> bool:
 
 
 def _is_priority(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (number and 0 <= value <= 1)
+    return value is None or (is_number(value) and 0 <= value <= 1)
 
 
 def _is_date(value: Any) -> bool:

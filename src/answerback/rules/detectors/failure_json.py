@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...core.json_value import is_integer
 from .failure_text import STATUSES, is_failure_text
 
 # The members of error objects; an object with any other member is a record.
@@ -103,19 +104,13 @@ def _has_error_status(value: dict[str, Any]) -> bool:
     message, title = value.get("message"), value.get("title")
     if isinstance(message, str):
         status = [value.get(name) for name in ("status", "statusCode", "status_code")]
-        status += [value.get("code")] * (
-            _is_integer(value.get("code")) or _is_error_phrase(message)
-        )
+        status += [value.get("code")] * (is_integer(value.get("code")) or _is_error_phrase(message))
     elif isinstance(title, str):
         is_problem = any(name in value for name in _PROBLEM_MEMBERS) or _is_error_phrase(title)
         status = [value.get("status")] * is_problem
     else:
         status = []
     return any(re.fullmatch("[45][0-9][0-9]", str(each)) for each in status)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_error_phrase(text: str) -> bool:

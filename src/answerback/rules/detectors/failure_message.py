@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ...core.json_value import is_integer
+
 _MESSAGE_MEMBERS = (
     *("message", "error", "errors", "detail", "error_description", "msg", "reason", "title"),
     *("errorMessage", "error_message", "errorMessages", "description"),
@@ -53,7 +55,7 @@ def _as_text(value: Any) -> str:
     match value:
         case str():
             return value.strip()
-        case int() if not isinstance(value, bool):
+        case _ if is_integer(value):
             return str(value)
         case [dict(), *_]:
             return "; ".join(filter(None, map(_issue_text, value)))

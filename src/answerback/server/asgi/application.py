@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
+from ...core.background import spawn
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
@@ -56,7 +57,7 @@ class AsgiApp:
     """Serves a registry over HTTP; Starlette and FastAPI can mount it."""
 
     def __init__(self, runtime: Runtime, options: WebOptions) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self._registry = registry = runtime.registry
         self._bus: WorkerBus = SINGLE_WORKER
         self._max_body = options.max_body
@@ -102,7 +103,7 @@ class AsgiApp:
                 await self._answer_http(scope, receive, send)
             finally:
                 if self._is_closing:
-                    self._runtime.write_records()
+                    self.runtime.write_records()
         else:
             await self._answer_http(scope, receive, send)
 
@@ -133,9 +134,7 @@ class AsgiApp:
         sending: set[asyncio.Task[None]] = set()
 
         def send(message: WorkerMessage) -> None:
-            task = loop.create_task(bus.broadcast(message))
-            sending.add(task)
-            task.add_done_callback(sending.discard)
+            spawn(bus.broadcast(message), sending)
 
         def forward(change: Change) -> None:
             # A change may come from any thread.
@@ -148,7 +147,7 @@ class AsgiApp:
 
     def open(self) -> None:
         """Serve, also after a shutdown."""
-        self._is_closing = self._runtime.is_stopped = False
+        self._is_closing = self.runtime.is_stopped = False
         if "_mcp" in self.__dict__:
             self._mcp.open()
 
@@ -165,18 +164,18 @@ class AsgiApp:
             failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
                 return failure
-        if self._runtime.task_store is not None:
+        if self.runtime.task_store is not None:
             from ...tasks.service import task_service
 
             # Tasks of an earlier run may wait.
-            task_service(self._runtime)
+            task_service(self.runtime)
         return None
 
     async def stop(self) -> LifespanFailed | None:
         """End the tasks and the lifespan of the app; a failure is logged and returned."""
-        self._runtime.is_stopped = True
-        if self._runtime.tasks is not None:
-            await self._runtime.tasks.stop()
+        self.runtime.is_stopped = True
+        if self.runtime.tasks is not None:
+            await self.runtime.tasks.stop()
         if self._registry.lifespan is None:
             return None
         return await self._registry.lifespan.try_to_stop(self)
@@ -223,7 +222,7 @@ class AsgiApp:
     def _shut_down(self) -> None:
         """Another server is about to end, perhaps without another word to this application."""
         self.close()
-        self._runtime.write_records()
+        self.runtime.write_records()
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the lifespan events of the server, and refuse a WebSocket."""
@@ -280,7 +279,7 @@ class AsgiApp:
         # Imported at the first MCP request; a server of REST alone does not need it.
         from .mcp_endpoint import McpEndpoint
 
-        return McpEndpoint(self._runtime, self._signer, self._bus, sessions=self._has_sessions)
+        return McpEndpoint(self.runtime, self._signer, self._bus, sessions=self._has_sessions)
 
 
 def _authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:

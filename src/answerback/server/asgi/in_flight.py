@@ -44,6 +44,8 @@ class HttpPeer(McpPeer):
     """The session and the id of a request that its client can cancel by a notification."""
     questions: PendingQuestions | None = None
     """Where questions to the client of a session wait for their answers."""
+    task: asyncio.Task[Any] | None = None
+    """The task that answers the request, while it runs; it is cancelled with the request."""
     prime = False
     """Begin the event stream with an empty event that has an id, so that it can be resumed."""
     http: HttpRequest
@@ -64,12 +66,17 @@ class HttpPeer(McpPeer):
         super().__init__(id, version, client)
         self.caller = request.caller
         self.http = request
-        self._loop = asyncio.get_running_loop()
+        self.loop = request.loop
+
+    def cancel(self) -> None:
+        super().cancel()
+        if self.task is not None:
+            self.task.cancel()
 
     @property
     def stream(self) -> EventStream:
         if self._stream is None:
-            self._stream = EventStream(self._loop)
+            self._stream = EventStream(self.loop)
         return self._stream
 
     def send(self, frame: bytes) -> None:
@@ -77,7 +84,7 @@ class HttpPeer(McpPeer):
         if self._is_unreadable():
             return
         if not self._closed and self.stream.offer(frame) and self._writing is None:
-            self._loop.call_soon_threadsafe(self.begin_stream)
+            self.loop.call_soon_threadsafe(self.begin_stream)
 
     async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         if self.questions is None or self.key is None:
@@ -103,7 +110,7 @@ class HttpPeer(McpPeer):
             writing = self.stream.write_to(
                 self.http.send, start=0, prime=self.prime, expires=expires
             )
-            self._writing = self._loop.create_task(writing)
+            self._writing = self.loop.create_task(writing)
             if expires is not None:
                 self._writing.add_done_callback(lambda _: _stop_if_expired(self))
 
@@ -164,7 +171,7 @@ class HttpPeer(McpPeer):
     def tick(self) -> None:
         """Start to watch the connection at the second tick."""
         if self._seen and self._watching is None:
-            self._watching = self._loop.create_task(self._watch())
+            self._watching = self.loop.create_task(self._watch())
         self._seen = True
 
     def stop_watching(self) -> None:
@@ -288,8 +295,6 @@ class InFlight:
 
     async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> Frame | None:
         """The response to a request; None if it was cancelled."""
-        task = asyncio.current_task()
-        assert task is not None
         key = peer.key
         if key is not None:
             if key in self._by_key:
@@ -300,14 +305,14 @@ class InFlight:
         if not self._is_ticking:
             self._schedule()
         frame = None
-        stop_listening = peer.on_cancel(task.cancel)
+        peer.task = task = asyncio.current_task(peer.loop)
         try:
             frame = await engine.respond(request, peer)
         except asyncio.CancelledError:
             if not peer.cancelled:
                 raise
         finally:
-            stop_listening()
+            peer.task = None
             self._peers.discard(peer)
             if key is not None:
                 del self._by_key[key]
@@ -315,6 +320,7 @@ class InFlight:
         if not peer.cancelled:
             return frame
         # A tool may have ignored its cancellation; its client does not wait for the result.
+        assert task is not None
         task.uncancel()
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import lru_cache
@@ -36,6 +37,8 @@ MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 class FastPath(Protocol):
     """Reads and writes without ASGI's messages, as `server/uvicorn/uvicorn_protocol.py` can."""
+
+    loop: asyncio.AbstractEventLoop
 
     def body(self) -> bytes | None:
         """The body, if all of it has arrived."""
@@ -93,6 +96,11 @@ class HttpRequest:
         self._fast_path = fast_path
         self.is_disconnected = None if fast_path is None else fast_path.is_disconnected
         """Tells whether the client has disconnected; None if the server cannot say."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that serves the request."""
+        return asyncio.get_running_loop() if self._fast_path is None else self._fast_path.loop
 
     async def body(self, limit: int) -> bytes | Reply[Any]:
         """The body, or the reply that refuses it; raises ClientDisconnected."""

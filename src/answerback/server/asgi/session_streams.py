@@ -11,6 +11,7 @@ import os
 import time
 from collections import OrderedDict
 
+from ...core.background import spawn
 from .request import Headers
 from .sessions import HttpClient
 from .sse import EventStream
@@ -103,9 +104,7 @@ class ResumableStreams:
         if isinstance(message, StreamFrame):
             self._receive(message)
             return
-        task = asyncio.ensure_future(self._forward(message))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        spawn(self._forward(message), self._tasks)
 
     async def _follow(self, id: str, worker: int, client: HttpClient, start: int) -> EventStream:
         """Follow a stream of another worker. It has no id here: its events get new numbers."""

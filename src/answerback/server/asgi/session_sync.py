@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from ...core.background import spawn
 from ...protocol.jsonrpc import Notification, Request, Response, RpcError, read_params
 from ...protocol.params import CancelledParams, ReadResource, SetLevel
 from ...protocol.subscriptions import subscribed_uri
@@ -88,11 +89,7 @@ class SessionSync:
 
     def close_stream(self, stream: StreamState) -> None:
         """Remove a GET stream; a task in the background notifies the other workers."""
-        sending = asyncio.get_running_loop().create_task(
-            self._bus.broadcast(self.active.close(stream))
-        )
-        self._sending.add(sending)
-        sending.add_done_callback(self._sending.discard)
+        spawn(self._bus.broadcast(self.active.close(stream)), self._sending)
 
     async def _apply_everywhere(
         self,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,6 +28,7 @@ from ...protocol.jsonrpc import (
     read_params,
 )
 from ...protocol.params import Meta, ToolCall
+from ...protocol.routing_headers import NAMED_BY, decode_header
 from ...protocol.session import require_meta, stateless_version
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
@@ -46,18 +46,9 @@ METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
 _ROUTING = (VERSION, METHOD, NAME)
-_NAME_MEMBER: dict[str, Literal["name", "uri", "task"]] = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "task",
-    "tasks/update": "task",
-    "tasks/cancel": "task",
-}
 _STATUS = {INTERNAL_ERROR: 200, METHOD_NOT_FOUND: 404}
 """The HTTP status for an error code; 400 for all others."""
 _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
-_OPEN, _CLOSE = "=?base64?", "?="
 
 
 class Stateless:
@@ -165,18 +156,18 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
     """Raises RpcError where a header is missing, malformed, or differs from the body."""
     _match(headers, VERSION, version)
     _match(headers, METHOD, request.method)
-    member = _NAME_MEMBER.get(request.method)
+    member = NAMED_BY.get(request.method)
     if member is not None:
         name = _sent_name(request.params, member)
         if isinstance(name, str):
             _match(headers, NAME, name)
 
 
-def _sent_name(params: Params, member: Literal["name", "uri", "task"]) -> Json:
+def _sent_name(params: Params, member: str) -> Json:
     if isinstance(params, ToolCall):
         return params.name
     named = read_params(params, _Named)
-    return {"name": named.name, "uri": named.uri, "task": named.task}[member]
+    return {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
 
 
 def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
@@ -201,6 +192,8 @@ def _match(headers: Mapping[bytes, bytes], name: bytes, value: str) -> None:
     found = headers.get(name)
     if found is None:
         raise _mismatch(name, "is missing")
+    if found.decode("latin-1") == value and value[:2] != "=?":
+        return
     if _decoded(name, found) != value:
         raise _mismatch(name, "does not match the body")
 
@@ -210,10 +203,8 @@ def _decoded(name: bytes, value: bytes) -> str:
     text = value.decode("latin-1").strip(" \t")
     if text[:2] != "=?":
         return text
-    if not (text.startswith(_OPEN) and text.endswith(_CLOSE)):
-        return text
     try:
-        return b64decode(text[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
+        return decode_header(text)
     except ValueError:
         raise _mismatch(name, "is not base64 of UTF-8") from None
 

@@ -15,6 +15,7 @@ from ...core.authentication import (
     Unauthorized,
     User,
 )
+from ...core.log import logger
 from ...core.reply import Reply, failure
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
@@ -133,9 +134,7 @@ def _checked(user: object) -> User | None:
 
 def _log_refusal(challenge: Challenge) -> None:
     """The reason never contains a part of the token."""
-    import logging
-
-    logging.getLogger("answerback.auth").info("credentials were refused: %s", challenge.description)
+    logger("answerback.auth").info("credentials were refused: %s", challenge.description)
 
 
 def _unavailable() -> RefusedRequest:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...calls.runners import ON_LOOP, running_loop
+from ...core.limits import LARGE_BODY
 from ...core.versions import Version
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
-    LARGE_RESULT,
     Frame,
     Response,
     RpcError,
@@ -148,7 +148,7 @@ class Pipe:
 
     def _write(self, frame: Frame) -> None:
         try:
-            if isinstance(frame, bytes) and len(frame) < LARGE_RESULT:
+            if isinstance(frame, bytes) and len(frame) < LARGE_BODY:
                 self._out.write(frame + b"\n")
             else:
                 # Writing the line break by itself is cheaper than copying the frame.

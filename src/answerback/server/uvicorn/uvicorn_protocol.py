@@ -38,8 +38,10 @@ The last state comes on top of another one: it is that of pipelined requests.
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Any
 
+from ...core.limits import LARGE_BODY
 from ...errors import needs_extra
 from ..asgi.request import FAST_PATH, Body
 
@@ -51,8 +53,6 @@ _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
 _SHUTDOWN_NEW_TIMEOUT = 1.0
 """Seconds for the first request of a new connection to arrive while the server shuts down."""
-_LARGE_BODY = 64 * 1024
-"""A body from this size on is not copied behind its headers."""
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -74,6 +74,8 @@ class UvicornProtocol(HttpToolsProtocol):
     """The cycle whose response is written now, or was written last."""
     _timer: asyncio.TimerHandle | None = None
     _half_close_timer: asyncio.TimerHandle | None = None
+    _idle_since: float | None = None
+    """When the last response was complete, while the connection is kept alive after it."""
     _is_closing = False
 
     def connection_made(self, transport: Any) -> None:
@@ -102,6 +104,8 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         if self._half_close_timer is not None:
             self._half_close_timer.cancel()
         if self._earlier_response_pending:
@@ -122,8 +126,37 @@ class UvicornProtocol(HttpToolsProtocol):
         if not is_new:
             super().shutdown()
 
+    def on_response_complete(self) -> None:
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        # As in uvicorn, with one timer for many responses: to start and cancel one costs more.
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._await_request(self.timeout_keep_alive)
+
+    def _await_request(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self._idle_since is None:
+            return  # A request came meanwhile; its response starts the timer again.
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._await_request(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._idle_since = None
+
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._idle_since = None
         previous: Any = self.cycle
         was_reading_body = previous is not None and previous.more_body
         buffered = len(previous.body) if was_reading_body else 0
@@ -223,7 +256,7 @@ class UvicornProtocol(HttpToolsProtocol):
         # A request with an Upgrade header gets its cycle when it is parsed again.
         has_cycle = cycle is not None and cycle.scope is scope
         if has_cycle:
-            scope[FAST_PATH] = _FastPath(cycle)
+            scope[FAST_PATH] = _FastPath(cycle, self.loop)
             if self._is_closing or not self.parser.should_keep_alive():
                 # uvicorn before 0.53 does not look at this until it writes the response.
                 cycle.keep_alive = False
@@ -264,13 +297,20 @@ def _headers_without_upgrade(scope: Any, url: bytes, headers: list[tuple[bytes, 
     return b"\r\n".join([*lines, b"", b""])
 
 
+@lru_cache(4)
+def _line(header: tuple[bytes, bytes]) -> bytes:
+    """A header that every response has, such as the date of this second."""
+    return b"%b: %b\r\n" % header
+
+
 class _FastPath:
     """Does at once what `RequestResponseCycle` does in several steps; see `asgi.request`."""
 
-    __slots__ = ("_cycle",)
+    __slots__ = ("_cycle", "loop")
 
-    def __init__(self, cycle: RequestResponseCycle) -> None:
+    def __init__(self, cycle: RequestResponseCycle, loop: asyncio.AbstractEventLoop) -> None:
         self._cycle = cycle
+        self.loop = loop
 
     def body(self) -> bytes | None:
         cycle = self._cycle
@@ -292,14 +332,13 @@ class _FastPath:
         if cycle.disconnected or cycle.transport.is_closing():
             cycle.response_complete = True
             return True
-        lines = [head]
-        lines += [b"%b: %b\r\n" % header for header in cycle.default_headers]
+        lines = [head, *map(_line, cycle.default_headers)]
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
         pieces = (body,) if isinstance(body, bytes) else body
         length = sum(map(len, pieces))
         lines.append(b"content-length: %d\r\n\r\n" % length)
-        if length < _LARGE_BODY:
+        if length < LARGE_BODY:
             cycle.transport.write(b"".join((*lines, *pieces)))
         else:
             cycle.transport.writelines((b"".join(lines), *pieces))

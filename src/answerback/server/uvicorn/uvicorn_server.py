@@ -16,6 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import needs_extra
+from ...tools.context import CURRENT
 from ..asgi import asgi
 from ..asgi.worker_bus import SocketBus
 from ..http.guard import is_loopback
@@ -69,6 +70,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._bus is not None:
             await self._application.join(self._bus)
+        # All requests inherit this context, so that no call must set it again.
+        CURRENT.set(self._application.runtime)
         if not await self._start_lifespan():
             self.should_exit = True
             return

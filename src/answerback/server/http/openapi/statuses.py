@@ -43,8 +43,8 @@ def error_statuses(tool: Tool) -> dict[int, str]:
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     found |= _statuses_in_options(tool)
     if tool.gates is not None:
-        sources += [source_of(each).function for each in tool.gates.given]
-        found |= {CODES[code].status for each in tool.gates.given for code in codes_of(each)}
+        sources += [source_of(each).function for each in tool.gates.declared]
+        found |= {CODES[code].status for each in tool.gates.declared for code in codes_of(each)}
     if needs_login(tool):
         found.add(CODES["LOGIN_REQUIRED"].status)
     has_context = tool.signature.context is not None

@@ -1,0 +1,265 @@
+"""Middleware around the run of a tool, resource or prompt, and observers of outcomes.
+
+Middleware runs after the arguments are decoded and before the reply is checked, masked and
+recorded. Observers see the outcome that is sent, refusals too, and cannot change it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from time import perf_counter
+from types import CoroutineType
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from ..core.log import logger
+from ..core.reply import Reply
+from ..registry.declarations import Registry
+from ..tools.context import Context, ContextOfApp
+from ..tools.tool import Tool
+from .call import Call, Handler, Outcome
+from .runners import ON_LOOP, Runnable, Runner, running_loop
+
+Kind: TypeAlias = Literal["tool", "resource", "prompt"]
+
+
+class Invocation:
+    """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
+
+    __slots__ = ("_call", "_context", "_has_result", "_including", "_tool", "arguments", "kind")
+
+    def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
+        self.kind: Kind = kind
+        self._has_result = False
+        """Whether the function has returned something else than None."""
+        self._including: Registry | None = None
+        """The app whose middleware runs now; None if it is the app of the tool."""
+        self._tool = tool
+        self._call = call
+        parameter = tool.signature.context
+        self._context = None if parameter is None else arguments.pop(parameter)
+        self.arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """The name of the tool or prompt, or the URI or URI template of the resource."""
+        return self._call.name
+
+    @property
+    def tags(self) -> frozenset[str]:
+        return frozenset(self._tool.settings.tags)
+
+    @property
+    def context(self) -> Context:
+        """Progress, log messages and questions to the client, as in the tool itself.
+
+        Its state is that of the app whose middleware this is.
+        """
+        if self._including is not None:
+            return ContextOfApp(self._call, self._including)
+        return self._own_context()
+
+    def _own_context(self) -> Context:
+        if self._context is None:
+            self._context = Context(self._call)
+        return self._context
+
+    def _run_by(self, run: Runner) -> object:
+        """Run the function; a second time, if middleware tries it again."""
+        kwargs = dict(self.arguments)
+        if (parameter := self._tool.signature.context) is not None:
+            kwargs[parameter] = self._own_context()
+        policy = self._tool.policy
+        if policy is not None:
+            return policy.run(run, self._tool, kwargs, self._call)
+        return run(self._tool, kwargs, self._call)
+
+
+class Next(Protocol):
+    """Runs the rest: the middleware that follows, then the function; returns its result."""
+
+    def __call__(self, call: Invocation, /) -> Coroutine[Any, Any, Any]: ...
+
+
+Middleware: TypeAlias = Callable[[Invocation, Next], Any]
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """The outcome of one call."""
+
+    kind: Kind
+    name: str
+    wire: str
+    caller: str
+    """The client's address, as far as the wire knows it."""
+    seconds: float
+    reply: Reply[Any] | None
+    """None if the call was cancelled, or if the client was asked a question instead."""
+
+
+Observer: TypeAlias = Callable[[Observation], object]
+
+
+def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
+    """The middleware of an App; raises TypeError for an entry that cannot be called."""
+    _require_list("middleware", given)
+    for each in given:
+        if not callable(each) or isinstance(each, type):
+            raise TypeError(
+                f"middleware has {each!r}; write functions: async def timing(call, next)"
+            )
+        code = getattr(each, "__code__", None)
+        # Not of a decorated function, whose own parameters are *args.
+        if code and not code.co_flags & _VARIADIC and code.co_argcount != 2:
+            names = ", ".join(code.co_varnames[: code.co_argcount])
+            raise TypeError(
+                f"middleware {each.__name__}({names}) must take two parameters: "
+                f"async def {each.__name__}(call, next)"
+            )
+    return tuple(given)
+
+
+def checked_observers(given: Sequence[Any]) -> tuple[Observer, ...]:
+    """The observers of an App; raises TypeError for an entry that is not a plain function."""
+    _require_list("observers", given)
+    for each in given:
+        code = getattr(each, "__code__", None)
+        if not callable(each) or isinstance(each, type) or (code and code.co_flags & _ASYNC):
+            raise TypeError(f"observers has {each!r}; write plain functions: def count(seen)")
+    return tuple(given)
+
+
+def _require_list(option: str, given: object) -> None:
+    if callable(given):
+        name = getattr(given, "__name__", "…")
+        raise TypeError(f"{option} is a list: {option}=[{name}]")
+
+
+_VARIADIC = 0x0C
+"""The flags of a function's code that takes *args or **kwargs."""
+_ASYNC = 0x80
+"""The flag of a coroutine function's code."""
+
+
+def with_middleware(kind: Kind, run: Runner) -> Runner:
+    """*run*, with the middleware of each tool around it."""
+    chains = _Chains(run)
+
+    def run_wrapped(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
+        if not tool.middleware:
+            return run(tool, kwargs, call)
+        assert isinstance(tool, Tool)  # A gate has no middleware.
+        steps = chains.of(tool)(Invocation(kind, tool, kwargs, call))
+        return steps if running_loop() is not None else _without_loop(tool, steps)
+
+    return run_wrapped
+
+
+async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
+    """Run middleware where no event loop runs yet.
+
+    An async tool needs one, and so may middleware of a program that has imported asyncio.
+    """
+    if tool.is_async or "asyncio" in sys.modules:
+        await ON_LOOP
+    return await steps
+
+
+class _Chains:
+    """The middleware of each app as one function, made once."""
+
+    def __init__(self, run: Runner) -> None:
+        # By the id of the tuple, which is kept beside it: middleware need not be hashable.
+        self._made: dict[int, tuple[tuple[Middleware, ...], Next]] = {}
+        self._run = run
+
+    def of(self, tool: Tool) -> Next:
+        found = self._made.get(id(tool.middleware))
+        return self._make(tool) if found is None else found[1]
+
+    def _make(self, tool: Tool) -> Next:
+        run, chained = self._run, tool.middleware
+
+        async def run_function(call: Invocation) -> Any:
+            value = call._run_by(run)
+            if isinstance(value, CoroutineType):
+                value = await value
+            call._has_result = value is not None
+            return value
+
+        chain: Next = run_function
+        # It is the middleware of these apps, in this order.
+        apps = [app for app in tool.path for _ in app.middleware]
+        for middleware, app in zip(reversed(chained), reversed(apps), strict=True):
+            chain = _link(middleware, chain)
+            if len(tool.path) > 1:
+                chain = _for_app(None if app is tool.path[-1] else app, chain)
+        self._made[id(chained)] = (chained, chain)
+        return chain
+
+
+def _link(middleware: Middleware, following: Next) -> Next:
+    warned: list[bool] = []
+
+    async def step(call: Invocation) -> Any:
+        value = middleware(call, following)
+        # A plain function returns the coroutine of `next(call)`, or an answer of its own.
+        while isinstance(value, CoroutineType):
+            value = await value
+        if value is None and call._has_result and not warned:
+            warned.append(True)
+            _warn_of_lost_result(middleware, call)
+        return value
+
+    return step
+
+
+def _for_app(app: Registry | None, step: Next) -> Next:
+    """*step*, which is middleware of *app*; None stands for the app of the tool."""
+
+    async def step_of_app(call: Invocation) -> Any:
+        before, call._including = call._including, app
+        try:
+            return await step(call)
+        finally:
+            call._including = before
+
+    return step_of_app
+
+
+def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:
+    name = getattr(middleware, "__name__", type(middleware).__name__)
+    message = "middleware %r returned None, but %s %r had a result; write: return await next(call)"
+    logger().warning(message, name, call.kind, call.name)
+
+
+def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
+    """*handle*, with the observers of *registry* and of the apps on the way to the tool."""
+    of_registry = (registry,)
+
+    async def handle_and_observe(call: Call) -> Outcome:
+        began = perf_counter()
+        outcome: Outcome | None = None
+        try:
+            outcome = await handle(call)
+            return outcome
+        finally:
+            apps = of_registry if call.tool is None else call.tool.path
+            observers = [each for app in apps for each in app.observers]
+            if observers:
+                reply = outcome if isinstance(outcome, Reply) else None
+                seconds = perf_counter() - began
+                seen = Observation(kind, call.name, call.wire, call.caller, seconds, reply)
+                _show(seen, observers)
+
+    return handle_and_observe
+
+
+def _show(seen: Observation, observers: Sequence[Observer]) -> None:
+    for observe in observers:
+        try:
+            observe(seen)
+        except Exception:  # noqa: BLE001 -- it is the code of an author
+            logger().exception("an observer failed: %r", observe)

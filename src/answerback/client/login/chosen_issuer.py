@@ -1,0 +1,67 @@
+"""Chooses the issuer that a server's tokens must come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..faults import LoginError
+from .challenge_header import AskedLogin
+from .login_requests import network_zone
+from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
+
+if TYPE_CHECKING:
+    from .login_settings import Login
+
+
+class ChosenIssuer(msgspec.Struct, frozen=True):
+    """The issuer to log in at, as it was found out for one challenge of a server."""
+
+    server: str
+    resource: ResourceMetadata
+    issuer: IssuerMetadata
+    zone: int
+    """The server's network zone: no request goes to a nearer one."""
+
+
+async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
+    """Where to log in to the server at a URL; *last* is the issuer of the last login."""
+    zone = await network_zone(server)
+    client = login.choice.client
+    named = client.issuer if client is not None and client.issuer else ""
+    resource = await find_resource(server, asked.metadata_url, zone, named)
+    failure: LoginError | None = None
+    for issuer in await _allowed(login, server, resource.issuers, last):
+        try:
+            return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
+        except LoginError as exc:
+            failure = failure or exc
+    assert failure is not None
+    raise failure
+
+
+async def _allowed(
+    login: Login, server: str, issuers: tuple[str, ...], last: str
+) -> tuple[str, ...]:
+    """The issuers that may be used, the last one first; a registered client has one alone."""
+    client = login.choice.client
+    if client is not None:
+        issuer = client.issuer or await login.records.bound_issuer(server, client.id)
+        if issuer is not None and issuer not in issuers:
+            raise LoginError(
+                f"the client {client.id!r} is registered with {issuer}, but the server names "
+                f"{', '.join(issuers)}; if that is right, register a client there"
+            )
+        if issuer is not None:
+            return (issuer,)
+    return tuple(sorted(issuers, key=lambda each: each != last))
+
+
+def canonical(url: str) -> str:
+    """The URL of a server as its identifier: no user, no fragment, and the host in lower case."""
+    parts = urlsplit(url)
+    path = "" if parts.path == "/" else parts.path
+    host = parts.netloc.rpartition("@")[2].lower()
+    return parts._replace(scheme=parts.scheme.lower(), netloc=host, path=path, fragment="").geturl()

@@ -1,0 +1,196 @@
+"""One HTTP/1.1 connection: sends a request, and gives its response as it arrives."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import Callable
+from typing import cast
+
+from .http_errors import HttpFailure
+from .http_parsing import BadResponse, ResponseHead, ResponseReader
+
+_MAX_AHEAD = 1024 * 1024
+"""Bytes of a stream that are read before somebody takes them."""
+_DRAIN_SECONDS = 0.5
+_MAX_DRAINED = 64 * 1024
+_LARGE_BODY = 64 * 1024
+"""From this size on, joining the head and the body costs more than writing them apart."""
+
+
+class HttpConnection(asyncio.Protocol):
+    """Carries one request at a time; *on_idle* gets the connection when it can be used again."""
+
+    def __init__(self, on_idle: Callable[[HttpConnection], None]) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.is_closed = False
+        self.idle_since = 0.0
+        self.keep_seconds: float | None = None
+        """How long the server says that it keeps the connection."""
+        self._on_idle = on_idle
+        self._reader: ResponseReader | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._error: HttpFailure | None = None
+        self._wants_all = False
+        self._draining: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self._ready = _readiness(transport)
+
+    def is_stale(self) -> bool:
+        """Whether an idle connection is closed, or has bytes that nobody asked for."""
+        return self.is_closed or self._ready()
+
+    async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
+        """Send a request, and wait for the head of its response; raises HttpFailure."""
+        transport = self.transport
+        if transport is None or self.is_closed or transport.is_closing():
+            raise HttpFailure("the connection was closed", may_have_run=False)
+        reader = self._reader = ResponseReader(method)
+        self._error, self._wants_all = None, False
+        if body is None or len(body) < _LARGE_BODY:
+            transport.write(head if not body else head + body)
+        else:
+            transport.write(head)
+            transport.write(body)
+        while reader.head is None:
+            await self._more()
+        return reader.head
+
+    async def read_all(self) -> bytes:
+        """The rest of the body; raises HttpFailure."""
+        reader = self._reader
+        assert reader is not None
+        self._wants_all = True
+        self._resume()
+        while not reader.is_complete:
+            await self._more()
+        return reader.take()
+
+    async def read_some(self) -> bytes:
+        """The next part of the body, or nothing at its end; raises HttpFailure."""
+        reader = self._reader
+        assert reader is not None
+        while not reader.size:
+            if reader.is_complete:
+                return b""
+            self._resume()
+            await self._more()
+        return reader.take()
+
+    def release(self) -> None:
+        """Stop reading: the connection is kept if the response is complete, else closed."""
+        reader = self._reader
+        if reader is None or self._draining is not None:
+            return
+        self._reader = None
+        transport = self.transport
+        is_written = transport is not None and not transport.get_write_buffer_size()
+        if reader.is_complete and reader.may_keep and is_written and not self.is_closed:
+            if reader.head is not None and "keep-alive" in reader.head.headers:
+                self.keep_seconds = _keep_seconds(reader.head.headers["keep-alive"])
+            self._on_idle(self)
+        else:
+            self.close()
+
+    def drain(self) -> None:
+        """Wait for the end of a response whose rest is not needed, without holding up anyone."""
+        if self._reader is not None and not self._reader.is_complete and self._draining is None:
+            self._resume()
+            loop = asyncio.get_running_loop()
+            self._draining = loop.call_later(_DRAIN_SECONDS, self.close)
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self._draining is not None:
+            self._draining.cancel()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        reader = self._reader
+        if reader is None or reader.is_complete:
+            # Nothing was asked.
+            self.close()
+            return
+        try:
+            reader.feed(data)
+        except BadResponse as exc:
+            self._fail(exc)
+            self.close()
+            return
+        if self._draining is not None:
+            if reader.is_complete:
+                self._draining.cancel()
+                self._draining = None
+                self.release()
+            elif reader.size > _MAX_DRAINED:
+                self.close()
+        elif self._waiter is not None:
+            self._wake()
+        elif reader.size > _MAX_AHEAD and not self._wants_all and self.transport is not None:
+            self.transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take the end of the connection, which completes a response that has no length."""
+        self.is_closed = True
+        reader = self._reader
+        if reader is None or self._error is not None:
+            return
+        try:
+            if exc is not None and not reader.is_complete:
+                raise BadResponse(str(exc) or type(exc).__name__)
+            reader.end()
+            self._wake()
+        except BadResponse as problem:
+            self._fail(problem)
+
+    def _fail(self, problem: BadResponse) -> None:
+        reader = self._reader
+        began = reader is not None and reader.head is not None
+        what = "the response broke off" if began else "the connection broke"
+        self._error = HttpFailure(f"{what}: {problem}", quoted=problem.quoted)
+        self._wake()
+
+    async def _more(self) -> None:
+        """Wait until more has arrived; raises HttpFailure if nothing more will."""
+        if self._error is not None:
+            raise self._error
+        if self.is_closed:
+            raise HttpFailure("the connection was closed")
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        if self._error is not None:
+            raise self._error
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _resume(self) -> None:
+        transport = self.transport
+        if transport is not None and not self.is_closed and not transport.is_reading():
+            transport.resume_reading()
+
+
+def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
+    """A function that tells whether the socket can be read; the event loop may not know it yet."""
+    fd: int = transport.get_extra_info("socket").fileno()
+    if not hasattr(select, "poll"):
+        return lambda: bool(select.select([fd], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return lambda: bool(poll.poll(0))
+
+
+def _keep_seconds(header: str) -> float | None:
+    """The time in `Keep-Alive: timeout=5`."""
+    for part in header.split(","):
+        name, _, value = part.strip().partition("=")
+        if name.lower() == "timeout" and value.isdigit() and len(value) < 10:
+            return float(value)
+    return None

@@ -1,0 +1,52 @@
+"""One request on a connection of its own, whose response is small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .http_errors import HttpFailure
+from .http_pool import HttpPool
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+
+class BodyTooLarge(HttpFailure):
+    """The body of a response is larger than its reader allows."""
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """A whole response; the names of its headers are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def fetch(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    content: bytes | None = None,
+    *,
+    limit: int,
+    uses_proxies: bool = True,
+    tls: SSLContext | None = None,
+) -> Fetched:
+    """Send a request; redirects are not followed.
+
+    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. The caller bounds
+    the time. Names of headers are in lower case.
+    """
+    pool = HttpPool(uses_proxies=uses_proxies, tls=tls)
+    try:
+        response = await pool.send(method, url, headers, content)
+        body = await response.read_up_to(limit + 1)
+    finally:
+        pool.close()
+    if len(body) > limit:
+        raise BodyTooLarge(f"the response has more than {limit} bytes")
+    return Fetched(response.status_code, response.headers, body)

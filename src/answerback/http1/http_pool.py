@@ -1,0 +1,372 @@
+"""An HTTP/1.1 client: keeps connections, and knows TLS, proxies of the environment and cookies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio import BaseEventLoop
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+
+from .http_connection import HttpConnection
+from .http_errors import HttpFailure
+from .http_parsing import ResponseHead
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+_CONNECT_SECONDS = 10.0
+_KEEP_SECONDS = 4.0
+"""How long an idle connection is used again. Many servers close theirs after 5 seconds."""
+_MAX_IDLE = 20
+_MAX_ROUTES = 64
+_SAFE = "/:@!$&'()*+,;=-._~%?"
+_USER_AGENT = f"answerback/{sys.modules['answerback'].__version__}"
+_IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
+
+
+class HttpUrl(msgspec.Struct, frozen=True):
+    """The parts of a URL that a request needs."""
+
+    scheme: str
+    host: str
+    port: int
+    netloc: str
+    """The host and the port as the header `Host` has them."""
+    target: str
+    """The path and the query."""
+    login: str
+    """The user and the password in the URL, for the header `Authorization`."""
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host, self.port
+
+
+def parse_url(url: str) -> HttpUrl:
+    """Read a URL; raises HttpFailure, whose text does not show the URL, for it may have secrets."""
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
+        if not host.isascii():
+            host = host.encode("idna").decode()
+    except ValueError as exc:
+        # The text of the exception may quote a part of the password.
+        reason = "its host or port is malformed" if "@" in url else str(exc)
+        raise HttpFailure(f"it is not a URL: {reason}", may_have_run=False) from None
+    if scheme not in ("http", "https") or not host or any(each <= " " for each in host):
+        raise HttpFailure("it is not the URL of an HTTP server", may_have_run=False)
+    usual = 443 if scheme == "https" else 80
+    name = f"[{host}]" if ":" in host else host
+    target = quote(parts.path or "/", safe=_SAFE)
+    if parts.query:
+        target += "?" + quote(parts.query, safe=_SAFE)
+    login = ""
+    if parts.username is not None:
+        from base64 import b64encode
+
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        login = "Basic " + b64encode(pair.encode()).decode()
+    netloc = name if port in (None, usual) else f"{name}:{port}"
+    return HttpUrl(scheme, host, usual if port is None else port, netloc, target, login)
+
+
+class HttpResponse:
+    """A response whose body is still to be read."""
+
+    def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
+        self._connection = connection
+        self.status_code = head.status
+        self.headers = head.headers
+        self.url = url
+
+    async def aread(self) -> bytes:
+        """The whole body; raises HttpFailure."""
+        return await self._connection.read_all()
+
+    async def read_up_to(self, limit: int) -> bytes:
+        """The body, or its first *limit* bytes; raises HttpFailure."""
+        body = bytearray()
+        while len(body) < limit and (part := await self._connection.read_some()):
+            body += part
+        return bytes(body[:limit])
+
+    async def read_some(self) -> bytes:
+        """The next part of the body, or nothing at its end; raises HttpFailure."""
+        return await self._connection.read_some()
+
+    def close(self) -> None:
+        """End the reading; a connection whose response is not complete is closed."""
+        self._connection.release()
+
+    def drain(self) -> None:
+        """Keep the connection, although the end of its response has not arrived yet."""
+        self._connection.drain()
+
+
+class HttpPool:
+    """Sends requests; connections that are idle are kept for the next request."""
+
+    def __init__(self, *, uses_proxies: bool = True, tls: SSLContext | None = None) -> None:
+        self._uses_proxies = uses_proxies
+        self._idle: dict[tuple[str, str, int], list[HttpConnection]] = {}
+        self._open: set[HttpConnection] = set()
+        self._routes: dict[str, tuple[HttpUrl, HttpUrl | None]] = {}
+        self._tls = tls
+        self._cookies = Cookies()
+        self.is_closed = False
+
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> HttpResponse:
+        """The response to a request; raises HttpFailure. Names of headers are in lower case."""
+        where, proxy = self._routes.get(url) or self._route(url)
+        head = self._request_head(method, where, headers, body, proxy)
+        connection = self._kept(where)
+        if connection is not None:
+            try:
+                found = await _answered(connection, method, head, body)
+            except HttpFailure as exc:
+                # The server may close a kept connection at any time.
+                may_repeat = method in _IDEMPOTENT or not exc.may_have_run
+                if self.is_closed or not may_repeat:
+                    raise
+                connection = None
+        if connection is None:
+            connection = await self._connected(where, proxy)
+            found = await _answered(connection, method, head, body)
+        if found.cookies:
+            self._cookies.keep(where, found.cookies)
+        return HttpResponse(connection, found, url)
+
+    def close(self) -> None:
+        self.is_closed = True
+        for connection in list(self._open):
+            connection.close()
+        self._open.clear()
+        self._idle.clear()
+
+    def _request_head(
+        self,
+        method: str,
+        where: HttpUrl,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        proxy: HttpUrl | None,
+    ) -> bytes:
+        target = where.target
+        own = {"host": where.netloc, "accept-encoding": "gzip", "user-agent": _USER_AGENT}
+        if where.login:
+            own["authorization"] = where.login
+        if proxy is not None and where.scheme == "http":
+            target = f"http://{where.netloc}{target}"
+            if proxy.login:
+                own["proxy-authorization"] = proxy.login
+        if self._cookies and (cookies := self._cookies.header(where)):
+            own["cookie"] = cookies
+        if body is not None or method == "POST":
+            own["content-length"] = str(len(body or b""))
+        return encode_head(method, target, {**own, **headers})
+
+    def _route(self, url: str) -> tuple[HttpUrl, HttpUrl | None]:
+        """The parts of a URL, and the proxy to it; they are kept, because most URLs come again."""
+        where = parse_url(url)
+        if len(self._routes) >= _MAX_ROUTES:
+            self._routes.clear()
+        found = self._routes[url] = (where, proxy_of(where) if self._uses_proxies else None)
+        return found
+
+    def _kept(self, where: HttpUrl) -> HttpConnection | None:
+        idle = self._idle.get(where.origin)
+        now = asyncio.get_running_loop().time()
+        while idle:
+            connection = idle.pop()
+            seconds = connection.keep_seconds
+            limit = _KEEP_SECONDS if seconds is None else min(_KEEP_SECONDS, seconds - 1)
+            if now - connection.idle_since < limit and not connection.is_stale():
+                return connection
+            self._forget(connection)
+        return None
+
+    def _forget(self, connection: HttpConnection) -> None:
+        connection.close()
+        self._open.discard(connection)
+
+    async def _connected(self, where: HttpUrl, proxy: HttpUrl | None) -> HttpConnection:
+        """Open a connection to a server, by way of the proxy if there is one."""
+        for each in [each for each in self._open if each.is_closed]:
+            self._open.discard(each)
+        first = proxy or where
+        connection = HttpConnection(lambda idle: self._keep(where, idle))
+        loop = asyncio.get_running_loop()
+        # uvloop tries one address after the other; it does not know this option.
+        race: Any = {"happy_eyeballs_delay": 0.25} if isinstance(loop, BaseEventLoop) else {}
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                tls = await self._context() if "https" in (first.scheme, where.scheme) else None
+                await loop.create_connection(
+                    lambda: connection,
+                    first.host,
+                    first.port,
+                    ssl=tls if first.scheme == "https" else None,
+                    **race,
+                )
+                if proxy is not None and where.scheme == "https":
+                    await _open_tunnel(connection, where, proxy, tls)
+        except BaseException as exc:
+            connection.close()
+            if not isinstance(exc, OSError | HttpFailure | ValueError):
+                raise
+            reason = "it took too long" if isinstance(exc, TimeoutError) else _reason(exc)
+            text = f"cannot connect to {where.scheme}://{where.netloc}: {reason}"
+            raise HttpFailure(text, may_have_run=False) from None
+        if self.is_closed:
+            connection.close()
+            raise HttpFailure("the connection was closed", may_have_run=False)
+        self._open.add(connection)
+        return connection
+
+    def _keep(self, where: HttpUrl, connection: HttpConnection) -> None:
+        idle = self._idle.setdefault(where.origin, [])
+        if self.is_closed or len(idle) >= _MAX_IDLE:
+            self._forget(connection)
+            return
+        connection.idle_since = asyncio.get_running_loop().time()
+        idle.append(connection)
+
+    async def _context(self) -> SSLContext:
+        if self._tls is None:
+            # It reads hundreds of certificates.
+            self._tls = await asyncio.to_thread(tls_context)
+        return self._tls
+
+
+async def _answered(
+    connection: HttpConnection, method: str, head: bytes, body: bytes | None
+) -> ResponseHead:
+    try:
+        return await connection.request(method, head, body)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
+    """The first line and the headers of a request; raises HttpFailure if they are malformed."""
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+    text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
+    ends = len(lines) + 2
+    if text.count("\n") != ends or text.count("\r") != ends or "\0" in text:
+        raise HttpFailure("a header has a line break in it", may_have_run=False)
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        text = "a header has characters that HTTP cannot send"
+        raise HttpFailure(text, may_have_run=False) from None
+
+
+async def _open_tunnel(
+    connection: HttpConnection, where: HttpUrl, proxy: HttpUrl, tls: SSLContext | None
+) -> None:
+    """Ask the proxy for a tunnel to the server, and begin TLS in it."""
+    host = f"[{where.host}]" if ":" in where.host else where.host
+    target = f"{host}:{where.port}"
+    headers = {"host": target}
+    if proxy.login:
+        headers["proxy-authorization"] = proxy.login
+    head = await connection.request("CONNECT", encode_head("CONNECT", target, headers), None)
+    if head.status >= 300:
+        raise OSError(f"the proxy {proxy.netloc} answered with HTTP status {head.status}")
+    assert connection.transport is not None
+    assert tls is not None
+    loop = asyncio.get_running_loop()
+    transport = await loop.start_tls(
+        connection.transport, connection, tls, server_hostname=where.host
+    )
+    if transport is None:
+        raise OSError("the tunnel was closed")
+    connection.connection_made(transport)
+
+
+def _reason(exc: BaseException) -> str:
+    return str(exc) or type(exc).__name__
+
+
+def tls_context() -> SSLContext:
+    """The certificates that are trusted: those of the system, or of `SSL_CERT_FILE`."""
+    import ssl
+
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if sys.platform == "darwin" and not paths.cafile and not paths.capath:
+        # Python from python.org has no certificates until its user installs them.
+        try:
+            import certifi
+        except ModuleNotFoundError:
+            pass
+        else:
+            context.load_verify_locations(cafile=certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def proxy_of(where: HttpUrl) -> HttpUrl | None:
+    """The proxy that the environment names for a URL; raises HttpFailure."""
+    is_named = any(name.lower().endswith("_proxy") for name in os.environ)
+    if not is_named and sys.platform not in ("darwin", "win32"):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    url = proxies.get(where.scheme) or proxies.get("all")
+    if not url or proxy_bypass(f"{where.host}:{where.port}") or proxy_bypass(where.host):
+        return None
+    try:
+        return parse_url(url if "://" in url else f"http://{url}")
+    except HttpFailure:
+        text = "the proxy that the environment names is not an HTTP proxy"
+        raise HttpFailure(text, may_have_run=False) from None
+
+
+class Cookies:
+    """The cookies of the servers; a load balancer finds its server by them."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, str, int], dict[str, tuple[str, str]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def keep(self, where: HttpUrl, headers: tuple[str, ...]) -> None:
+        """Keep the cookies of a response; they are sent to the same origin alone."""
+        kept = self._values.setdefault(where.origin, {})
+        for header in headers:
+            pair, *attributes = header.split(";")
+            name, equals, value = pair.strip().partition("=")
+            found = {
+                key.strip().lower(): text.strip()
+                for key, _, text in (each.partition("=") for each in attributes)
+            }
+            if not equals or not name:
+                continue
+            if found.get("max-age", "1").lstrip("-") == "0" or "-" in found.get("max-age", ""):
+                kept.pop(name, None)
+            elif len(kept) < 50:
+                path = found.get("path", "/")
+                kept[name] = (value, path if path.startswith("/") else "/")
+
+    def header(self, where: HttpUrl) -> str:
+        """The value of the header `Cookie`; empty if there are none for this path."""
+        kept = self._values.get(where.origin, {})
+        path = where.target.partition("?")[0]
+        return "; ".join(
+            f"{name}={value}" for name, (value, prefix) in kept.items() if _is_below(path, prefix)
+        )
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith(prefix if prefix.endswith("/") else prefix + "/")

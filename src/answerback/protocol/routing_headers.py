@@ -1,0 +1,33 @@
+"""The HTTP headers that repeat parts of a request since 2026-07-28, for proxies and gateways."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""The parameter that the header `Mcp-Name` repeats, by method."""
+_OPEN, _CLOSE = "=?base64?", "?="
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+
+
+def encode_header(value: str) -> str:
+    """The value of a header; in base64 if a header could not carry it as it is."""
+    is_marked = value.startswith(_OPEN) and value.endswith(_CLOSE)
+    if _PLAIN.fullmatch(value) and value == value.strip() and not is_marked:
+        return value
+    return f"{_OPEN}{b64encode(value.encode()).decode()}{_CLOSE}"
+
+
+def decode_header(value: str) -> str:
+    """The text that `encode_header` got; raises ValueError if its base64 is malformed."""
+    if not (value.startswith(_OPEN) and value.endswith(_CLOSE)):
+        return value
+    return b64decode(value[len(_OPEN) : -len(_CLOSE)], validate=True).decode()

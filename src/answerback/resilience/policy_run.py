@@ -1,0 +1,167 @@
+"""PolicyRun: one call under a policy, with its attempts; the log and the records show it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from ..core.log import logger
+from ..core.reply import Error
+from ..errors import ToolError
+from ..tools.context import Context
+from .caller_errors import service_failed
+from .clock import REAL_CLOCK, Clock, Stopwatch
+from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
+
+if TYPE_CHECKING:
+    from ..tools.context import RunningCall
+    from ..tools.tool import Tool
+    from .limit import Limit
+    from .policy import Policy
+
+
+class PolicyRun:
+    """The attempts, the breaker's ticket and the counted limits of one call."""
+
+    __slots__ = (
+        "_entered",
+        "_failed",
+        "_policy",
+        "_ticket",
+        "_tool",
+        "attempts",
+        "call",
+        "opened",
+        "watch",
+    )
+
+    def __init__(
+        self, policy: Policy, call: RunningCall | None = None, tool: Tool | None = None
+    ) -> None:
+        self._policy = policy
+        self._tool = tool
+        self._entered: list[tuple[Limit, Hashable]] = []
+        self._ticket: int | None = None
+        self._failed: bool | None = None
+        self.attempts = 0
+        """How often the function was started."""
+        self.opened = False
+        """Whether the call opened the breaker."""
+        self.call = call
+        self.watch: Stopwatch | None = None
+
+    @property
+    def clock(self) -> Clock:
+        retry = self._policy.retry
+        return REAL_CLOCK if retry is None else retry.clock
+
+    @property
+    def breaker(self) -> str:
+        """The state of the breaker now; empty without one."""
+        breaker = self._policy.breaker
+        return "" if breaker is None else breaker.state
+
+    def begin(self) -> None:
+        """Pass the limits and the breaker; raises RateLimited or Unavailable."""
+        policy = self._policy
+        try:
+            for limit in policy.limits:
+                key = None if limit.per == "all" else limit.key(self._context())
+                limit.enter(key)
+                self._entered.append((limit, key))
+            if policy.breaker is not None:
+                self._ticket = policy.breaker.enter()
+        except BaseException:
+            for limit, key in self._entered:
+                limit.give_back(key)
+            self._entered.clear()
+            raise
+        retry = policy.retry
+        # Without a deadline the clock only counts questions, which most functions cannot ask.
+        if retry is not None and (retry.deadline is not None or self._can_ask()):
+            self.watch = Stopwatch(retry.clock.now)
+
+    def _can_ask(self) -> bool:
+        if self._tool is None:
+            return True
+        signature = self._tool.signature
+        return signature.context is not None or bool(signature.dependencies)
+
+    def _context(self) -> Context[Any]:
+        assert self.call is not None
+        return Context(self.call)
+
+    def seconds_left(self) -> float | None:
+        """The seconds until the deadline; None without one."""
+        retry = self._policy.retry
+        if retry is None or retry.deadline is None or self.watch is None:
+            return None
+        return max(0.0, retry.deadline - self.watch.seconds())
+
+    def succeeded(self) -> None:
+        self._failed = False
+
+    def failure_in(self, value: object) -> ServiceFailure | None:
+        """The failure in the value that the function returned; None if it succeeded."""
+        if type(value) in PLAIN_DATA:
+            return None
+        return read_value(value, self._tool is None or self._tool.returns.finished)
+
+    def shown_for(self, exc: BaseException) -> Error | None:
+        """The error that callers see for a failure of the service; None for other exceptions."""
+        policy = self._policy
+        if policy.breaker is None and policy.retry is None:
+            return None
+        failure = read_failure(exc)
+        if not (failure.transient or policy.counts(exc)):
+            return None
+        return service_failed(failure, policy.may_repeat)
+
+    def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
+        """The seconds to wait before the next attempt; None if there is none."""
+        policy = self._policy
+        breaker, retry = policy.breaker, policy.retry
+        # A refusal says nothing about the service, and neither does a mistake of the caller.
+        self._failed = True if failure.of_service or policy.counts(exc) else None
+        if retry is None or self._was_asked():
+            return None
+        wait = retry.wait_after(self.attempts - 1, exc, failure, policy.may_repeat)
+        left = self.seconds_left()
+        if wait is None or (left is not None and wait >= left):
+            return None
+        # Other calls may have opened it meanwhile; the probe of this call is its own.
+        return None if breaker is not None and not breaker.holds(self._ticket) else wait
+
+    def _was_asked(self) -> bool:
+        """Whether the user has answered a question: another attempt would ask it again."""
+        return self.watch is not None and self.watch.questions > 0
+
+    def check_cancelled(self) -> None:
+        """Raise if the client no longer waits: then there is no other attempt."""
+        if self.call is not None and self._context().cancelled:
+            raise ToolError("The call was cancelled", code="CANCELLED")
+
+    def end(self) -> None:
+        """Report the end of the call to the breaker and the limits."""
+        for limit, key in self._entered:
+            limit.leave(key)
+        self._entered.clear()
+        if self._ticket is None:
+            return
+        breaker, ticket = self._policy.breaker, self._ticket
+        assert breaker is not None
+        self._ticket = None
+        try:
+            self.opened = breaker.leave(ticket, self._failed)
+        except Exception:  # noqa: BLE001 -- it is the code of an author
+            message = "the store of breaker %r raised, and does not know the result of a call"
+            logger().exception(message, breaker.service)
+
+    def undo(self) -> None:
+        """The function was not started: the breaker and the limits forget the call."""
+        for limit, key in self._entered:
+            limit.give_back(key)
+        self._entered.clear()
+        self._failed = None
+        self.attempts = 0
+        self.end()
