@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.secrets.mask import Masker
 from ..dialects.readable import render
-from ..records.masking import Masker
 from ..tasks.sqlite_store import SQLiteStore
 from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.transitions import cancelled
