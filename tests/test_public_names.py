@@ -107,7 +107,8 @@ _IMPORT = re.compile(
 _MENTION = re.compile(r"\b(?:of|in|from)\s+`(answerback(?:\.\w+)+)`")
 PAGES = sorted(
     [
-        *(ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "src/answerback/cli/new_project.py"),
+        *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
+        *ROOT.glob("src/answerback/cli/new_project/**/*.txt"),
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("examples/**/*.py"),
     ]

@@ -82,7 +82,7 @@ class TaskService:
         try:
             kept_key = None if key is None else checked_key(key)
             task = self.new_task(call, answers, ttl, kept_key)
-            return await _to_the_end(self._start(task))
+            return await self._to_the_end(self._start(task))
         except ToolError as exc:
             return await self.refuse(call, Reply(error=Error.of(exc)))
 
@@ -126,7 +126,7 @@ class TaskService:
         """Cancel a task; one that has ended stays as it is. None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
-        return await _to_the_end(self._cancel(id)) or await self.get(id, owner)
+        return await self._to_the_end(self._cancel(id)) or await self.get(id, owner)
 
     async def _cancel(self, id: str) -> TaskRecord | None:
         change = partial(cancelled, now=time())
@@ -205,6 +205,16 @@ class TaskService:
             runner.slots.free(1)
         return kept
 
+    async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:
+        """Run to the end also if the client disconnects: what is recorded must be started."""
+        # With a store that does not block the steps never wait, so that nothing can cancel them.
+        if not self.store.blocks or running_loop() is None:
+            return await steps
+        import asyncio
+
+        result: T = await asyncio.shield(asyncio.ensure_future(steps))
+        return result
+
     async def _fill(self) -> None:
         """Start tasks that wait; if the store fails now, the watch tries again."""
         with suppress(Unavailable):
@@ -277,13 +287,3 @@ class _Waiter:
 def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
     """Calls that are no tasks are served while the file fails, so the server is ready."""
     return HealthState(True, {"failing": watch.is_failing, "running": len(runner.runs)})
-
-
-async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:
-    """Run to the end also if the client disconnects: what is recorded must be started."""
-    if running_loop() is None:
-        return await steps
-    import asyncio
-
-    result: T = await asyncio.shield(asyncio.ensure_future(steps))
-    return result
