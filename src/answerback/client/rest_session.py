@@ -180,7 +180,7 @@ class RestSession:
     async def _get(self, path: str) -> bytes:
         async with self._http.stream("GET", _JSON, url=self.base + path) as response:
             if response.status_code >= 300:
-                raise self._http.refusal(response, await response.read_refusal())
+                raise self._http.refusal(response, await self._http.refusal_body(response))
             return await response.aread()
 
     async def _post(self, path: str, body: JsonObject) -> HttpReply:

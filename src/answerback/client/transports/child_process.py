@@ -66,7 +66,6 @@ class ChildProcess:
 
     closes_to_cancel = False
     has_headers = False
-    may_log_in = False
     receives_changes = True
 
     def __init__(
