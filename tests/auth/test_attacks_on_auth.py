@@ -89,11 +89,13 @@ def test_an_app_that_authenticates_cannot_be_included_in_an_open_one_that_is_ser
 ) -> None:
     outer, middle = App("outer"), App("middle")
     outer.include(middle)
-    outer.asgi()
+    served = outer.asgi()
 
     with pytest.raises(ValueError, match="'strict' has auth=, and 'outer', which includes it"):
         (middle if is_nested else outer).include(strict_app())
     assert outer.tools.get("secret") is None
+    # An application that nothing refers to is not served.
+    del served
 
 
 def test_an_app_that_requires_a_token_cannot_be_included_in_one_for_everyone() -> None:

@@ -13,7 +13,6 @@ from tests.conftest import load_app
 
 from answerback import App, connect
 from answerback.client import ConnectError
-from answerback.client.server_lists import ListCache
 from answerback.core.peer import Progress
 
 
@@ -109,17 +108,6 @@ def test_a_stateless_list_without_a_time_to_live_is_not_kept() -> None:
         server.tools()
 
     assert sent_methods(seen).count("tools/list") == 2
-
-
-def test_a_list_is_not_shared_across_tokens_and_not_kept_beyond_its_time() -> None:
-    cache = ListCache()
-
-    cache.keep("tools", "token A", ["add"], 60)
-    cache.keep("prompts", "token A", ["review"], 0)
-
-    assert cache.get("tools", "token A") == ["add"]
-    assert cache.get("tools", "token B") is None
-    assert cache.get("prompts", "token A") is None
 
 
 def test_data_that_breaks_the_output_schema_is_a_finding_or_an_error() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.test_pages import blocks
+from tests.docs.page_runner import blocks
 
 from answerback import App, register_type
 from answerback.core.content import Image

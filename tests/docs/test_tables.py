@@ -8,9 +8,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from answerback.app_options import AppOptions
 from answerback.cli.program import COMMANDS
 from answerback.contract import PRESETS, Contract
 from answerback.errors import BUILT_IN, CODES
+from answerback.tools.tool_options import ToolOptions
 
 ROOT = Path(__file__).parent.parent.parent
 START, REFERENCE = ROOT / "docs" / "start", ROOT / "docs" / "reference"
@@ -41,6 +45,17 @@ def test_the_page_on_replies_has_the_table_of_error_codes() -> None:
 
 def test_the_page_on_commands_has_every_command() -> None:
     assert {row[0] for row in rows(REFERENCE / "commands.md", "command")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("heading", "options"),
+    [("option of a tool", ToolOptions), ("option of an app", AppOptions)],
+)
+def test_the_page_on_tools_has_each_option_once(heading: str, options: type) -> None:
+    cells = [row[0] for row in rows(START / "tools.md", heading) if "App(" not in row[0]]
+    shown = [each.partition("=")[0].strip("` ") for cell in cells for each in cell.split(", ")]
+
+    assert sorted(shown) == sorted(options.__annotations__)
 
 
 def test_the_page_on_wires_has_every_flag_of_serve() -> None:

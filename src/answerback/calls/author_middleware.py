@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from ..core.log import logger
 from ..core.reply import Reply
 from ..registry.declarations import Registry
 from ..tools.context import Context, ContextOfApp
@@ -229,11 +230,9 @@ def _for_app(app: Registry | None, step: Next) -> Next:
 
 
 def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:
-    import logging
-
     name = getattr(middleware, "__name__", type(middleware).__name__)
     message = "middleware %r returned None, but %s %r had a result; write: return await next(call)"
-    logging.getLogger("answerback").warning(message, name, call.kind, call.name)
+    logger().warning(message, name, call.kind, call.name)
 
 
 def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
@@ -262,7 +261,5 @@ def _show(seen: Observation, observers: Sequence[Observer]) -> None:
     for observe in observers:
         try:
             observe(seen)
-        except Exception:
-            import logging
-
-            logging.getLogger("answerback").exception("an observer failed: %r", observe)
+        except Exception:  # noqa: BLE001 -- it is the code of an author
+            logger().exception("an observer failed: %r", observe)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.log import logger
 from ..core.reply import Error
 from ..errors import (
     INVALID_ARGUMENTS,
@@ -162,9 +163,7 @@ def _description(exc: BaseException) -> str:
 
 def _log(event: str, exc: BaseException | None, fields: Mapping[str, Any]) -> None:
     """Log the event; the log record has each of *fields* as an attribute."""
-    import logging
-
-    log = logging.getLogger("answerback").error
+    log = logger().error
     log("tool %r %s", fields["tool"], event, exc_info=exc, extra=fields)
 
 
@@ -195,6 +194,4 @@ def _user_digest(call: Call) -> str:
 
 def log_internal_error(where: str, exc: BaseException | None = None) -> None:
     """Log *exc* or the current exception, which is a bug of ours and not of the tool."""
-    import logging
-
-    logging.getLogger("answerback").error("internal error in %s", where, exc_info=exc or True)
+    logger().error("internal error in %s", where, exc_info=exc or True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ..core.content import BLOCKS, Block, Text
+from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
@@ -23,6 +24,7 @@ from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
+from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -66,8 +68,6 @@ def _says_that_it_failed(value: JsonObject) -> bool:
 
 def _least_error(value: JsonObject) -> Error:
     """The code and the message of a failure whose other members cannot be read."""
-    from .wrapping import complete_envelope
-
     found = complete_envelope(value)["error"]
     return Error(found["code"], found["message"])
 
@@ -79,11 +79,9 @@ def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
     if isinstance(message, BaseException):
         # The check of the reply replaces the message, and logs the exception.
         return msgspec.structs.replace(error, message=cast("str", message))
-    import logging
-
     reference = os.urandom(6).hex()
     text = "tool %r returned a failure without a text, reference %s; its members are: %s"
-    logging.getLogger("answerback").error(text, tool.name, reference, ", ".join(map(str, value)))
+    logger().error(text, tool.name, reference, ", ".join(map(str, value)))
     details = {"reference": reference} if error.details is None else error.details
     shown = f"{error.message} (reference {reference})"
     return msgspec.structs.replace(error, message=shown, details=details)
@@ -114,8 +112,6 @@ def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
 
 
 def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
-    from .wrapping import complete_envelope
-
     found = dict(value)
     if isinstance(exc := found.get("error"), BaseException):
         # The check of the reply replaces the message, and logs the exception.
@@ -205,14 +201,12 @@ def _log_once(tool: Tool, kind: str) -> None:
     if tool.told_finished:
         return
     tool.told_finished = True
-    import logging
-
     message = (
         "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
-        "declare a return type or write returns='value'"
+        "declare a return type or write values=Values(returns='value')"
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
-    logging.getLogger("answerback").info(message, tool.name, kind)
+    logger().info(message, tool.name, kind)
 
 
 def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
@@ -230,8 +224,6 @@ def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
             check_meta(meta, place, path)
         except (TypeError, ValueError) as error:
             tool.told_meta = True
-            import logging
-
             message = "tool %r returned a finished reply with metadata that hosts will not find: %s"
-            logging.getLogger("answerback").warning(message, tool.name, error)
+            logger().warning(message, tool.name, error)
             return

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..core.log import logger
 from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..core.shape import EMPTY, Shape
 from ..tools.return_type import is_result_class, shape_of_value
@@ -81,24 +82,20 @@ def checked_error(error: Error, name: str) -> Error:
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
-        import logging
-
         message = "the error of tool %r is sent in part, because some of it cannot be sent: %s"
-        logging.getLogger("answerback").error(message, name, exc, exc_info=exc.__cause__)
+        logger().error(message, name, exc, exc_info=exc.__cause__)
         return _sendable_part(error)
     return error
 
 
 def _without_exception(error: Error, exc: BaseException, name: str) -> Error:
     """The error with a message made of its code, because the text of *exc* is not for callers."""
-    import logging
-
     reference = os.urandom(6).hex()
     message = (
         "the message of the error of tool %r is an exception and is not shown, reference %s; "
         "to show its text, pass str(exc)"
     )
-    logging.getLogger("answerback").error(message, name, reference, exc_info=exc)
+    logger().error(message, name, reference, exc_info=exc)
     words = _valid_text(error.code).replace("_", " ").capitalize()
     details = {"reference": reference} if error.details is None else error.details
     shown = f"{words} (reference {reference})"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.log import logger
 from ..errors import CHECK_FIRST, TimedOut, ToolError
 from ..tools.tool import Tool
 from .call import Call
@@ -237,10 +238,8 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
 def timed_out(tool: Runnable) -> TimedOut:
     """The refusal of a call whose function took too long."""
     if not tool.is_async:
-        import logging
-
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
-        logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
+        logger().warning(message, tool.noun, tool.name, tool.timeout)
     # A gate, a resource or a prompt only reads.
     may_repeat = (
         not isinstance(tool, Tool)

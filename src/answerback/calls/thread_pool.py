@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..core.log import logger
 from ..errors import Unavailable
 from ..registry.declarations import HealthState
 from ..types.describe import counted
@@ -374,9 +375,7 @@ def _cancelled_error() -> tuple[type[BaseException], ...]:
 
 
 def _warn_of_lost(lost: int, *, refusing: bool) -> None:
-    import logging
-
-    logging.getLogger("answerback").warning(
+    logger().warning(
         "%s still run calls that timed out or were cancelled%s"
         if lost > 1
         else "%s still runs a call that timed out or was cancelled%s",

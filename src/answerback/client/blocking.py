@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from ..calls.loop_thread import LoopThread
-from ..core.reply import Reply
-from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .many_servers import ManyServers
+from .remote_server import RemoteServer, ServerMethods
 from .request_policy import CallOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+P = ParamSpec("P")
+T = TypeVar("T")
+Connected: TypeAlias = RemoteServer | ManyServers
+
+
+def _blocking(
+    method: Callable[Concatenate[ServerMethods, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[BlockingServer, P], T]:
+    """The method of a RemoteServer as one that waits for the result."""
+
+    def wait(server: BlockingServer, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return server._loop.run(method(server._server, *args, **kwargs))
+
+    return update_wrapper(wait, method)
+
 
 class BlockingServer:
     """The methods of a RemoteServer, each of which waits; any thread may call them."""
 
-    def __init__(self, make: Callable[[], Any], loop: LoopThread | None = None) -> None:
-        self._loop = loop or LoopThread("answerback-client")
-        if loop is not None:
-            self._server = make()
-            return
+    def __init__(self, server: Connected, loop: LoopThread) -> None:
+        self._server = server
+        self._loop = loop
+
+    @classmethod
+    def opened(cls, make: Callable[[], Connected]) -> BlockingServer:
+        """Make a server on a loop of its own, and open it; raises ConnectError."""
+        loop = LoopThread("answerback-client")
         try:
-            self._server = self._loop.run(_opened(make))
+            return cls(loop.run(_opened(make)), loop)
         except BaseException:
-            self._loop.close()
+            loop.close()
             raise
 
     @property
@@ -39,53 +57,19 @@ class BlockingServer:
         server = self._server
         return server.failures if isinstance(server, ManyServers) else {}
 
-    def tools(self) -> list[RemoteTool]:
-        found: list[RemoteTool] = self._loop.run(self._server.tools())
-        return found
-
-    def resources(self) -> list[RemoteResource]:
-        found: list[RemoteResource] = self._loop.run(self._server.resources())
-        return found
-
-    def templates(self) -> list[RemoteTemplate]:
-        found: list[RemoteTemplate] = self._loop.run(self._server.templates())
-        return found
-
-    def prompts(self) -> list[RemotePrompt]:
-        found: list[RemotePrompt] = self._loop.run(self._server.prompts())
-        return found
-
-    def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
-    ) -> Reply[Any]:
-        reply: Reply[Any] = self._loop.run(self._server.call(name, arguments, **named))
-        return reply
-
-    def read(self, uri: str) -> Reply[Any]:
-        reply: Reply[Any] = self._loop.run(self._server.read(uri))
-        return reply
-
-    def prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
-    ) -> FilledPrompt:
-        found: FilledPrompt = self._loop.run(self._server.prompt(name, arguments, **named))
-        return found
-
-    def complete(
-        self, of: str, argument: str, value: str, context: Mapping[str, str] | None = None
-    ) -> list[str]:
-        found: list[str] = self._loop.run(self._server.complete(of, argument, value, context))
-        return found
-
-    def subscribe(self, uri: str) -> None:
-        self._loop.run(self._server.subscribe(uri))
-
-    def unsubscribe(self, uri: str) -> None:
-        self._loop.run(self._server.unsubscribe(uri))
+    tools = _blocking(ServerMethods.tools)
+    resources = _blocking(ServerMethods.resources)
+    templates = _blocking(ServerMethods.templates)
+    prompts = _blocking(ServerMethods.prompts)
+    call = _blocking(ServerMethods.call)
+    read = _blocking(ServerMethods.read)
+    prompt = _blocking(ServerMethods.prompt)
+    complete = _blocking(ServerMethods.complete)
+    subscribe = _blocking(ServerMethods.subscribe)
+    unsubscribe = _blocking(ServerMethods.unsubscribe)
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
-        changed = self._server.options(**options)
-        return BlockingServer(lambda: changed, self._loop)
+        return BlockingServer(self._server.options(**options), self._loop)
 
     def close(self) -> None:
         try:
@@ -94,7 +78,7 @@ class BlockingServer:
             self._loop.close()
 
 
-async def _opened(make: Callable[[], Any]) -> Any:
+async def _opened(make: Callable[[], Connected]) -> Connected:
     server = make()
     try:
         await server.open()

@@ -12,8 +12,9 @@ import msgspec
 
 from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
+from .client_session import ClientSession
 from .many_servers import ManyServers
-from .opening import LinkPlan
+from .opening import SessionPlan
 from .remote_server import RemoteServer
 from .request_policy import ClientOptions
 from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
     from .blocking import BlockingServer
     from .frames import Transport
     from .login.login_settings import Login
-    from .rest_server import RestServer
     from .transports.http_requests import ClientAuth
 
-S = TypeVar("S", bound="RemoteServer | ManyServers")
+S = TypeVar("S", bound=RemoteServer | ManyServers)
 
 _HANDLERS = frozenset(UserHandlers.__struct_fields__)
 
@@ -82,8 +82,8 @@ class ConnectOptions(TypedDict, total=False):
     """Gets the method and the parameters of every notification."""
 
 
-class Connecting(Generic[S]):
-    """A connection that is about to be opened: `async with` or `with` opens and closes it."""
+class ConnectContext(Generic[S]):
+    """The context manager that `connect` returns: `async with` or `with` opens the connection."""
 
     def __init__(self, make: Callable[[], S]) -> None:
         self._make = make
@@ -103,7 +103,7 @@ class Connecting(Generic[S]):
     def __enter__(self) -> BlockingServer:
         from .blocking import BlockingServer
 
-        self._blocking = BlockingServer(self._make)
+        self._blocking = BlockingServer.opened(self._make)
         return self._blocking
 
     def __exit__(
@@ -123,18 +123,18 @@ class Connecting(Generic[S]):
 @overload
 def connect(
     target: Mapping[str, Any] | os.PathLike[str], **options: Unpack[ConnectOptions]
-) -> Connecting[ManyServers]: ...
+) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(
     target: str | Sequence[str] | HasRegistry, **options: Unpack[ConnectOptions]
-) -> Connecting[RemoteServer]: ...
+) -> ConnectContext[RemoteServer]: ...
 @overload
 def connect(
     *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
-) -> Connecting[RemoteServer]: ...
+) -> ConnectContext[RemoteServer]: ...
 def connect(
     target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: object
-) -> Connecting[Any]:
+) -> ConnectContext[Any]:
     """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
 
     *target* is a command, as a string or a list, a URL, an App of this process, or the dict or
@@ -146,20 +146,20 @@ def connect(
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
     ClientOptions.of(options)  # Raises for an option of the wrong type, before it is used.
     if replay is not None:
-        return Connecting(lambda: _replayed(Path(replay), options))
+        return ConnectContext(lambda: _replayed(Path(replay), options))
     if target is None:
         raise TypeError("connect() needs a target or replay=…")
     found = read_target(target)
     if isinstance(found, ServerEntry):
         entry = _with_options(found, options)
-        return Connecting(lambda: _server(entry, options))
+        return ConnectContext(lambda: _server(entry, options))
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
     if isinstance(options.get("auth"), str):
         raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
         raise BadTarget("a breaker belongs to one server; each server of several fails alone")
-    return Connecting(
+    return ConnectContext(
         lambda: ManyServers({name: _server(each, options, name) for name, each in found.items()})
     )
 
@@ -174,9 +174,7 @@ def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry
     )
 
 
-def _server(
-    entry: ServerEntry, options: Mapping[str, Any], name: str = ""
-) -> RemoteServer | RestServer:
+def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> RemoteServer:
     label = f"{name} ({entry.label})" if name else entry.label
     auth = options.get("auth")
     if auth is not None and entry.url:
@@ -184,11 +182,10 @@ def _server(
 
         auth = auth_for(entry.url, entry.headers, auth)
     if entry.transport == "rest":
-        from .rest_server import RestServer
+        from .rest_session import RestSession
 
-        strict = options.get("output_schema") == "error"
-        own = ClientOptions.of(options)
-        return RestServer(entry, auth, own, strict=strict)
+        session = RestSession(entry, auth, strict=options.get("output_schema") == "error")
+        return RemoteServer(session, ClientOptions.of(options))
     makers = make_transports(entry, auth, inherit=options.get("inherit", False))
     if "tap" in options:
         from .tap import tapped
@@ -209,13 +206,12 @@ def _remote(
     handlers = {name: value for name, value in options.items() if name in _HANDLERS}
     if "on_log" in handlers:
         handlers.setdefault("log_level", "info")
-    plan = LinkPlan(
+    plan = SessionPlan(
         label=label,
         transports=makers,
         handlers=UserHandlers(**handlers),
         version=options.get("version"),
-        timeout=options.get("timeout", 60.0),
         connect_timeout=options.get("connect_timeout", 30.0),
     )
-    strict = options.get("output_schema") == "error"
-    return RemoteServer(plan, ClientOptions.of(options), strict=strict)
+    session = ClientSession(plan, strict=options.get("output_schema") == "error")
+    return RemoteServer(session, ClientOptions.of(options))

@@ -94,15 +94,20 @@ class Transport(Protocol):
         """Close the connection; never raises, and may be called twice."""
 
 
-_decoder = msgspec.json.Decoder(Incoming)
+incoming_decoder = msgspec.json.Decoder(Incoming)
 
 
 def decode_frame(frame: bytes) -> Incoming | None:
     """The message in *frame*; None if it is not a message of JSON-RPC."""
     try:
-        return _decoder.decode(frame)
+        return incoming_decoder.decode(frame)
     except (ValueError, RecursionError):
-        return _decode_nearly_json(frame) or _decode_odd_error(frame)
+        return decode_odd_frame(frame)
+
+
+def decode_odd_frame(frame: bytes) -> Incoming | None:
+    """The message in a frame that breaks JSON or JSON-RPC, as some servers' do; None without."""
+    return _decode_nearly_json(frame) or _decode_odd_error(frame)
 
 
 class _OddResponse(msgspec.Struct):
@@ -147,7 +152,7 @@ def _decode_nearly_json(frame: bytes) -> Incoming | None:
     from ..reading.sources import load_json
 
     try:
-        return _decoder.decode(msgspec.json.encode(load_json(frame.decode())))
+        return incoming_decoder.decode(msgspec.json.encode(load_json(frame.decode())))
     except (ValueError, RecursionError):
         return None
 
@@ -163,7 +168,7 @@ def malformed_response(frame: bytes) -> tuple[Id, str] | None:
     if found is None or b'"method"' in frame[:200]:
         return None
     try:
-        _decoder.decode(frame)
+        incoming_decoder.decode(frame)
     except RecursionError:
         return int(found[1]), "it is nested too deeply"
     except ValueError as exc:

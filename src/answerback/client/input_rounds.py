@@ -7,7 +7,8 @@ server of 2025-11-25 refuses with the error -32042 until the user has visited a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,11 +16,11 @@ import msgspec
 from ..core.stopped_clocks import clocks_stopped
 from ..errors import INPUT_REQUIRED
 from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
-from .exchange import Exchange, RequestOptions
-from .faults import INVALID_RESPONSE, NoAnswer
+from .faults import NoAnswer
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
+    from .client_connection import ClientConnection, ClientRequest
 
 
 _ROUNDS = 10
@@ -32,14 +33,12 @@ _MAX_PAUSE = 2.0
 class InputRounds:
     """Sends a request again with the answers of the user's handlers.
 
-    The time-out is for all requests together, from *began* on, without the time in which the user
-    is asked.
+    The deadline is for all requests together, without the time in which the user is asked.
     """
 
-    def __init__(self, exchange: Exchange, options: RequestOptions, began: float) -> None:
-        self._exchange = exchange
-        self._options = options
-        self._began = began
+    def __init__(self, connection: ClientConnection, asked: ClientRequest) -> None:
+        self._connection = connection
+        self._asked = asked
         self._loop = asyncio.get_running_loop()
         self._user_seconds = 0.0
         """The seconds that the user took."""
@@ -47,17 +46,16 @@ class InputRounds:
         """The pages that the user has agreed to visit in this call."""
         self._visits = 0
 
-    async def result(
-        self, method: str, params: Mapping[str, Any], found: JsonObject | RpcError
-    ) -> JsonObject:
+    async def result(self, found: JsonObject | RpcError) -> JsonObject:
         """The result, if the first request got *found*; raises RpcError or NoAnswer."""
-        rounds = 0
+        asked, rounds = self._asked, 0
         while True:
             if isinstance(found, RpcError):
                 if found.code != URL_ELICITATION_REQUIRED or not await self._visit(found):
                     raise found
             elif found.get("resultType") == "input_required":
-                params = await self._with_answers(params, found, rounds)
+                params = await self._with_answers(asked.params, found, rounds)
+                asked = msgspec.structs.replace(asked, params=params)
             else:
                 return found
             rounds += 1
@@ -65,17 +63,21 @@ class InputRounds:
                 text = f"the server asked for input more than {_ROUNDS} times"
                 raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False)
             try:
-                raw = await self._exchange.request(method, params, self._options_now())
-                found = decoded(raw, method)
+                found = await self._connection.request(asked)
             except RpcError as error:
                 found = error
 
-    def _options_now(self) -> RequestOptions:
-        seconds = self._options.timeout
-        if seconds is None:
-            return self._options
-        left = self._began + seconds + self._user_seconds - self._loop.time()
-        return msgspec.structs.replace(self._options, timeout=max(0.0, left))
+    @contextmanager
+    def _users_time(self) -> Iterator[None]:
+        """Stop the deadlines of the call while the user is asked."""
+        began, deadline = self._loop.time(), self._asked.deadline
+        deadline.stop()
+        try:
+            with clocks_stopped():
+                yield
+        finally:
+            deadline.go_on()
+            self._user_seconds += self._loop.time() - began
 
     async def _with_answers(
         self, params: Mapping[str, Any], result: JsonObject, round: int
@@ -136,36 +138,18 @@ class InputRounds:
         return bool(new)
 
     async def _ask(self, method: str, params: JsonObject) -> JsonObject:
-        asked_at = self._loop.time()
-        try:
-            with clocks_stopped():
-                return await self._exchange.ask_user(method, params)
-        finally:
-            self._user_seconds += self._loop.time() - asked_at
+        with self._users_time():
+            return await self._connection.ask_user(method, params)
 
     async def _waits(self, visit: str | None) -> bool:
         """Wait a moment for a page to be completed; False if the user took too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
         self._visits += 1
-        began = self._loop.time()
         seconds = min(0.1 * 2**self._visits, _MAX_PAUSE)
-        with clocks_stopped():
+        with self._users_time():
             if visit is None:
                 await asyncio.sleep(seconds)
             else:
-                await self._exchange.visits.wait(visit, seconds)
-        self._user_seconds += self._loop.time() - began
+                await self._connection.messages.visits.wait(visit, seconds)
         return True
-
-
-_decoder = msgspec.json.Decoder(dict[str, Any])
-
-
-def decoded(raw: msgspec.Raw, method: str) -> JsonObject:
-    """The result of a request; raises NoAnswer."""
-    try:
-        return _decoder.decode(raw)
-    except (ValueError, RecursionError) as exc:
-        text = f"the result of {method} cannot be read: {exc}"
-        raise NoAnswer(text, code=INVALID_RESPONSE) from None

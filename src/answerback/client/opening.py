@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
+from .client_connection import ClientConnection, ClientRequest, Deadline
 from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
-from .exchange import Exchange, RequestOptions
-from .faults import TIMED_OUT, HttpRefused, NoAnswer
+from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, HttpRefused, NoAnswer
 from .frames import Transport
 from .user_handlers import UserHandlers
 
@@ -24,7 +24,7 @@ _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may not answer it at all."""
 
 
-class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
+class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach a server, and how to talk to it."""
 
     label: str
@@ -34,51 +34,68 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
     handlers: UserHandlers = UserHandlers()
     version: str | None = None
     """The version of MCP; by default the newest that the server speaks."""
-    timeout: float | None = 60.0
     connect_timeout: float = 30.0
 
 
-async def agree(exchange: Exchange, transport: Transport, plan: LinkPlan) -> ServerFacts:
-    """Agree on a version with the server; raises RpcError or NoAnswer."""
+async def open_connection(
+    plan: SessionPlan, start: Callable[[], ClientConnection]
+) -> ClientConnection:
+    """Open the connection that *start* makes, and agree on a version.
+
+    Raises ConnectError, RpcError or NoAnswer.
+    """
+    connection = start()
+    await connection.open()
+    try:
+        connection.facts = await _agree(connection, plan)
+    except ConnectionLost as lost:
+        if not lost.may_have_run or plan.version is not None:
+            raise
+        # Some older servers end when the first message is not `initialize`.
+        await connection.close()
+        connection = start()
+        await connection.open()
+        connection.facts = await _initialize_or_discover(connection, plan)
+    return connection
+
+
+async def _agree(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
     wanted = plan.version
     if wanted is not None and wanted not in STATELESS:
-        return await initialize(exchange, transport, plan)
-    facts = await _discover(exchange, plan, must=wanted is not None)
-    return facts or await initialize_or_discover(exchange, transport, plan)
+        return await _initialize(connection, plan)
+    facts = await _discover(connection, plan, must=wanted is not None)
+    return facts or await _initialize_or_discover(connection, plan)
 
 
-async def initialize_or_discover(
-    exchange: Exchange, transport: Transport, plan: LinkPlan
-) -> ServerFacts:
+async def _initialize_or_discover(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
     """Ask again if the server turns out to be stateless, and was only slow to start."""
     try:
-        return await initialize(exchange, transport, plan)
+        return await _initialize(connection, plan)
     except RpcError as error:
         if error.code not in (UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
             raise
-    facts = await _discover(exchange, plan, must=True)
+    facts = await _discover(connection, plan, must=True)
     if facts is None:
         raise NoAnswer("the server speaks no version that is known", may_have_run=False)
     return facts
 
 
-async def _discover(exchange: Exchange, plan: LinkPlan, *, must: bool) -> ServerFacts | None:
+async def _discover(
+    connection: ClientConnection, plan: SessionPlan, *, must: bool
+) -> ServerFacts | None:
     """Ask a stateless server about itself; None if the server is of the stateful era."""
     handlers = plan.handlers
-    exchange.era = StatelessEra(handlers.capabilities, handlers.log_level)
-    options = RequestOptions(timeout=None if must else _PROBE_SECONDS)
+    connection.era = StatelessEra(handlers.capabilities, handlers.log_level)
     try:
-        raw = await _discover_twice(exchange, options)
-        result = msgspec.json.decode(raw, type=dict[str, Any])
+        result = await _discover_twice(connection, None if must else _PROBE_SECONDS)
     except RpcError as error:
         if must or (error.code == UNSUPPORTED_VERSION and not _names_stateful(error.data)):
             raise
         return None
-    except msgspec.DecodeError:
-        return None
     except NoAnswer as exc:
         status = exc.status if isinstance(exc, HttpRefused) else 0
-        is_legacy = exc.code == TIMED_OUT or (400 <= status < 500 and status not in (401, 403))
+        is_legacy = exc.code in (TIMED_OUT, INVALID_RESPONSE)
+        is_legacy = is_legacy or (400 <= status < 500 and status not in (401, 403))
         if must or not is_legacy:
             raise
         return None
@@ -88,48 +105,46 @@ async def _discover(exchange: Exchange, plan: LinkPlan, *, must: bool) -> Server
     return ServerFacts.of_discover(result, V2026_07_28)
 
 
-async def _discover_twice(exchange: Exchange, options: RequestOptions) -> msgspec.Raw:
+async def _discover_twice(connection: ClientConnection, seconds: float | None) -> JsonObject:
     """Ask again if the server refuses a version that it names as supported."""
     try:
-        return await exchange.request("server/discover", {}, options)
+        return await _ask(connection, "server/discover", {}, seconds)
     except RpcError as error:
         supported = error.data.get("supported") if isinstance(error.data, dict) else None
         if error.code != UNSUPPORTED_VERSION or V2026_07_28.name not in (supported or ()):
             raise
-    return await exchange.request("server/discover", {}, options)
+    return await _ask(connection, "server/discover", {}, seconds)
 
 
-async def initialize(exchange: Exchange, transport: Transport, plan: LinkPlan) -> ServerFacts:
+async def _initialize(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
     """Open a session of the stateful era; raises RpcError or NoAnswer."""
-    exchange.era = StatefulEra()
+    connection.era = StatefulEra()
     wanted = plan.version
-    params = {
+    params: JsonObject = {
         "protocolVersion": LATEST_STATEFUL.name if wanted is None else wanted,
         "capabilities": plan.handlers.capabilities,
         "clientInfo": CLIENT_INFO,
     }
-    result = await _initialize_result(exchange, params)
+    result = await _ask(connection, "initialize", params)
     facts = ServerFacts.of_initialize(result)
     if facts is None:
         found = result.get("protocolVersion")
         text = f"the server speaks version {found!r}; known are {', '.join(STATEFUL)}"
         raise RpcError(UNSUPPORTED_VERSION, text)
-    exchange.era = StatefulEra(facts.version)
-    await exchange.notify("notifications/initialized")
-    await transport.listen()
+    connection.era = StatefulEra(facts.version)
+    await connection.notify("notifications/initialized")
+    await connection.transport.listen()
     level = plan.handlers.log_level
     if level is not None and facts.offers("logging"):
         with suppress(RpcError):
-            await exchange.request("logging/setLevel", {"level": level})
+            await _ask(connection, "logging/setLevel", {"level": level})
     return facts
 
 
-async def _initialize_result(exchange: Exchange, params: JsonObject) -> JsonObject:
-    raw = await exchange.request("initialize", params)
-    try:
-        return msgspec.json.decode(raw, type=dict[str, Any])
-    except msgspec.DecodeError:
-        raise NoAnswer("the result of initialize is not an object") from None
+async def _ask(
+    connection: ClientConnection, method: str, params: JsonObject, seconds: float | None = None
+) -> JsonObject:
+    return await connection.request(ClientRequest(method, params, Deadline(seconds)))
 
 
 def _names_stateful(data: Json) -> bool:

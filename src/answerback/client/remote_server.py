@@ -1,60 +1,76 @@
-"""RemoteServer: the tools, resources and prompts of one connected server."""
+"""RemoteServer: the tools, resources and prompts of a connected server."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import msgspec
 
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
 from .eras import ServerFacts
 from .faults import INVALID_RESPONSE
-from .listed import (
-    FilledPrompt,
-    RemotePrompt,
-    RemoteResource,
-    RemoteTemplate,
-    RemoteTool,
-)
-from .opening import LinkPlan
+from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .request_policy import CallOptions, ClientOptions
-from .server_lists import ServerLists
-from .server_requests import ServerRequests
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..core.json_value import JsonObject
+    from .client_session import ClientSession
+    from .rest_session import RestSession
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
-class RemoteServer:
-    """A server that this process is connected to; `connect` makes it.
+class ServerSession(Protocol):
+    """Sends the requests of a RemoteServer: over MCP, over plain REST, or to several servers."""
+
+    async def open(self) -> object:
+        """Open the connection; raises ConnectError."""
+
+    async def close(self) -> None: ...
+
+    async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
+        """A whole list; raises ToolError."""
+
+    async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]: ...
+
+    async def read(self, uri: str, options: ClientOptions) -> Reply[Any]: ...
+
+    async def result(
+        self, method: str, params: Mapping[str, Any], options: ClientOptions
+    ) -> JsonObject:
+        """The result of a request that changes nothing; raises ToolError."""
+
+    async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
+        """Subscribe or unsubscribe; raises ToolError."""
+
+
+class ServerMethods:
+    """The methods of one server and of several.
 
     `call` and `read` return a reply in every case. The lists, `prompt` and `complete` raise
     ToolError if they fail.
     """
 
-    def __init__(self, plan: LinkPlan, options: ClientOptions, *, strict: bool = False) -> None:
-        self._lists = ServerLists(plan)
-        self._requests = ServerRequests(self._lists, options, strict=strict)
-
-    @property
-    def info(self) -> ServerFacts:
-        """The version of MCP, the server's name, its capabilities and its instructions."""
-        return self._lists.link.facts
+    def __init__(self, session: ServerSession, options: ClientOptions) -> None:
+        self._session = session
+        self._options = options
 
     async def tools(self) -> list[RemoteTool]:
-        return await self._requests.tools()
+        return await self._session.entries(RemoteTool, self._options)
 
     async def resources(self) -> list[RemoteResource]:
-        return await self._requests.entries("resources", RemoteResource)
+        return await self._session.entries(RemoteResource, self._options)
 
     async def templates(self) -> list[RemoteTemplate]:
-        return await self._requests.entries("templates", RemoteTemplate)
+        return await self._session.entries(RemoteTemplate, self._options)
 
     async def prompts(self) -> list[RemotePrompt]:
-        return await self._requests.entries("prompts", RemotePrompt)
+        return await self._session.entries(RemotePrompt, self._options)
 
     async def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
@@ -64,11 +80,11 @@ class RemoteServer:
         A connection that fails and a time-out are failed replies; `error.details` then has
         `may_have_run`.
         """
-        return await self._requests.call(name, {**(arguments or {}), **named})
+        return await self._session.call(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
         """Read a resource; its contents are embedded blocks of the reply."""
-        return await self._requests.read(uri)
+        return await self._session.read(uri, self._options)
 
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
@@ -77,7 +93,7 @@ class RemoteServer:
         params: JsonObject = {"name": name}
         if given := {**(arguments or {}), **named}:
             params["arguments"] = given
-        result = await self._requests.result("prompts/get", params)
+        result = await self._session.result("prompts/get", params, self._options)
         try:
             return FilledPrompt.read(result)
         except MalformedReply as exc:
@@ -92,30 +108,38 @@ class RemoteServer:
         params: JsonObject = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
-        result = await self._requests.result("completion/complete", params)
+        result = await self._session.result("completion/complete", params, self._options)
         found = result.get("completion")
         values = found.get("values") if isinstance(found, dict) else None
         return [str(each) for each in values or ()]
 
     async def subscribe(self, uri: str) -> None:
         """Tell `on_change` when a resource changes; raises ToolError."""
-        await self._lists.subscribed.change(uri, wanted=True)
+        await self._session.subscribe(uri, self._options, wanted=True)
 
     async def unsubscribe(self, uri: str) -> None:
-        await self._lists.subscribed.change(uri, wanted=False)
+        await self._session.subscribe(uri, self._options, wanted=False)
 
-    def options(self, **options: Unpack[CallOptions]) -> RemoteServer:
+    def options(self, **options: Unpack[CallOptions]) -> Self:
         """The same server with other options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)
-        before = self._requests
-        changed._requests = ServerRequests(
-            self._lists, before.options.changed(options), strict=before.strict
-        )
+        changed._options = self._options.changed(options)
         return changed
 
     async def open(self) -> None:
         """Open the connection; raises ConnectError. `connect` does it."""
-        await self._lists.link.open()
+        await self._session.open()
 
     async def close(self) -> None:
-        await self._lists.link.close()
+        await self._session.close()
+
+
+class RemoteServer(ServerMethods):
+    """A server that this process is connected to; `connect` makes it."""
+
+    _session: ClientSession | RestSession
+
+    @property
+    def info(self) -> ServerFacts:
+        """The version of MCP, the server's name, its capabilities and its instructions."""
+        return self._session.info

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..core.reply import Reply
-from ..core.stopped_clocks import clocks_stopped, stoppable
+from ..core.stopped_clocks import clocks_stopped
 from ..errors import UNKNOWN_ERROR
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..protocol.params import TASKS
+from .client_connection import ClientRequest, Deadline
+from .client_session import ClientSession
 from .eras import ServerFacts
-from .exchange import RequestOptions
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
-from .link import ServerLink
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
     from .remote_server import RemoteServer
-    from .server_requests import ServerRequests
+    from .request_policy import ClientOptions
 
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 """The seconds between two looks if the server names none, and the bounds of those that it names."""
@@ -46,42 +46,39 @@ def task_in(result: JsonObject) -> JsonObject | None:
     return found if is_task and "content" not in result else None
 
 
-async def create_task(link: ServerLink, creation: Coroutine[Any, Any, Any]) -> JsonObject:
+async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
     """The result of a call that creates a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
     """
-    creating = asyncio.ensure_future(creation)
+    creating = asyncio.ensure_future(session.request(asked))
     try:
-        found: JsonObject = await asyncio.shield(creating)
+        return await asyncio.shield(creating)
     except asyncio.CancelledError:
-        exchange = link.current
-        if exchange is not None:
-            exchange.spawn(_cancel_when_made(link, creating))
-        else:
-            creating.cancel()
+        session.spawn(_cancel_when_made(session, creating))
         raise
-    return found
 
 
-async def _cancel_when_made(link: ServerLink, creating: asyncio.Future[Any]) -> None:
+async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[JsonObject]) -> None:
     try:
         task = task_in(await creating)
     except (NoAnswer, RpcError):
         return
     if task is not None:
-        await RemoteTask(link, task).give_up()
+        await RemoteTask(session, task).give_up()
 
 
 class StartedTask:
     """A task that `start_task` started. Nothing of it is cancelled unless you say so."""
 
-    def __init__(self, requests: ServerRequests, tool: str, result: JsonObject) -> None:
+    def __init__(
+        self, session: ClientSession, options: ClientOptions, tool: str, result: JsonObject
+    ) -> None:
         task = task_in(result)
-        self._requests = requests
+        self._session = session
+        self._options = options
         self._tool = tool
-        self._link = requests.lists.link
-        self._task = None if task is None else RemoteTask(self._link, task)
+        self._task = None if task is None else RemoteTask(session, task)
         self._result = result
         """The result, if the server answered without a task."""
 
@@ -94,17 +91,17 @@ class StartedTask:
         """The task as the server shows it, with `status`; raises ToolError."""
         if self._task is None:
             return {"status": "completed"}
-        return await self._requests.result("tasks/get", self._task.params)
+        return await self._session.result("tasks/get", self._task.params, self._options)
 
     async def result(self) -> Reply[Any]:
         """Wait for the end of the task; the handlers of `connect` answer its questions."""
-        if self._task is None:
-            return await self._requests.reply_of(self._tool, self._result, None)
-        try:
-            result = await self._task.until_end()
-        except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
-        return await self._requests.reply_of(self._tool, result, None)
+        result = self._result
+        if self._task is not None:
+            try:
+                result = await self._task.until_end()
+            except (NoAnswer, RpcError) as error:
+                return failed_reply(error)
+        return await self._session.reply_of(self._tool, result, Deadline(None))
 
     async def cancel(self) -> None:
         """Cancel the task; one that has ended stays as it is."""
@@ -115,59 +112,56 @@ class StartedTask:
         """Answer a question of the task by MCP's result, in 2026-07-28; raises ToolError."""
         if self._task is not None:
             answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
-            await self._requests.result("tasks/update", answers)
+            await self._session.result("tasks/update", answers, self._options)
 
 
 async def start_task(
     server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
     """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
-    requests: ServerRequests = server._requests
-    given = {**(arguments or {}), **named}
-    options = RequestOptions(requests.options.timeout)
-    creation = requests.lists.call(name, given, options, as_task=True)
+    session, options = server._session, server._options
+    if not isinstance(session, ClientSession):
+        raise TypeError("start_task needs one server that speaks MCP")
+    params = {"name": name, "arguments": {**(arguments or {}), **named}}
+    asked = ClientRequest("tools/call", params, Deadline(options.timeout), tool=name)
     try:
-        result = await create_task(requests.lists.link, creation)
+        result = await session.create_task(asked)
     except (NoAnswer, RpcError) as error:
         raise raised_error(error) from None
-    return StartedTask(requests, name, result)
+    return StartedTask(session, options, name, result)
 
 
 class RemoteTask:
     """A task of a server, from its creation to its result."""
 
-    def __init__(self, link: ServerLink, task: JsonObject) -> None:
-        self._link = link
+    def __init__(self, session: ClientSession, task: JsonObject) -> None:
+        self._session = session
         self.params = {"taskId": task["taskId"]}
         self._answered: set[str] = set()
         self._pause = _MIN_POLL
         self.shown = task
         """The task as the server showed it last."""
 
-    async def wait(self, timeout: float | None) -> JsonObject:
+    async def wait(self, deadline: Deadline) -> JsonObject:
         """The result of the call; raises RpcError or NoAnswer.
 
-        A task that takes longer than *timeout*, or whose caller is cancelled, is cancelled. The
-        time in which the user is asked does not count.
+        A task that is late, or whose caller is cancelled, is cancelled.
         """
         try:
-            async with asyncio.timeout(timeout) as clock:
-                with stoppable(clock):
-                    return await self.until_end()
+            async with deadline.limit():
+                return await self.until_end()
         except TimeoutError:
             await self.give_up()
-            text = f"the task did not end within {timeout:g} seconds, and was cancelled"
+            text = f"the task did not end within {deadline.seconds:g} seconds, and was cancelled"
             raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
         except asyncio.CancelledError:
             # Beside this coroutine, which must end now.
-            exchange = self._link.current
-            if exchange is not None:
-                exchange.spawn(self.give_up())
+            self._session.spawn(self.give_up())
             raise
 
     async def until_end(self) -> JsonObject:
         """The result of the call, however long it takes; raises RpcError or NoAnswer."""
-        is_stateless = self._link.facts.version.stateless
+        is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
             if status == "input_required":
                 if not is_stateless:
@@ -213,7 +207,7 @@ class RemoteTask:
         found = self.shown.get("inputRequests")
         questions = found if isinstance(found, dict) else {}
         new = {key: each for key, each in questions.items() if key not in self._answered}
-        exchange = await self._link.open()
+        connection = await self._session.connected(Deadline(_LOOK_TIMEOUT))
         for key, each in new.items():
             self._answered.add(key)
             asked = each if isinstance(each, dict) else {}
@@ -221,7 +215,7 @@ class RemoteTask:
             method = str(asked.get("method"))
             try:
                 with clocks_stopped():
-                    answer = await exchange.ask_user(
+                    answer = await connection.ask_user(
                         method, params if isinstance(params, dict) else {}
                     )
             except RpcError as error:
@@ -229,19 +223,20 @@ class RemoteTask:
                 text = f"the task asks {method}, and there is no answer: {error}"
                 raise NoAnswer(text, code="INPUT_REQUIRED", details={"questions": found}) from None
             answers = {**self.params, "inputResponses": {key: answer}}
-            await self._link.request("tasks/update", answers, RequestOptions(_LOOK_TIMEOUT))
+            deadline = Deadline(_LOOK_TIMEOUT)
+            await self._session.request(ClientRequest("tasks/update", answers, deadline))
         if new:
             await self._look()
         return bool(new)
 
     async def _request(self, method: str, timeout: float | None) -> JsonObject:
-        return await self._link.request(method, self.params, RequestOptions(timeout))
+        return await self._session.request(ClientRequest(method, self.params, Deadline(timeout)))
 
     async def give_up(self) -> None:
         """Cancel the task, as far as the server can be reached."""
         # If it cannot be cancelled, it has ended, or it expires by itself.
         with suppress(NoAnswer, RpcError):
-            await self._link.request("tasks/cancel", self.params, RequestOptions(1.0))
+            await self._request("tasks/cancel", 1.0)
 
     def _next_pause(self) -> float:
         """Short at first, because many tasks end soon; then as long as the server wants."""

@@ -40,28 +40,27 @@ class ClientOptions(msgspec.Struct, frozen=True):
     retry: Retry | None = None
     breaker: Breaker | None = None
     limit: Limit | tuple[Limit, ...] | list[Limit] | None = None
+    has_policy: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ClientOptions:
         """The options out of those of `connect`; raises TypeError."""
         return cls().changed(
-            {name: options[name] for name in cls.__struct_fields__ if name in options}
+            {name: options[name] for name in CallOptions.__annotations__ if name in options}
         )
 
     def changed(self, options: Mapping[str, Any]) -> ClientOptions:
         """These options with others in their place; raises TypeError."""
-        unknown = sorted(options.keys() - set(self.__struct_fields__))
+        unknown = sorted(options.keys() - CallOptions.__annotations__.keys())
         if unknown:
-            known = ", ".join(self.__struct_fields__)
+            known = ", ".join(CallOptions.__annotations__)
             raise TypeError(f"there is no option {', '.join(unknown)}; there are {known}")
         for name in POLICY_OPTIONS:
             if name in options:
                 _check(name, options[name])
-        return msgspec.structs.replace(self, **options)
-
-    @property
-    def has_policy(self) -> bool:
-        return not (self.retry is None and self.breaker is None and self.limit is None)
+        changed = msgspec.structs.replace(self, **options)
+        has_policy = any(getattr(changed, name) is not None for name in POLICY_OPTIONS)
+        return msgspec.structs.replace(changed, has_policy=has_policy)
 
     def policy(self, *, may_repeat: bool) -> Policy:
         from ..resilience.policy import Policy

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..rules.finding import Finding
 
 
+_STRUCTURED = "structuredContent"
+
+
 def resource_reply(result: JsonObject) -> Reply[Any]:
     """The contents of a resource, each as an embedded block."""
     found = result.get("contents")
@@ -53,43 +56,26 @@ class KnownTool:
         reply = read_with(result, self._hints)
         if self.output_schema is None or reply.error is not None:
             return reply
-        found = self._findings(reply)
+        place = None if reply.received is None else reply.received.data_from
+        if reply.data is msgspec.UNSET or place == "text":
+            found = _data_missing(reply)
+        else:
+            data = reply.data if reply.shape is None else {"result": reply.data}
+            violations = (self._check or self._make_check())(data)
+            if not violations:
+                return reply
+            found = _violated(violations, "/structuredContent" if place == _STRUCTURED else "")
         return _with_findings(reply, found, strict=strict) if found else reply
 
-    def _findings(self, reply: Reply[Any]) -> tuple[Finding, ...]:
-        place = reply.data_from
-        if reply.data is not msgspec.UNSET and place != "text":
-            data = reply.data if reply.shape is None else {"result": reply.data}
-            is_structured = place == "structuredContent"
-            return self._violations(data, "/structuredContent" if is_structured else "")
-        if not isinstance(reply.raw, dict):
-            # A response of plain REST may be a text or an image.
-            return ()
-        from ..rules.checks.ab32_output_schema import data_missing
-        from ..rules.finding import Fault
+    def _make_check(self) -> SchemaCheck:
+        """The check against the schema; it finds nothing without jsonschema-rs."""
+        from ..rules.checks.ab32_output_schema import schema_check
 
-        text = "the tool has an output schema, and the reply no structuredContent"
-        return (data_missing.finding(Fault("", text)),)
-
-    def _violations(self, data: Json, place: str) -> tuple[Finding, ...]:
-        """The violations of the schema; none can be found without jsonschema-rs."""
-        if self._check is None:
-            from ..rules.checks.ab32_output_schema import schema_check
-
-            try:
-                self._check = schema_check(self.output_schema or {})
-            except MissingExtraError:
-                self._check = lambda _: []
-        violations = self._check(data)
-        if not violations:
-            return ()
-        from ..rules.checks.ab32_output_schema import output_schema_violated
-        from ..rules.finding import Fault
-
-        return tuple(
-            output_schema_violated.finding(Fault(place + pointer, text))
-            for pointer, text in violations
-        )
+        try:
+            self._check = schema_check(self.output_schema or {})
+        except MissingExtraError:
+            self._check = lambda _: []
+        return self._check
 
 
 def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
@@ -104,6 +90,26 @@ def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
             logger = logging.getLogger("answerback.client")
             logger.warning("the tool %r is left out: %s", tool.name, exc)
     return found
+
+
+def _data_missing(reply: Reply[Any]) -> tuple[Finding, ...]:
+    if not isinstance(reply.raw, dict):
+        # A response of plain REST may be a text or an image.
+        return ()
+    from ..rules.checks.ab32_output_schema import data_missing
+    from ..rules.finding import Fault
+
+    text = "the tool has an output schema, and the reply no structuredContent"
+    return (data_missing.finding(Fault("", text)),)
+
+
+def _violated(violations: list[tuple[str, str]], place: str) -> tuple[Finding, ...]:
+    from ..rules.checks.ab32_output_schema import output_schema_violated
+    from ..rules.finding import Fault
+
+    return tuple(
+        output_schema_violated.finding(Fault(place + pointer, text)) for pointer, text in violations
+    )
 
 
 def _with_findings(reply: Reply[Any], found: tuple[Finding, ...], *, strict: bool) -> Reply[Any]:

@@ -6,10 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ..protocol.jsonrpc import RpcError
-from .exchange import Exchange, RequestOptions
-from .faults import NoAnswer, raised_error
-from .link import ServerLink
-from .opening import LinkPlan
+from .client_connection import ClientConnection, ClientRequest, Deadline
+from .faults import NoAnswer
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
@@ -19,65 +17,56 @@ _AGAIN_SECONDS = 1.0
 """Seconds until a subscription that broke off is opened again."""
 
 
-class Subscribed:
+class ClientSubscriptions:
     """The resources that the user subscribed to; they are renewed when a session is reopened."""
 
-    def __init__(self, link: ServerLink, plan: LinkPlan) -> None:
-        self._link = link
+    def __init__(self, *, wants_lists: bool) -> None:
         self._uris: set[str] = set()
-        self._wants_lists = plan.handlers.on_change is not None
+        self._wants_lists = wants_lists
         self._listening: asyncio.Task[None] | None = None
 
-    async def change(self, uri: str, *, wanted: bool) -> None:
-        """Subscribe or unsubscribe; raises ToolError."""
+    def change(self, uri: str, *, wanted: bool) -> None:
         (self._uris.add if wanted else self._uris.discard)(uri)
-        try:
-            exchange = await self._link.open()
-            if self._link.facts.version.stateless:
-                self._listen(exchange)
-                return
-            method = "resources/subscribe" if wanted else "resources/unsubscribe"
-            await self._link.request(method, {"uri": uri}, RequestOptions(self._link.plan.timeout))
-        except (NoAnswer, RpcError) as error:
-            raise raised_error(error) from None
 
-    async def renew(self, exchange: Exchange) -> None:
+    async def renew(self, connection: ClientConnection) -> None:
         """Subscribe again, in a new session."""
-        if self._link.facts.version.stateless:
-            self._listen(exchange)
+        if connection.facts.version.stateless:
+            self.listen(connection)
             return
         for uri in self._uris:
-            await exchange.request("resources/subscribe", {"uri": uri})
+            asked = ClientRequest("resources/subscribe", {"uri": uri}, Deadline(None))
+            await connection.request(asked)
 
-    def _listen(self, exchange: Exchange) -> None:
-        """Open a stream with the wanted changes, in place of the last one."""
+    def listen(self, connection: ClientConnection) -> None:
+        """Open a stateless server's stream with the wanted changes, in place of the last one."""
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None
-        wanted = self._filter()
+        wanted = self._filter(connection)
         if wanted:
-            self._listening = exchange.spawn(self._receive(exchange, wanted))
+            self._listening = connection.spawn(_receive(connection, wanted))
 
-    def _filter(self) -> JsonObject:
-        offers = self._link.facts.offers
+    def _filter(self, connection: ClientConnection) -> JsonObject:
         found: JsonObject = {}
         if self._wants_lists:
             found = {
                 f"{kind}ListChanged": True
                 for kind in ("tools", "prompts", "resources")
-                if offers(kind, "listChanged")
+                if connection.facts.offers(kind, "listChanged")
             }
         if self._uris:
             found["resourceSubscriptions"] = sorted(self._uris)
         return found
 
-    async def _receive(self, exchange: Exchange, wanted: JsonObject) -> None:
-        """Keep the stream open; each change arrives at the exchange as a notification."""
-        while exchange.lost is None:
-            try:
-                await exchange.request("subscriptions/listen", {"notifications": wanted})
-            except RpcError:
-                return  # The server does not serve subscriptions.
-            except NoAnswer:
-                pass
-            await asyncio.sleep(_AGAIN_SECONDS)
+
+async def _receive(connection: ClientConnection, wanted: JsonObject) -> None:
+    """Keep the stream open; each change arrives at the connection as a notification."""
+    while connection.lost is None:
+        params = {"notifications": wanted}
+        try:
+            await connection.request(ClientRequest("subscriptions/listen", params, Deadline(None)))
+        except RpcError:
+            return  # The server does not serve subscriptions.
+        except NoAnswer:
+            pass
+        await asyncio.sleep(_AGAIN_SECONDS)

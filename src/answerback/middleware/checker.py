@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
 from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
-    from logging import Logger
-
     from ..contract import Dialect
     from ..records import Records
     from ..rules.finding import Finding
@@ -90,16 +89,16 @@ class Checker:
         errors = [each for each in findings if each.severity == "error"]
         if not errors:
             return CheckResult(reply, findings)
-        _log().error("Invalid MCP response: %s", _uncapitalised(errors[0].message))
+        logger().error("Invalid MCP response: %s", _uncapitalised(errors[0].message))
         return CheckResult(reply, findings, INVALID_FORMAT, errors[0].message)
 
     def _refuse_unchecked(self, reply: object, exc: Exception) -> CheckResult:
-        _log().error("Error validating MCP response: %s", exc, exc_info=exc)
+        logger().error("Error validating MCP response: %s", exc, exc_info=exc)
         return CheckResult(reply, (), CHECK_FAILED, "the response could not be checked")
 
     def refuse_non_json(self, exc: Exception) -> CheckResult:
         """Refuse a body that is not JSON; the parser's message goes to the log only."""
-        _log().error("Error validating MCP response: it is not JSON: %s", exc)
+        logger().error("Error validating MCP response: it is not JSON: %s", exc)
         return CheckResult(None, (), CHECK_FAILED, "the response is not JSON")
 
     def record(self, item: CallRecord) -> None:
@@ -155,9 +154,3 @@ def mcp_refusal(result: CheckResult) -> JsonObject:
 
 def _uncapitalised(message: str) -> str:
     return message[:1].lower() + message[1:]
-
-
-def _log() -> Logger:
-    import logging
-
-    return logging.getLogger("answerback")

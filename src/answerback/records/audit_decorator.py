@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
 import msgspec
 
 from ..contract import Dialect as DialectName
+from ..core.log import logger
+from ..core.reply import Reply
 from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
@@ -157,7 +159,6 @@ class _Auditor:
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
 
     def _finish(self, record: CallRecord, reply: object) -> None:
-        from ..core.reply import Reply
         from ..dialects.detect import code_of
 
         record.reply = reply
@@ -186,15 +187,13 @@ class _Auditor:
 
 
 def _log_findings(record: CallRecord) -> None:
-    import logging
-
     from .logging_sink import LOGGER, log_event
     from .reply_findings import findings_in
 
     findings = findings_in(record.reply) if record.findings is None else record.findings
     event = make_event(record, findings, {})
     if event.event == ISSUE:
-        log_event(logging.getLogger(LOGGER), event, b"")
+        log_event(logger(LOGGER), event, b"")
 
 
 def _bytes(value: object) -> bytes:

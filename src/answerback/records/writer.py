@@ -5,21 +5,19 @@ Only a call in this process gives the thread a millisecond, when the queue is ne
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from time import sleep
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from ..core.log import logger
 from .event import Event
 from .hash_chain import ChainWriter, PreviousFiles
 from .queue import Queue, TakenItems
 from .sink import FileMoved, Sink
-
-if TYPE_CHECKING:
-    from logging import Logger
-
 
 T = TypeVar("T")
 MakeEvent: TypeAlias = Callable[[T, bool], Event]
@@ -78,16 +76,12 @@ class Writer(Generic[T]):
         """Write the queued items and end the chain; log how many items were lost."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            import atexit
-
             atexit.unregister(self.close)
             thread.close(seconds)
 
     def _start(self) -> _WriterThread[T]:
         with self._lock:
             if self._thread is None:
-                import atexit
-
                 self._thread = _WriterThread(self.sink, self._make_event, self._max_waiting)
                 atexit.register(self.close)
             return self._thread
@@ -135,7 +129,7 @@ class _WriterThread(Generic[T]):
     def put(self, item: T, size: int) -> None:
         if not self._queue.put(item, size) and not self._overflow_logged:
             self._overflow_logged = True
-            _log().error("records are being lost, because the queue is full: %s", self._reason())
+            logger().error("records are being lost, because the queue is full: %s", self._reason())
 
     def flush(self, seconds: float) -> bool:
         flushed = threading.Event()
@@ -150,7 +144,7 @@ class _WriterThread(Generic[T]):
         lost = self._unwritten + len(self._queue) + self._queue.lost
         if lost:
             were = "record was" if lost == 1 else "records were"
-            _log().error("%d %s lost: %s", lost, were, self._reason())
+            logger().error("%d %s lost: %s", lost, were, self._reason())
 
     @property
     def is_failing(self) -> bool:
@@ -238,7 +232,7 @@ class _WriterThread(Generic[T]):
         previous, self._last_error = self._last_error, f"{self._sink}: {type(exc).__name__}: {exc}"
         if not previous:
             message = "records cannot be written, and up to %d wait in memory: %s"
-            _log().error(message, self._queue.max_items, self._last_error)
+            logger().error(message, self._queue.max_items, self._last_error)
 
     def _on_written(self, lost: int, previous: PreviousFiles) -> None:
         """Log the recovery and the losses, if there was an error or a loss before."""
@@ -252,12 +246,6 @@ class _WriterThread(Generic[T]):
                 message += f"; {previous.moved} earlier ones are in the previous file"
             if previous.emptied:
                 message += f"; {previous.emptied} earlier ones were in the file when it was emptied"
-            _log().warning("%s", message)
+            logger().warning("%s", message)
         self._last_error = ""
         self._overflow_logged = False
-
-
-def _log() -> Logger:
-    import logging
-
-    return logging.getLogger("answerback")

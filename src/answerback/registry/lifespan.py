@@ -21,6 +21,7 @@ from contextlib import (
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..core.log import logger
 from ..errors import AnswerbackError
 from ..tools.signature import is_generator, required_parameters, source_of
 
@@ -154,9 +155,7 @@ class Lifespan:
     async def wait(self, call: RunningCall) -> None:
         """Wait until a call can run. Without a server that starts the lifespan, open it."""
         if call.wire != "memory" and self._loop_run is None and not self._holders:
-            import logging
-
-            logging.getLogger("answerback").warning(_MOUNTED, self._registry.name)
+            logger().warning(_MOUNTED, self._registry.name)
         await self.open()
 
     @property
@@ -218,14 +217,12 @@ def failed(exc: BaseException, when: str) -> LifespanFailed:
 
 def log_failure(error: LifespanFailed) -> None:
     """Log the failure with the traceback of the author's code."""
-    import logging
-
     cause = error.__cause__
     if cause is None:
-        logging.getLogger("answerback").error("%s", error)
+        logger().error("%s", error)
         return
     shown = (type(cause), cause, _of_author(cause.__traceback__))
-    logging.getLogger("answerback").error("the lifespan failed", exc_info=shown)
+    logger().error("the lifespan failed", exc_info=shown)
 
 
 def _of_author(traceback: TracebackType | None) -> TracebackType | None:

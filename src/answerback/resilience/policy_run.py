@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+from ..core.log import logger
 from ..core.reply import Error
 from ..errors import ToolError
 from ..tools.context import Context
@@ -152,11 +153,9 @@ class PolicyRun:
         self._ticket = None
         try:
             self.opened = breaker.leave(ticket, self._failed)
-        except Exception:
-            import logging
-
+        except Exception:  # noqa: BLE001 -- it is the code of an author
             message = "the store of breaker %r raised, and does not know the result of a call"
-            logging.getLogger("answerback").exception(message, breaker.service)
+            logger().exception(message, breaker.service)
 
     def undo(self) -> None:
         """The function was not started: the breaker and the limits forget the call."""

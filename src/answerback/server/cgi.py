@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # Not in typeshed; `signal` is slow.
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..calls.runners import run_without_loop
 from ..calls.runtime import Runtime, runtime_for_one_call
 from ..core.limits import MAX_BODY
+from ..core.log import logger
 from ..core.reply import Reply, failure
 from ..dialects import HttpReply
 from ..errors import AnswerbackError, Interrupted
@@ -176,8 +178,6 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
 
 def _tell_real_interrupts() -> None:
     """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
-    # The module behind `signal`, whose import takes a millisecond of each request.
-    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
 
     def interrupt(*_: object) -> None:
         raise Interrupted
@@ -244,9 +244,7 @@ def _headers(environ: Environ) -> list[tuple[bytes, bytes]]:
 
 
 def _log(exc: BaseException) -> None:
-    import logging
-
-    log = logging.getLogger("answerback")
+    log = logger()
     if isinstance(exc, AnswerbackError):
         # Its message says what to change; our own traceback would not help.
         log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)

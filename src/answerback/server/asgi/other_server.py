@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, TypeAlias
 
+from ...core.log import logger
 from .in_flight import TICK
 from .request import Receive
 from .sse import disconnected
@@ -64,9 +65,7 @@ def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
     if not text or not _looks_like_one_of_several():
         return
-    import logging
-
-    logging.getLogger("answerback").warning(_SEVERAL_WORKERS + text)
+    logger().warning(_SEVERAL_WORKERS + text)
 
 
 def _looks_like_one_of_several() -> bool:

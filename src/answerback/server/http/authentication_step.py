@@ -15,12 +15,14 @@ from ...core.authentication import (
     Unauthorized,
     User,
 )
+from ...core.log import logger
 from ...core.reply import Reply, failure
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...errors import AnswerbackError
-from .guard import is_loopback
+from ...registry.composition import check_auth
 from .pages import PUBLIC
+from .server_options import is_loopback
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
@@ -133,9 +135,7 @@ def _checked(user: object) -> User | None:
 
 def _log_refusal(challenge: Challenge) -> None:
     """The reason never contains a part of the token."""
-    import logging
-
-    logging.getLogger("answerback.auth").info("credentials were refused: %s", challenge.description)
+    logger("answerback.auth").info("credentials were refused: %s", challenge.description)
 
 
 def _unavailable() -> RefusedRequest:
@@ -150,7 +150,5 @@ def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
     """
     registry = runtime.registry
     if registry.composition is not None:
-        from ...registry.composition import check_auth
-
         check_auth(registry, registry.apps())
     return None if runtime.auth is None else AuthenticationStep(runtime.auth)

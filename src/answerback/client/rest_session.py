@@ -1,4 +1,4 @@
-"""RestServer: a server without MCP, whose tools are called by plain HTTP requests.
+"""RestSession: a server without MCP, whose tools are called by plain HTTP requests.
 
 A tool is called by `POST /NAME`; if the server has no such page, by `POST /functions/NAME`, and
 then by `POST /message` with a `tools/call` of MCP in the body.
@@ -7,41 +7,32 @@ then by `POST /message` with a `tools/call` of MCP in the body.
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urljoin
 
 import msgspec
 
 from ..core.reply import Reply, failure
-from ..core.stopped_clocks import stoppable
+from ..core.secrets.mask import mask_url
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
 from ..errors import NotFound, ToolError
 from ..reading import read
+from .client_connection import Deadline
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
-from .listed import (
-    FilledPrompt,
-    RemotePrompt,
-    RemoteResource,
-    RemoteTemplate,
-    RemoteTool,
-    read_entries,
-)
-from .request_policy import CallOptions, ClientOptions, refused_reply, under_policy
+from .listed import RemoteTool, read_entries
+from .request_policy import ClientOptions, refused_reply, under_policy
 from .results import KnownTool, known_tools
-from .shown_urls import shown
 from .targets import ServerEntry
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from ..core.json_value import JsonObject
     from .transports.http_requests import ClientAuth
 
+T = TypeVar("T", bound=msgspec.Struct)
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _POLL_SECONDS = 0.1
 """The seconds between two looks at a task; the server itself makes most of the wait."""
@@ -49,89 +40,16 @@ _NO_PAGE = frozenset({404, 405})
 _ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
 
 
-class RestServer:
-    """A server whose tools are HTTP pages; it has no resources and no prompts."""
+class RestSession:
+    """Sends the requests of a RemoteServer as HTTP requests; there are tools and nothing else."""
 
     def __init__(
-        self,
-        entry: ServerEntry,
-        auth: ClientAuth | None,
-        options: ClientOptions,
-        *,
-        strict: bool = False,
+        self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool = False
     ) -> None:
-        self._pages = RestPages(entry, auth, strict=strict)
-        self._options = options
-        self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self._pages.base})
-
-    async def open(self) -> None:
-        """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
-        await self._pages.open()
-
-    async def close(self) -> None:
-        await self._pages.close()
-
-    async def tools(self) -> list[RemoteTool]:
-        """The tools that `GET /functions` lists; none if there is no such page."""
-        return await under_policy(self._options, self._pages.list_within)
-
-    async def resources(self) -> list[RemoteResource]:
-        return []
-
-    async def templates(self) -> list[RemoteTemplate]:
-        return []
-
-    async def prompts(self) -> list[RemotePrompt]:
-        return []
-
-    async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
-    ) -> Reply[Any]:
-        """Call a tool; a connection that fails and a time-out are failed replies."""
-        body = {**(arguments or {}), **named}
-        pages = self._pages
-        known = pages.known.get(name)
-        is_safe = known is not None and known.tool.is_safe_to_repeat
-        try:
-            reply: Reply[Any] = await under_policy(
-                self._options, lambda left: pages.call_within(left, name, body), may_repeat=is_safe
-            )
-        except ToolError as refusal:
-            return refused_reply(refusal)
-        return reply
-
-    async def read(self, uri: str) -> Reply[Any]:
-        return failure(_ABSENT, "NOT_FOUND")
-
-    async def prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
-    ) -> FilledPrompt:
-        raise NotFound(_ABSENT)
-
-    async def complete(
-        self, of: str, argument: str, value: str, context: Mapping[str, str] | None = None
-    ) -> list[str]:
-        raise NotFound(_ABSENT)
-
-    async def subscribe(self, uri: str) -> None:
-        raise NotFound(_ABSENT)
-
-    async def unsubscribe(self, uri: str) -> None:
-        raise NotFound(_ABSENT)
-
-    def options(self, **options: Unpack[CallOptions]) -> RestServer:
-        changed = copy.copy(self)
-        changed._options = self._options.changed(options)
-        return changed
-
-
-class RestPages:
-    """The HTTP pages of a server: its list of functions, and a page for each tool."""
-
-    def __init__(self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool) -> None:
         from .transports.http_requests import HttpRequests
 
         self.base = entry.url.rstrip("/")
+        self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
         self.known: dict[str, KnownTool] = {}
         """The tools of the list that was read last."""
         self._http = HttpRequests(self.base, entry.headers, auth)
@@ -139,7 +57,42 @@ class RestPages:
         self._forms: dict[str, int] = {}
         """Which of the three forms of request a tool takes, once it is known."""
 
+    async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
+        """The tools that `GET /functions` lists; none if there is no such page."""
+        return await under_policy(options, self._list) if kind is RemoteTool else []
+
+    async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
+        """Call a tool; a connection that fails and a time-out are failed replies."""
+        known = self.known.get(name)
+        is_safe = known is not None and known.tool.is_safe_to_repeat
+
+        async def once(left: float | None) -> Reply[Any]:
+            try:
+                async with Deadline(left).limit():
+                    return await self._call(name, given)
+            except TimeoutError:
+                return failed_reply(_late(left))
+            except NoAnswer as error:
+                return failed_reply(error)
+
+        try:
+            return await under_policy(options, once, may_repeat=is_safe)
+        except ToolError as refusal:
+            return refused_reply(refusal)
+
+    async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
+        return failure(_ABSENT, "NOT_FOUND")
+
+    async def result(
+        self, method: str, params: Mapping[str, Any], options: ClientOptions
+    ) -> JsonObject:
+        raise NotFound(_ABSENT)
+
+    async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
+        raise NotFound(_ABSENT)
+
     async def open(self) -> None:
+        """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
         self._http.open()
         try:
             self._keep(await self._get("/functions"))
@@ -147,24 +100,21 @@ class RestPages:
             pass  # The server has no list; its tools can be called all the same.
         except NoAnswer as exc:
             await self.close()
-            raise ConnectError(f"cannot connect to {shown(self.base)}: {exc}") from None
+            raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
 
     async def close(self) -> None:
         await self._http.close()
 
-    async def list_within(self, seconds: float | None) -> list[RemoteTool]:
+    async def _list(self, seconds: float | None) -> list[Any]:
         """The list of tools; raises ToolError."""
         try:
-            async with asyncio.timeout(seconds) as timeout:
-                with stoppable(timeout):
-                    return self._keep(await self._get("/functions"))
+            async with Deadline(seconds).limit():
+                return self._keep(await self._get("/functions"))
         except TimeoutError:
             raise raised_error(_late(seconds)) from None
-        except HttpRefused as exc:
-            if exc.status in _NO_PAGE:
-                return []
-            raise raised_error(exc) from None
         except NoAnswer as exc:
+            if isinstance(exc, HttpRefused) and exc.status in _NO_PAGE:
+                return []
             raise raised_error(exc) from None
 
     def _keep(self, page: bytes) -> list[RemoteTool]:
@@ -177,16 +127,6 @@ class RestPages:
         tools = read_entries(listed if isinstance(listed, list) else [], RemoteTool)
         self.known = known_tools(tools)
         return tools
-
-    async def call_within(self, seconds: float | None, name: str, body: JsonObject) -> Reply[Any]:
-        try:
-            async with asyncio.timeout(seconds) as timeout:
-                with stoppable(timeout):
-                    return await self._call(name, body)
-        except TimeoutError:
-            return failed_reply(_late(seconds))
-        except NoAnswer as error:
-            return failed_reply(error)
 
     async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
         """Try the forms of request in their order, until the server has the page."""

@@ -1,0 +1,380 @@
+"""ClientConnection: requests and their responses over one transport, from opening to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..core.stopped_clocks import RUNNING, StoppableClock
+from ..core.versions import LATEST_STATEFUL
+from ..protocol.jsonrpc import (
+    URL_ELICITATION_REQUIRED,
+    RpcError,
+    is_batch,
+    notification_frame,
+    parse_batch,
+    request_frame,
+)
+from ..protocol.params import Id
+from ..registry.declarations import Change
+from .eras import Era, ServerFacts, StatefulEra
+from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
+from .frames import (
+    Incoming,
+    Outgoing,
+    Transport,
+    decode_odd_frame,
+    incoming_decoder,
+    malformed_response,
+)
+from .input_rounds import InputRounds
+from .server_messages import ServerMessages
+from .user_handlers import OnProgress, UserHandlers
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+
+
+_LOGGER = logging.getLogger("answerback.client")
+_NEVER = float("inf")
+_IDLE_SECONDS = 0.05
+"""Seconds between two checks whether the last request of a lost session has ended."""
+
+
+class Deadline:
+    """The time by which a request must be answered. It stands still while the user is asked."""
+
+    __slots__ = ("_left", "_questions", "_timeouts", "at", "seconds")
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        """The event loop's time; None without an end, and while the user is asked."""
+        self._left: float | None = None
+        self._questions = 0
+        self._timeouts: list[asyncio.Timeout] = []
+
+    def left(self) -> float | None:
+        """The seconds that are left; None without an end."""
+        if self.at is None:
+            return self._left
+        return max(0.0, self.at - asyncio.get_running_loop().time())
+
+    def sooner(self, seconds: float | None) -> Deadline:
+        """This deadline, or one that ends after *seconds* if that is earlier."""
+        left = self.left()
+        if seconds is None or (left is not None and left <= seconds):
+            return self
+        return Deadline(seconds)
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncIterator[None]:
+        """Raise TimeoutError in the block when the time is over."""
+        async with asyncio.timeout_at(self.at) as timeout:
+            before = RUNNING.set((*RUNNING.get(), self))
+            self._timeouts.append(timeout)
+            try:
+                yield
+            finally:
+                self._timeouts.remove(timeout)
+                RUNNING.reset(before)
+
+    def stop(self) -> None:
+        if self._questions == 0 and self.at is not None:
+            self._left, self.at = self.left(), None
+            self._reschedule()
+        self._questions += 1
+
+    def go_on(self) -> None:
+        self._questions -= 1
+        if self._questions == 0 and self._left is not None:
+            self.at, self._left = asyncio.get_running_loop().time() + self._left, None
+            self._reschedule()
+
+    def _reschedule(self) -> None:
+        for timeout in self._timeouts:
+            if not timeout.expired():
+                timeout.reschedule(self.at)
+
+
+class ClientRequest(msgspec.Struct):
+    """A request, and how it is sent."""
+
+    method: str
+    params: Mapping[str, Any]
+    deadline: Deadline
+    progress: OnProgress | None = None
+    tool: str = ""
+    """The name of the tool that is called; other requests change nothing."""
+    headers: Mapping[str, str] = {}
+
+
+class _Waiting(msgspec.Struct):
+    """A request that waits for its response."""
+
+    answer: asyncio.Future[msgspec.Raw]
+    progress: OnProgress | None
+    deadline: Deadline
+    outer: tuple[StoppableClock, ...]
+    """The clocks of the call that the request belongs to, such as the deadline of its retries."""
+
+
+class _Timer:
+    """Ends the requests whose time is over; one timer is enough, because most are answered."""
+
+    def __init__(self, waiting: dict[Id, _Waiting]) -> None:
+        self._waiting = waiting
+        self._handle: asyncio.TimerHandle | None = None
+        self.next = _NEVER
+        """The time at which the requests are checked."""
+
+    def watch(self, at: float) -> None:
+        """Check the requests at this time, or earlier."""
+        if at < self.next:
+            self.close()
+            self._handle = asyncio.get_running_loop().call_at(at, self.check)
+            self.next = at
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle, self.next = None, _NEVER
+
+    def check(self) -> None:
+        """End the requests that are late, and wait for the next deadline."""
+        self.close()
+        now = asyncio.get_running_loop().time()
+        for waiting in self._waiting.values():
+            at = waiting.deadline.at
+            if at is None or waiting.answer.done():
+                continue
+            if at > now:
+                self.watch(at)
+            else:
+                waiting.answer.set_exception(TimeoutError())
+
+
+class ClientConnection:
+    """Sends requests over a transport and gives each its response.
+
+    *on_change* gets the changes of lists and resources.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        handlers: UserHandlers,
+        on_change: Callable[[Change], None],
+    ) -> None:
+        self.transport = transport
+        self.era: Era = StatefulEra()
+        self.facts = ServerFacts(version=LATEST_STATEFUL)
+        self.lost: Exception | None = None
+        """The reason why the connection broke."""
+        self.on_lost: Callable[[Exception], None] | None = None
+        self.messages = ServerMessages(self, handlers, on_change)
+        self._handlers = handlers
+        self._last_id = 0
+        self._waiting: dict[Id, _Waiting] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer = _Timer(self._waiting)
+        self._send_now = transport.send_now
+
+    async def open(self) -> None:
+        await self.transport.open(self.receive, self._connection_lost)
+
+    async def result(self, asked: ClientRequest) -> JsonObject:
+        """The result, after the user has answered the server's questions.
+
+        Raises RpcError or NoAnswer.
+        """
+        found: JsonObject | RpcError
+        try:
+            try:
+                found = await self.request(asked)
+                if found.get("resultType") != "input_required":
+                    return found
+            except RpcError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                found = error
+            return await InputRounds(self, asked).result(found)
+        except SessionLost as lost:
+            self.lost = lost
+            raise
+
+    async def request(self, asked: ClientRequest) -> JsonObject:
+        """The result of one request; raises RpcError or NoAnswer."""
+        if self.lost is not None:
+            raise ConnectionLost(str(self.lost), may_have_run=False)
+        method, deadline, transport = asked.method, asked.deadline, self.transport
+        self._last_id = id = self._last_id + 1
+        sent = self.era.params(asked.params, id if asked.progress else None)
+        headers = asked.headers
+        if transport.has_headers:
+            headers = {**self.era.headers(method, asked.params), **headers}
+        answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
+        self._waiting[id] = _Waiting(answer, asked.progress, deadline, RUNNING.get())
+        try:
+            if self._send_now is not None and self._send_now(outgoing):
+                if deadline.at is not None and deadline.at < self._timer.next:
+                    self._timer.watch(deadline.at)
+                return _decoded(await answer, method)
+            async with deadline.limit():
+                await transport.send(outgoing)
+                return _decoded(await answer, method)
+        except TimeoutError:
+            self._cancel_request(id, method, "time-out")
+            text = f"the server did not answer {method} within {deadline.seconds:g} seconds"
+            raise NoAnswer(text, code=TIMED_OUT) from None
+        except asyncio.CancelledError:
+            self._cancel_request(id, method, "cancelled")
+            raise
+        finally:
+            del self._waiting[id]
+            if answer.done() and not answer.cancelled():
+                answer.exception()  # Otherwise asyncio may log that nobody took it.
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        await self.send(notification_frame(method, params or {}), method)
+
+    async def send(self, frame: bytes, method: str = "") -> None:
+        """Send a notification, or an answer to the server; raises NoAnswer."""
+        await self.transport.send(Outgoing(frame, None, method, self.era.headers(method, {})))
+
+    def receive(self, frame: bytes) -> Id | None:
+        """Take a frame of the server; returns the id if it is a response."""
+        if frame[:1] != b"{" and is_batch(frame):
+            found = [self.receive(each) for each in _batch(frame)]
+            return next((id for id in found if id is not None), None)
+        message: Incoming | None
+        try:
+            message = incoming_decoder.decode(frame)
+        except (ValueError, RecursionError):
+            message = decode_odd_frame(frame)
+        if message is None:
+            return self._receive_malformed(frame)
+        if message.method is not None:
+            self.messages.receive(message)
+            return None
+        id, error = message.id, message.error
+        if error is None and message.result is msgspec.UNSET:
+            return self._receive_malformed(frame)
+        waiting = None if id is None else self._waiting.get(id)
+        if id is None and error is not None and len(self._waiting) == 1:
+            # The server could not read the id; it can only mean the one request.
+            waiting = next(iter(self._waiting.values()))
+        if waiting is not None and not waiting.answer.done():
+            if error is not None:
+                waiting.answer.set_exception(error.as_exception())
+            elif message.result is not msgspec.UNSET:
+                waiting.answer.set_result(message.result)
+        return id
+
+    def _receive_malformed(self, frame: bytes) -> Id | None:
+        """A response that cannot be read ends its request at once, and not at the time-out."""
+        _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
+        found = malformed_response(frame)
+        request = None if found is None else self._waiting.get(found[0])
+        if found is None or request is None or request.answer.done():
+            return None
+        text = f"the response of the server cannot be read: {found[1]}"
+        request.answer.set_exception(NoAnswer(text, code=INVALID_RESPONSE))
+        return found[0]
+
+    def progress_of(self, token: Id) -> OnProgress | None:
+        """The user's function for the progress of a request that waits."""
+        waiting = self._waiting.get(token)
+        return None if waiting is None else waiting.progress
+
+    async def ask_user(self, method: str, params: JsonObject) -> JsonObject:
+        """The answer of the user's handler. Deadlines stop meanwhile; raises RpcError."""
+        if not self._handlers.asks_user(method):
+            return await self._handlers.answer(method, params)
+        # The task of an answer has the clocks of the code that opened the connection, not these.
+        stopped: set[StoppableClock] = set()
+        for waiting in self._waiting.values():
+            stopped |= {waiting.deadline, *waiting.outer}
+        for each in stopped:
+            each.stop()
+        try:
+            return await self._handlers.answer(method, params)
+        finally:
+            for each in stopped:
+                each.go_on()
+            self._timer.check()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run *work* beside the requests; it ends at the latest when the connection is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        self._connection_lost(ConnectionLost("the connection was closed"))
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=1)
+        self._timer.close()
+        await self.transport.close()
+
+    async def close_when_idle(self) -> None:
+        """Close the connection after the last request has ended, or when the task is cancelled."""
+        try:
+            while self._waiting:
+                await asyncio.sleep(_IDLE_SECONDS)
+        finally:
+            await self.close()
+
+    def _cancel_request(self, id: Id, method: str, reason: str) -> None:
+        is_cancelled_by_closing = self.era.stateless and self.transport.closes_to_cancel
+        if self.lost is not None or is_cancelled_by_closing or method == "initialize":
+            return
+
+        async def send() -> None:
+            params = {"requestId": id, "reason": reason}
+            try:
+                async with asyncio.timeout(1):
+                    await self.notify("notifications/cancelled", params)
+            except (NoAnswer, TimeoutError):
+                pass  # The connection is slow or broken, and the next request will tell.
+
+        self.spawn(send())
+
+    def _connection_lost(self, error: Exception) -> None:
+        if self.lost is None:
+            self.lost = error
+        if self.on_lost is not None:
+            self.on_lost(error)
+        if isinstance(error, SessionLost):
+            return  # Each request gets its own response about it.
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(error)
+
+
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+def _decoded(raw: msgspec.Raw, method: str) -> JsonObject:
+    try:
+        return _decoder.decode(raw)
+    except (ValueError, RecursionError) as exc:
+        text = f"the result of {method} cannot be read: {exc}"
+        raise NoAnswer(text, code=INVALID_RESPONSE) from None
+
+
+def _batch(frame: bytes) -> list[bytes]:
+    try:
+        return parse_batch(frame)
+    except RpcError:
+        _LOGGER.warning("the server sent a malformed batch")
+        return []

@@ -1,0 +1,368 @@
+"""ClientSession: the requests to one server, over a connection that is opened again when lost.
+
+It alone decides what is sent a second time; `docs/guides/client.md` has the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from ..core.reply import Reply
+from ..core.versions import LATEST_STATEFUL, VERSIONS
+from ..errors import ToolError
+from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
+from ..reading import read
+from ..registry.declarations import Change
+from .client_connection import ClientConnection, ClientRequest, Deadline
+from .eras import ServerFacts
+from .faults import (
+    TIMED_OUT,
+    ConnectError,
+    ConnectionLost,
+    HttpRefused,
+    NoAnswer,
+    SessionLost,
+    failed_reply,
+    raised_error,
+)
+from .frames import Transport
+from .kept_lists import KeptLists
+from .listed import RemoteTool
+from .mirrored_headers import param_headers
+from .opening import SessionPlan, open_connection
+from .request_policy import ClientOptions, refused_reply, under_policy
+from .results import resource_reply
+from .subscribing import ClientSubscriptions
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+_LOGGER = logging.getLogger("answerback.client")
+_OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
+"""The statuses with which a server refuses a transport that it does not speak."""
+
+
+class ClientSession:
+    """Sends the requests of a RemoteServer; it owns the connection and the server's lists."""
+
+    def __init__(self, plan: SessionPlan, *, strict: bool = False) -> None:
+        if plan.version is not None and plan.version not in VERSIONS:
+            known = ", ".join(VERSIONS)
+            raise ValueError(f"version={plan.version!r} should be one of {known}")
+        self.info = ServerFacts(version=LATEST_STATEFUL)
+        self.connection: ClientConnection | None = None
+        self.lists = KeptLists(self)
+        self._plan = plan
+        self._strict = strict
+        on_change = plan.handlers.on_change
+        self._subscriptions = ClientSubscriptions(wants_lists=on_change is not None)
+        self._as_tasks: set[str] = set()
+        """Tools that the server runs only as tasks."""
+        self._starting: ClientConnection | None = None
+        """A connection that is not open yet."""
+        self._make: Callable[[], Transport] | None = None
+        """Makes the transport that worked."""
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Work beside the requests, which ends with the session."""
+
+    async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
+        """Call a tool; under a retry it is called again only if that is safe."""
+        deadline, is_safe = Deadline(options.timeout), False
+        if not options.has_policy:
+            return await self._call_once(name, given, options, deadline)
+        if options.retry is not None:
+            is_safe = await self.lists.is_safe_to_repeat(name, deadline)
+        # The list of tools was asked for within the time of the first attempt.
+        first = [deadline]
+
+        async def once(left: float | None) -> Reply[Any]:
+            own = first.pop().sooner(left) if first else Deadline(left)
+            return await self._call_once(name, given, options, own)
+
+        try:
+            reply: Reply[Any] = await under_policy(options, once, may_repeat=is_safe)
+        except ToolError as refusal:
+            return refused_reply(refusal)
+        return reply
+
+    async def _call_once(
+        self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
+    ) -> Reply[Any]:
+        params: JsonObject = {"name": name, "arguments": given}
+        asked = ClientRequest("tools/call", params, deadline, options.progress, name)
+        try:
+            try:
+                if name in self._as_tasks:
+                    result = await self.create_task(asked)
+                else:
+                    result = await self.request(asked)
+            except RpcError as error:
+                if not self._needs_task(error) or name in self._as_tasks:
+                    raise
+                self._as_tasks.add(name)
+                result = await self.create_task(asked)
+            if "task" in result or result.get("resultType") == "task":
+                result = await self._task_result(result, deadline)
+        except (NoAnswer, RpcError) as error:
+            return failed_reply(error)
+        known = self.lists.known.get(name)
+        if known is None:
+            return await self.reply_of(name, result, deadline)
+        return known.reply(result, strict=self._strict)
+
+    async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
+        """Read a tool's result; its output schema is asked for if it is not known."""
+        known = self.lists.known.get(name)
+        if known is None and "structuredContent" in result:
+            known = await self.lists.schema_of(name, deadline)
+        return read(result) if known is None else known.reply(result, strict=self._strict)
+
+    def _needs_task(self, error: RpcError) -> bool:
+        if error.code not in (MISSING_CAPABILITY, METHOD_NOT_FOUND):
+            return False
+        from .remote_tasks import needs_task
+
+        return needs_task(error, self.info)
+
+    async def create_task(self, asked: ClientRequest) -> JsonObject:
+        """The result of a call that the server may answer with a task; raises as `request`."""
+        from .remote_tasks import create_task
+
+        asked.params = {**asked.params, "task": {}}
+        return await create_task(self, asked)
+
+    async def _task_result(self, result: JsonObject, deadline: Deadline) -> JsonObject:
+        from .remote_tasks import RemoteTask, task_in
+
+        task = task_in(result)
+        return result if task is None else await RemoteTask(self, task).wait(deadline)
+
+    async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
+        """A whole list; raises ToolError."""
+
+        async def once(left: float | None) -> list[Any]:
+            if kind is RemoteTool:
+                return await self.lists.tools(Deadline(left))
+            return await self.lists.entries(kind, Deadline(left))
+
+        return await under_policy(options, once)
+
+    async def result(
+        self, method: str, params: Mapping[str, Any], options: ClientOptions
+    ) -> JsonObject:
+        """The result of a request that changes nothing; raises ToolError."""
+
+        async def once(left: float | None) -> JsonObject:
+            try:
+                return await self.request(ClientRequest(method, params, Deadline(left)))
+            except (NoAnswer, RpcError) as error:
+                raise raised_error(error) from None
+
+        return await under_policy(options, once)
+
+    async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
+        async def once(left: float | None) -> Reply[Any]:
+            asked = ClientRequest("resources/read", {"uri": uri}, Deadline(left), options.progress)
+            try:
+                return resource_reply(await self.request(asked))
+            except (NoAnswer, RpcError) as error:
+                return failed_reply(error)
+
+        try:
+            return await under_policy(options, once)
+        except ToolError as refusal:
+            return refused_reply(refusal)
+
+    async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
+        """Subscribe or unsubscribe; raises ToolError."""
+        self._subscriptions.change(uri, wanted=wanted)
+        deadline = Deadline(options.timeout)
+        try:
+            connection = await self.connected(deadline)
+            if connection.facts.version.stateless:
+                self._subscriptions.listen(connection)
+                return
+            method = "resources/subscribe" if wanted else "resources/unsubscribe"
+            await self.request(ClientRequest(method, {"uri": uri}, deadline))
+        except (NoAnswer, RpcError) as error:
+            raise raised_error(error) from None
+
+    async def request(self, asked: ClientRequest) -> JsonObject:
+        """The result; raises RpcError or NoAnswer.
+
+        A request is sent again at most once for each of the reasons in `_may_send_again`.
+        """
+        reasons: set[type] = set()
+        while True:
+            connection = self.connection
+            if connection is None or connection.lost is not None:
+                connection = await self.connected(asked.deadline)
+            known = self.lists.known.get(asked.tool)
+            if known is not None and known.paths and self.info.version.stateless:
+                asked.headers = param_headers(known.paths, asked.params["arguments"])
+            try:
+                return await connection.result(asked)
+            except (ConnectionLost, RpcError) as error:
+                reason = RpcError if isinstance(error, RpcError) else ConnectionLost
+                if reason in reasons or not await self._may_send_again(asked, error):
+                    raise
+                reasons.add(reason)
+
+    async def _may_send_again(self, asked: ClientRequest, error: ConnectionLost | RpcError) -> bool:
+        """Whether a request may be sent once more after an error.
+
+        After a lost connection: if the request did not run, or if a second run does no harm. After
+        a header mismatch: if the list of tools, which was not known, names the headers.
+        """
+        tool, deadline = asked.tool, asked.deadline
+        known = self.lists.known.get(tool)
+        if isinstance(error, RpcError):
+            if error.code != HEADER_MISMATCH or not tool or known is not None:
+                return False
+            return await self.lists.known_tool(tool, deadline) is not None
+        is_harmful = known is not None and not known.tool.is_safe_to_repeat
+        if self._closed or (error.may_have_run and is_harmful):
+            return False
+        try:
+            async with deadline.limit():
+                await self.open()
+                if not error.may_have_run or not tool:
+                    return True
+                return await self.lists.is_safe_to_repeat(tool, deadline)
+        except (ConnectError, TimeoutError):
+            return False
+
+    async def connected(self, deadline: Deadline) -> ClientConnection:
+        """The open connection; raises NoAnswer."""
+        try:
+            async with deadline.limit():
+                return await self.open()
+        except ConnectError as exc:
+            raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
+        except TimeoutError:
+            text = f"{self._plan.label} could not be reached in time"
+            raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
+
+    async def open(self) -> ClientConnection:
+        """The connection, opened if there is none; raises ConnectError."""
+        async with self._opening:
+            connection = self.connection
+            if self._closed:
+                raise ConnectError(f"the connection to {self._plan.label} was closed")
+            if connection is not None and connection.lost is None:
+                return connection
+            await self._drop()
+            seconds = self._plan.connect_timeout
+            try:
+                async with Deadline(seconds).limit():
+                    return await self._open_any()
+            except TimeoutError:
+                await self._drop()
+                text = f"{self._plan.label} did not answer within {seconds:g} seconds"
+                raise ConnectError(text) from None
+            except BaseException:
+                await self._drop()
+                raise
+
+    async def _open_any(self) -> ClientConnection:
+        """Try the transports in their order; the one that worked is used from then on."""
+        label = self._plan.label
+        makers = self._plan.transports if self._make is None else (self._make,)
+        for make in makers:
+            try:
+                connection = await self._open_with(make)
+            except (NoAnswer, RpcError) as exc:
+                is_refused = isinstance(exc, HttpRefused) and exc.status in _OTHER_TRANSPORT
+                if not is_refused or make is makers[-1]:
+                    raise _cannot_connect(label, exc) from None
+                await self._drop()
+            else:
+                self._make = make
+                return connection
+        raise ConnectError(f"cannot connect to {label}")
+
+    async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
+        def start() -> ClientConnection:
+            self._starting = ClientConnection(make(), self._plan.handlers, self._changed)
+            return self._starting
+
+        connection = await open_connection(self._plan, start)
+        # The lists may have changed while the server could not say so.
+        self.lists.clear()
+        await self._subscriptions.renew(connection)
+        self.info = connection.facts
+        connection.on_lost = self._lost
+        self.connection, self._starting = connection, None
+        return connection
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._drop()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run *work* beside the requests, until the session is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _drop(self) -> None:
+        starting, self._starting = self._starting, None
+        connection, self.connection = self.connection, None
+        if starting is not None:
+            await starting.close()
+        if connection is None:
+            return
+        if isinstance(connection.lost, SessionLost) and not self._closed:
+            # Each other request gets its own response about the lost session.
+            self.spawn(connection.close_when_idle())
+        else:
+            await connection.close()
+
+    def _lost(self, reason: Exception) -> None:
+        """Called when the open connection breaks."""
+        if isinstance(reason, SessionLost):
+            # Without a session the client receives no changes until the next request.
+            self.spawn(self._reopen())
+        elif isinstance(reason, NoAnswer):
+            _log_stderr(self._plan.label, reason)
+
+    async def _reopen(self) -> None:
+        with suppress(ConnectError):  # The next request tries again.
+            await self.open()
+
+    def _changed(self, change: Change) -> None:
+        if change.kind != "resource":
+            self.lists.changed(change.kind)
+        if self._plan.handlers.on_change is not None:
+            self._plan.handlers.on_change(change)
+
+
+def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
+    said = str(reason)
+    text = said if label in said else f"cannot connect to {label}: {said}"
+    if isinstance(reason, RpcError):
+        return ConnectError(text)
+    _log_stderr(label, reason)
+    return ConnectError(text, stderr=reason.stderr)
+
+
+def _log_stderr(label: str, reason: NoAnswer) -> None:
+    if reason.stderr:
+        from ..dialects.readable import render
+
+        text = "%s: %s; its stderr ends with:\n%s"
+        _LOGGER.warning(text, label, reason, render(reason.stderr))

@@ -1,0 +1,175 @@
+"""KeptLists: a server's lists, which are kept as long as the server allows, and its known tools."""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from ..errors import ToolError
+from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
+from .client_connection import ClientRequest, Deadline
+from .faults import NoAnswer, raised_error
+from .listed import RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, read_entries
+from .results import KnownTool, known_tools
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+    from .client_session import ClientSession
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_MAX_PAGES = 1000
+_MAX_ENTRIES = 100_000
+"""How many entries of a list are read; a longer list is cut."""
+_SCHEMA_SECONDS = 5.0
+"""Seconds to wait for the list of tools when only a tool's output schema is wanted."""
+_MAX_SECONDS = 24 * 3600.0
+
+
+class _List(msgspec.Struct, frozen=True):
+    family: str
+    """The kind of the changes that this list is dropped for, and the server's capability."""
+    method: str
+    member: str
+
+
+_LISTS: dict[type[msgspec.Struct], _List] = {
+    RemoteTool: _List("tools", "tools/list", "tools"),
+    RemoteResource: _List("resources", "resources/list", "resources"),
+    RemoteTemplate: _List("resources", "resources/templates/list", "resourceTemplates"),
+    RemotePrompt: _List("prompts", "prompts/list", "prompts"),
+}
+
+
+class _Entry(msgspec.Struct):
+    family: str
+    identity: str
+    until: float
+    value: list[Any]
+
+
+class KeptLists:
+    """The lists of one session, and the tools that are known from them."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self.known: dict[str, KnownTool] = {}
+        """The tools of the last list that may be called."""
+        self._session = session
+        self._unlisted: set[str] = set()
+        """Tools that were called and are not in the list."""
+        self._kept: dict[type[msgspec.Struct], _Entry] = {}
+
+    async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
+        """The whole list, as it is kept if the server allows it; raises ToolError."""
+        identity = await self._identity()
+        entry = self._kept.get(kind)
+        # Other credentials may see other entries.
+        if entry is not None and entry.identity == identity and monotonic() < entry.until:
+            return list(entry.value)
+        try:
+            found, seconds = await self._read(_LISTS[kind], deadline)
+        except RpcError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return []
+            raise raised_error(error) from None
+        except NoAnswer as error:
+            raise raised_error(error) from None
+        entries = read_entries(found, kind)
+        # A login between two pages may have changed what the list shows.
+        if seconds > 0 and await self._identity() == identity:
+            until = monotonic() + min(seconds, _MAX_SECONDS)
+            self._kept[kind] = _Entry(_LISTS[kind].family, identity, until, entries)
+        return list(entries)
+
+    async def tools(self, deadline: Deadline) -> list[RemoteTool]:
+        """The tools that a client may call; raises ToolError."""
+        entries = await self.entries(RemoteTool, deadline)
+        if [known.tool for known in self.known.values()] != entries:
+            self.known = known_tools(entries)
+            self._unlisted.clear()
+        return [known.tool for known in self.known.values()]
+
+    async def known_tool(self, name: str, deadline: Deadline) -> KnownTool | None:
+        """The tool, from the last list if it is there; None if the list cannot be read."""
+        if name not in self.known:
+            try:
+                await self.tools(deadline)
+            except ToolError:
+                return None
+        return self.known.get(name)
+
+    async def schema_of(self, name: str, deadline: Deadline) -> KnownTool | None:
+        """The tool with its output schema, to read a result that is there already.
+
+        The list is asked for once and not waited for long; without it the result is read alone.
+        """
+        if name in self._unlisted:
+            return None
+        found = await self.known_tool(name, deadline.sooner(_SCHEMA_SECONDS))
+        if found is None:
+            self._unlisted.add(name)
+        return found
+
+    async def is_safe_to_repeat(self, name: str, deadline: Deadline) -> bool:
+        """Whether the server says that a second call of a tool does no harm."""
+        known = self.known.get(name)
+        if known is None and name not in self._unlisted:
+            known = await self.known_tool(name, deadline)
+        return known is not None and known.tool.is_safe_to_repeat
+
+    def changed(self, family: str) -> None:
+        """Drop the lists that have changed."""
+        self._kept = {kind: each for kind, each in self._kept.items() if each.family != family}
+        if family == "tools":
+            self._unlisted.clear()
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    async def _identity(self) -> str:
+        connection = self._session.connection
+        return "" if connection is None else await connection.transport.identity()
+
+    async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
+        """The entries of a list, and the seconds for which they may be kept."""
+        found, seconds = await self._pages(listed, deadline)
+        connection, facts = self._session.connection, self._session.info
+        if facts.version.stateless:
+            return found, seconds
+        receives = connection is not None and connection.transport.receives_changes
+        is_current = receives and facts.offers(listed.family, "listChanged")
+        return found, float("inf") if is_current else 0.0
+
+    async def _pages(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
+        found: list[Any] = []
+        seconds: list[float] = []
+        params: JsonObject = {}
+        cursors: set[str] = set()
+        while True:
+            result = await self._session.request(ClientRequest(listed.method, params, deadline))
+            page = result.get(listed.member)
+            found += page if isinstance(page, list) else []
+            seconds.append(_seconds_of(result))
+            cursor = result.get("nextCursor")
+            is_endless = str(cursor) in cursors or len(cursors) >= _MAX_PAGES
+            if is_endless or len(found) > _MAX_ENTRIES:
+                found = found[:_MAX_ENTRIES]
+                text = "%s has no end, or too many entries; the first %d entries are used"
+                logging.getLogger("answerback.client").warning(text, listed.method, len(found))
+                cursor = None
+            if cursor is None:
+                return found, min(seconds)
+            cursors.add(str(cursor))
+            params = {"cursor": cursor}
+
+
+def _seconds_of(result: JsonObject) -> float:
+    """How long the server lets a stateless result be kept."""
+    found = result.get("ttlMs")
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return 0.0
+    return max(0.0, found / 1000)
