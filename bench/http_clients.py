@@ -2,7 +2,7 @@
 
 The other clients are compared by what a whole call would cost with them: our call, with our POST
 taken out and theirs put in. The closest one, aiohttp, also makes the whole call: it is put in the
-place of our pool, with the settings that the client would use. Its own time-outs are off, because the
+place of our pool, with the settings that the client would use. Its time-outs are off, because the
 client has its own, and cookies are kept.
 """
 
