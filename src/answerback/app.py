@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -24,6 +24,7 @@ from .core.limits import MAX_BODY
 from .registry.declarations import Change, HasRegistry
 from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
+from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from .tools.tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FOR_WIDGETS = frozenset({"widget", "invoking", "invoked", "visible_to"})
-"""The options of a tool that become keys of its `_meta`."""
 
 
 class App(HasRegistry):
@@ -57,7 +56,8 @@ class App(HasRegistry):
             from .registry.lifespan import Lifespan
 
             registry.lifespan = Lifespan(function, registry, self)
-        self._used_tokens = options.get("used_tokens")
+        access = options.get("access")
+        self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
         self._own_runtime: Runtime | None = None
         if len(sys.argv) > 1:
@@ -117,7 +117,7 @@ class App(HasRegistry):
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
-        if not _FOR_WIDGETS.isdisjoint(options):
+        if options.get("widget") is not None:
             from .protocol.widgets.tool_keys import with_widget_keys
 
             options = with_widget_keys(options)
@@ -249,7 +249,6 @@ class App(HasRegistry):
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
         from .server.memory import call
-        from .types.json_text import ENCODER
 
         user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
@@ -291,8 +290,6 @@ class App(HasRegistry):
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
         if self.lifespan is not None:
             return self.lifespan()
-        from contextlib import nullcontext
-
         return nullcontext()
 
     @property
@@ -340,7 +337,7 @@ class App(HasRegistry):
         from .calls.runtime import runtime_on_loop
         from .server.asgi import asgi
         from .server.asgi.other_server import warn_of_several_workers
-        from .server.http.options import WebOptions
+        from .server.http.server_options import WebOptions
 
         if any(tool.settings.widget for tool in self.tools.values()):
             from .protocol.widgets.tool_keys import check_widgets

@@ -24,6 +24,7 @@ from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
+from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -67,8 +68,6 @@ def _says_that_it_failed(value: JsonObject) -> bool:
 
 def _least_error(value: JsonObject) -> Error:
     """The code and the message of a failure whose other members cannot be read."""
-    from .wrapping import complete_envelope
-
     found = complete_envelope(value)["error"]
     return Error(found["code"], found["message"])
 
@@ -113,8 +112,6 @@ def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
 
 
 def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
-    from .wrapping import complete_envelope
-
     found = dict(value)
     if isinstance(exc := found.get("error"), BaseException):
         # The check of the reply replaces the message, and logs the exception.
@@ -206,7 +203,7 @@ def _log_once(tool: Tool, kind: str) -> None:
     tool.told_finished = True
     message = (
         "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
-        "declare a return type or write returns='value'"
+        "declare a return type or write values=Values(returns='value')"
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
     logger().info(message, tool.name, kind)

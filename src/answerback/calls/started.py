@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # Not in typeshed; `signal` is slow.
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -117,8 +118,6 @@ def _raise_after(seconds: float) -> Iterator[None]:
     By a signal, because the block runs in the thread that opened the lifespan. Without such a
     signal, as on Windows and outside of the main thread, the block may take as long as it likes.
     """
-    # The module behind `signal`, whose import takes a millisecond of each call.
-    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
 
     def expire(*_: object) -> None:
         raise _TooLate

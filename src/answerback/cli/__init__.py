@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..errors import AnswerbackError
 from .program import (
     COMMANDS,
     LOADING,
@@ -65,8 +67,6 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(program: Program, arguments: Sequence[str]) -> int:
-    from ..errors import AnswerbackError
-
     command, *rest = arguments or ("--help",)
     try:
         if sys.stdout is None and command not in _WITHOUT_OUTPUT:
@@ -91,8 +91,6 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
 def _run_command(program: Program, command: str, arguments: Sequence[str]) -> int:
     if command not in COMMANDS:
         return _run_without_command(program, command)
-    from importlib import import_module
-
     if command in _STARTED_OFTEN:
         from ..server.interpreter_settings import collect_garbage_less_often
 

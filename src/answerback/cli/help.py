@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from .. import __version__
+from ..core.suggestions import did_you_mean, similar_names
 from ..registry.declarations import registry_of
+from ..types.describe import counted
 from .program import COMMANDS, WITHOUT_TARGET, Program
 
 # The examples of a program that runs its own App.
@@ -40,8 +43,6 @@ def help_text(program: Program) -> str:
 
 
 def version_text(program: Program) -> str:
-    from .. import __version__
-
     if program.app is None:
         return f"answerback {__version__}\n"
     registry = registry_of(program.app)
@@ -50,8 +51,6 @@ def version_text(program: Program) -> str:
 
 def unknown_command(program: Program, word: str) -> str:
     """The error for a word that is not a command, with a suggestion."""
-    from ..core.suggestions import did_you_mean, similar_names
-
     if similar := similar_names(word, COMMANDS, 2):
         hint = did_you_mean(similar, quoted=False)
     elif program.app is None and (".py" in word or ":" in word):
@@ -64,8 +63,6 @@ def unknown_command(program: Program, word: str) -> str:
 def _title(program: Program) -> str:
     if program.app is None:
         return "answerback: one typed Python function, one checked reply, every wire"
-    from ..types.describe import counted
-
     registry = registry_of(program.app)
     return f"{registry.name} {registry.version}: {counted(len(registry.tools), 'tool')}"
 

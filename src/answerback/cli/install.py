@@ -7,6 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from datetime import datetime
+from difflib import unified_diff
+from importlib.metadata import entry_points
+from shutil import copymode
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
@@ -15,6 +20,7 @@ from ..server.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file
 from .json_members import CannotEdit, parse, with_member
 from .program import Program, printable, write_stderr, write_stdout
+from .target import absolute_target
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -100,8 +106,6 @@ def _command(program: Program, target: str | None, env: dict[str, str]) -> list[
     """
     if program.app is not None:
         return [*_own_command(), "mcp"]
-    from .target import absolute_target
-
     place, folder = absolute_target(target or "")
     if folder is not None:
         paths = (folder, env.get("PYTHONPATH", ""))
@@ -122,8 +126,6 @@ def _own_command() -> list[str]:
 
 def _uvx_command(started: str) -> list[str]:
     """The command of a script that `uvx` started; its own path may be removed from uv's cache."""
-    from importlib.metadata import entry_points
-
     script = os.path.basename(started).removesuffix(".exe")
     found = [
         each.dist.name for each in entry_points(group="console_scripts", name=script) if each.dist
@@ -158,8 +160,6 @@ class _Change:
             ) from None
 
     def diff(self) -> str:
-        from difflib import unified_diff
-
         lines = unified_diff(
             self.before.splitlines(keepends=True),
             self.after.splitlines(keepends=True),
@@ -232,8 +232,6 @@ def _read(file: str) -> str:
 
 def _back_up(file: str, text: str) -> str:
     """Write *text* beside the file, under a name that is free."""
-    from datetime import datetime
-
     stem = f"{file}.{datetime.now():%Y%m%d-%H%M%S}"
     for number in range(100):
         backup = f"{stem}-{number}.bak" if number else f"{stem}.bak"
@@ -248,9 +246,6 @@ def _back_up(file: str, text: str) -> str:
 
 
 def _replace(file: str, text: str) -> None:
-    from shutil import copymode
-    from tempfile import NamedTemporaryFile
-
     with NamedTemporaryFile(
         "w", encoding="utf-8", newline="", dir=os.path.dirname(file), delete=False
     ) as written:

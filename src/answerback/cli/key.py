@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..auth.api_keys import ApiKeys
 from .program import Program, print_text
 
 _EPILOG = """\
@@ -15,8 +16,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("key", "[--name NAME]", epilog=_EPILOG)
     parser.add_argument("--name", default="ci", help="the program that the key is for")
     options = parser.parse_args(arguments)
-    from ..auth.api_keys import ApiKeys
-
     made = ApiKeys.new()
     lines = (
         f"key     {made.key}",

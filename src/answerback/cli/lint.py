@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+from .. import __version__
+from ..core.versions import VERSIONS
 from ..errors import AnswerbackError, MissingExtraError
+from ..rules.catalogue import select_rules
+from ..rules.lint.linter import Linter, LintOptions
+from ..rules.reports import plain
+from ..rules.reports.plain import summary
 from .program import Program, write_stderr
 
 if TYPE_CHECKING:
@@ -38,8 +44,6 @@ class CannotLint(AnswerbackError):
 def run(program: Program, arguments: Sequence[str]) -> int:
     """Returns 1 if there are errors, 2 if there is a file in which nothing could be checked."""
     options = _parser(program).parse_args(arguments)
-    from ..rules.lint.linter import Linter
-
     lint_options = _lint_options(options)
     # With --fix, stdin is repaired to stdout, so the findings go to stderr.
     stream = sys.stderr if options.fix and _STDIN in options.files else sys.stdout
@@ -58,8 +62,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _finish(linter: Linter, unreadable: list[str], form: str, console: object) -> int:
-    from ..rules.reports.plain import summary
-
     counts = linter.counts
     if form == "text" and console is None and (counts.replies or counts.other_messages):
         write_stderr(summary(counts))
@@ -94,10 +96,6 @@ def _parser(program: Program) -> ArgumentParser:
 
 
 def _lint_options(options: Namespace) -> LintOptions:
-    from ..core.versions import VERSIONS
-    from ..rules.catalogue import select_rules
-    from ..rules.lint.linter import LintOptions
-
     try:
         rules = select_rules(_split_lists(options.select), _split_lists(options.ignore))
     except ValueError as exc:
@@ -115,15 +113,12 @@ def _split_lists(lists: list[str]) -> list[str]:
 
 def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
     """The report in that format, and its rich console if it is written to a terminal."""
-    from ..rules.reports import plain
-
     match form:
         case "json":
             return plain.JsonLinesReport(out), None
         case "github":
             return plain.GitHubReport(out), None
         case "sarif":
-            from .. import __version__
             from ..rules.reports.sarif import SarifReport
 
             return SarifReport(out, __version__), None

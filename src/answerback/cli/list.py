@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdout
 from .program import (
@@ -19,6 +21,7 @@ from .program import (
     write_stderr,
     write_stdout,
 )
+from .schema_words import usage
 
 if TYPE_CHECKING:
     from ..app import App
@@ -67,8 +70,6 @@ def _note_missing_types(app: App) -> None:
 
 def list_tools(app: App) -> str:
     """One line for each tool; after a long usage the description goes into the next line."""
-    from .schema_words import usage
-
     rows = [(usage(tool), _summary(tool)) for tool in app.tools.values()]
     if not rows:
         return f"{registry_of(app).name} has no tools"
@@ -102,8 +103,6 @@ def _row(call: str, summary: str, width: int) -> str:
 
 
 def _as_json(app: App) -> bytes:
-    import msgspec
-
     from ..server.http.pages import function_list
 
     return msgspec.json.format(function_list(registry_of(app)), indent=2)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # Not in typeshed; `signal` is slow.
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..registry.declarations import registry_of
+from ..server.interpreter_settings import collect_garbage_less_often
 from ..server.standard_streams import take_stdin, take_stdout
-from .program import Program, require_widgets, write_stderr
+from ..server.stdio.stdio_server import StdioServer
+from .program import Program, add_tag_options, require_widgets, write_stderr
 
 if TYPE_CHECKING:
     from ..app import App
@@ -38,9 +42,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         from ..core.signing import signer_from_environment
 
         signer_from_environment()
-    from ..server.interpreter_settings import collect_garbage_less_often
-    from ..server.stdio.stdio_server import StdioServer
-
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
@@ -57,7 +58,6 @@ def _read_arguments(
     # argparse is left out in the usual cases, as each start pays for its import.
     if not any(each.startswith("-") for each in arguments):
         return program.target("mcp", arguments)[1], None
-    from .program import add_tag_options
     from .task_file import add_tasks_option
 
     parser = program.parser_with_target("mcp")
@@ -72,9 +72,6 @@ def _exit_on_sigterm() -> None:
 
     A handler of the author's own stays. Hosts end a server on stdio with this signal.
     """
-    # The module behind `signal`, whose import takes a millisecond of each start.
-    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
-    import threading
 
     def exit_once(number: int, frame: object) -> None:
         # A second signal must not end the process while the records are being written.

@@ -6,14 +6,20 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from keyword import iskeyword
 from pathlib import Path
 
 from ..errors import AnswerbackError
-from .new_project import module_name, next_steps, project_files
 from .program import Program, print_text
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 _TAKEN = {"answerback", "test", "tests", "src"}
+_TEMPLATES = Path(__file__).with_name("new_project")
+"""The files of a project; NAME stands for its name and MODULE for the name of its package."""
+_FILES = (
+    *("pyproject.toml", "README.md", ".gitignore", "tests/test_server.py"),
+    *("src/MODULE/__init__.py", "src/MODULE/__main__.py", "src/MODULE/server.py"),
+)
 
 
 class CannotCreate(AnswerbackError):
@@ -30,13 +36,13 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     folder = Path(name)
     _check_folder(folder)
     try:
-        for path, text in project_files(name).items():
-            file = folder / path
+        for path in _FILES:
+            file = folder / _named(path, name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+            file.write_text(_template(path, name), encoding="utf-8", newline="\n")
     except OSError as exc:
         raise CannotCreate(f"cannot write {exc.filename}: {exc.strerror}") from None
-    print_text(next_steps(name))
+    print_text(_template("next_steps", name))
     return 0
 
 
@@ -46,9 +52,7 @@ def _check_name(name: str) -> None:
             f"{name!r} cannot be the name of a project; use letters, digits and single hyphens, "
             "such as my-notes"
         )
-    from keyword import iskeyword
-
-    module = module_name(name)
+    module = _named("MODULE", name)
     if module in _TAKEN or module in sys.stdlib_module_names or iskeyword(module):
         raise CannotCreate(f"the module of {name!r} would hide another one named {module!r}")
 
@@ -59,3 +63,12 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
         kind = "is not empty" if folder.is_dir() else "is a file"
         raise CannotCreate(f"{str(folder)!r} {kind}; choose another name, or remove it")
+
+
+def _template(path: str, name: str) -> str:
+    text = (_TEMPLATES / f"{path.lstrip('.')}.txt").read_text(encoding="utf-8")
+    return _named(text, name)
+
+
+def _named(text: str, name: str) -> str:
+    return text.replace("MODULE", name.replace("-", "_").lower()).replace("NAME", name)

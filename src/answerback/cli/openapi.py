@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..registry.declarations import registry_of
+from ..server.http.openapi import document_json
 from ..server.standard_streams import take_stdout
 from .program import Program, add_tag_options, write_json
 
@@ -22,8 +23,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     out = take_stdout()
     app = program.load_tagged(options.target, options)
-    from ..server.http.openapi import document_json
-
     document = document_json(registry_of(app), dialects=options.dialects)
     write_json(out, msgspec.json.format(document, indent=2))
     return 0

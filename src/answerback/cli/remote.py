@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..client.connecting import connect
+from ..client.user_handlers import ElicitationRequest
 from ..contract import STANDARD, Dialect
 from ..core.content import Block, Text
+from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects import shape_of, write
 from ..server.standard_streams import Stdout
 from .call_arguments import UnreadableArgument, read_content
 from .program import printable, printable_json, write_json, write_stderr, write_stdout
+from .readable_reply import error_text, reply_text
+from .terminal_login import login_options
+from .terminal_peer import TerminalPeer, stderr_is_terminal
 
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
@@ -28,9 +34,6 @@ def call_remote(
     target: str, words: Sequence[str], options: Options, out: Stdout, stdin: int
 ) -> int:
     """Call a tool of a server, and print its reply as `call` does."""
-    from ..client.connecting import connect
-    from .terminal_login import login_options
-
     more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
     with connect(target, **more) as server:
         tools = {tool.name: tool for tool in server.tools()}
@@ -49,9 +52,6 @@ def call_remote(
 
 def list_remote(target: str, options: Options, out: Stdout) -> int:
     """List the tools of a server."""
-    from ..client.connecting import connect
-    from .terminal_login import login_options
-
     more = {**login_options(target, stdin=0), **_server_options(options)}
     with connect(target, **more) as server:
         tools = server.tools()
@@ -75,10 +75,6 @@ def _without_empty(members: Mapping[str, Any]) -> JsonObject:
 
 def _handlers(stdin: int) -> JsonObject:
     """At a terminal the user can answer the server's questions."""
-    from ..client.user_handlers import ElicitationRequest
-    from ..core.peer import NeedsInput, Question
-    from .terminal_peer import TerminalPeer
-
     peer = TerminalPeer(stdin)
     if not peer.can.elicit:
         return {}
@@ -188,9 +184,6 @@ def _value(text: str, field: Json) -> Json:
 
 
 def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
-    from .readable_reply import error_text, reply_text
-    from .terminal_peer import stderr_is_terminal
-
     reply = _without_stderr(reply)
     shape = reply.shape or shape_of(reply)
     written = write(reply, dialect or "rest", shape, STANDARD)

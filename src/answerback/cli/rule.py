@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..errors import AnswerbackError
+from ..rules.catalogue import FAMILIES, RULES, find_rule, unknown_rule_message
+from ..rules.rule_pages import terminal_page
 from .program import Program, print_text
 
 
@@ -22,8 +24,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _text_for(word: str | None) -> str:
-    from ..rules.catalogue import FAMILIES
-
     if word is None:
         return _list_rules(FAMILIES)
     family = word.upper()
@@ -31,9 +31,6 @@ def _text_for(word: str | None) -> str:
 
 
 def _explain(word: str) -> str:
-    from ..rules.catalogue import find_rule, unknown_rule_message
-    from ..rules.rule_pages import terminal_page
-
     rule = find_rule(word)
     if rule is None:
         raise NoSuchRule(unknown_rule_message(word))
@@ -41,8 +38,6 @@ def _explain(word: str) -> str:
 
 
 def _list_rules(families: Mapping[str, str]) -> str:
-    from ..rules.catalogue import RULES
-
     lines = []
     for prefix, family in families.items():
         lines += ["", f"{family}:"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ..tools.tool import Tool
+from ..types.scalars import format_in_words
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -143,8 +146,6 @@ def _string_format(schema: JsonObject) -> str | None:
     """The `format` of a string, or the one that its description stands for, as of a time."""
     if schema.get("format") in _FORMAT_NAMES:
         return str(schema["format"])
-    from ..types.scalars import format_in_words
-
     return format_in_words(schema.get("description"))
 
 
@@ -166,6 +167,4 @@ def _shell_literal(value: Json) -> str:
     """The value as it is written in a shell: a string as it is, anything else as JSON."""
     if isinstance(value, str):
         return value
-    import msgspec
-
     return msgspec.json.encode(value).decode()

@@ -6,10 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..calls.runtime import runtime_on_loop
 from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
+from ..server.http.server_options import BadOption
+from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
+from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
+from .target import program_folder
 from .task_file import open_task_store
 
 if TYPE_CHECKING:
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from ..app import App
     from ..calls.runtime import Runtime
     from ..records import Records, Sink
-    from ..server.http.options import ServeOptions
+    from ..server.http.server_options import ServeOptions
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
 
@@ -42,8 +47,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = require_widgets(program.load_tagged(options.target, options))
     runtime = _runtime(app, options)
     serve_widgets(runtime, options)
-    from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
-    from ..server.uvicorn.listening import bind, remove_unix_socket
+    # It needs uvicorn, which `serve --help` does not.
     from ..server.uvicorn.uvicorn_server import serve
 
     collect_garbage_less_often()
@@ -63,8 +67,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _runtime(app: App, options: Namespace) -> Runtime:
-    from ..calls.runtime import runtime_on_loop
-
     records = task_store = None
     if options.audit is not None:
         records = _open_records(options.audit, options.audit_keep)
@@ -79,8 +81,6 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
     """Replace the issuer of the app by this server; raises BadOption."""
     from ..auth import OAuth
     from ..auth.development import development_of
-    from ..server.http.options import BadOption
-    from ..server.uvicorn.listening import base_url
 
     if not isinstance(runtime.auth, OAuth):
         raise BadOption("--dev-auth stands in for the issuer of an app with auth=OAuth(...)")
@@ -92,9 +92,7 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
 
 
 def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
-    from ..server.uvicorn.listening import bind, remove_unix_socket
     from ..server.uvicorn.reload import serve_and_reload
-    from .target import program_folder
 
     folder = program_folder(program.app, target)
     listener = bind(server)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
@@ -89,8 +93,6 @@ def absolute_target(target: str) -> tuple[str, str | None]:
     colon = f":{name}" if name else ""
     if _is_file(where):
         return os.path.abspath(where) + colon, None
-    from importlib.machinery import PathFinder
-
     here = os.getcwd()
     elsewhere = [path for path in sys.path if path not in ("", here)]
     is_installed = PathFinder.find_spec(where.partition(".")[0], elsewhere) is not None
@@ -117,9 +119,6 @@ def _is_file(where: str) -> bool:
 
 
 def _import_file(where: str) -> ModuleType:
-    from importlib.machinery import SourceFileLoader
-    from importlib.util import module_from_spec, spec_from_loader
-
     path = os.path.abspath(where)
     if os.path.isdir(path):
         raise CannotLoad(_IS_FOLDER.format(where))
@@ -143,8 +142,6 @@ def _module_name(path: str) -> str:
 
 
 def _import_module(where: str) -> ModuleType:
-    from importlib import import_module
-
     sys.path.insert(0, os.getcwd())
     try:
         module = import_module(where)
@@ -195,8 +192,6 @@ def _author_frames(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_internal(trace: TracebackType) -> bool:
-    import importlib
-
     file = trace.tb_frame.f_code.co_filename
     return file.startswith((_PACKAGE_FOLDER, "<frozen importlib")) or file == importlib.__file__
 

@@ -12,13 +12,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from ..client.faults import LoginError
+from ..core.secrets.mask import mask_url
+from .host_config import settings_folder
 from .program import write_stderr
+from .terminal_peer import stderr_is_terminal
 
 
 def logins_file() -> Path:
     """The file with the logins of this user."""
-    from .host_config import settings_folder
-
     place = settings_folder(sys.platform, os.environ, os.path.expanduser("~"))
     return Path(place) / "answerback" / "logins.json"
 
@@ -74,14 +76,10 @@ class _Terminal:
         return RegisteredClient(id, secret or None, issuer) if id else None
 
     def _require_user(self) -> None:
-        from ..client.faults import LoginError
-        from ..client.shown_urls import shown
-        from .terminal_peer import stderr_is_terminal
-
         if not (stderr_is_terminal() and os.isatty(self._stdin)):
             raise LoginError(
                 "the server asks for a login, which needs a terminal; run this once in a terminal: "
-                f"answerback list {shown(self._target)}"
+                f"answerback list {mask_url(self._target)}"
             )
 
     def _read(self, prompt: str) -> str:

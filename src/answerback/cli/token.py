@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from ..auth.development import TOKEN_PATH
+from ..auth.urls import is_loopback_url
 from ..errors import AnswerbackError
+from ..http1.http_errors import HttpFailure
+from ..http1.http_fetch import Fetched, fetch
 from .program import Program, positive_int, print_text
-
-if TYPE_CHECKING:
-    from ..http1.http_fetch import Fetched
 
 _SECONDS = 10
 _MAX_BODY = 64 * 1024
@@ -41,13 +43,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _fetch(server: str, asked: dict[str, object]) -> str:
-    import asyncio
-    from urllib.parse import urlsplit
-
-    from ..auth.development import TOKEN_PATH
-    from ..auth.urls import is_loopback_url
-    from ..http1.http_errors import HttpFailure
-
     if not is_loopback_url(server):
         raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
     parts = urlsplit(server)
@@ -66,10 +61,6 @@ def _fetch(server: str, asked: dict[str, object]) -> str:
 
 
 async def _post(url: str, body: bytes) -> Fetched:
-    import asyncio
-
-    from ..http1.http_fetch import fetch
-
     headers = {"content-type": "application/json"}
     async with asyncio.timeout(_SECONDS):
         # A proxy of the environment is not for this machine itself.

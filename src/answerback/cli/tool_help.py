@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,8 +45,6 @@ def _line(row: tuple[str, str, str], widths: list[int]) -> str:
 
 def _example_call(tool: Tool) -> str:
     """The author's first example, else a generated one with all required arguments."""
-    import shlex
-
     given = next(iter(tool.settings.examples), None)
     if given is not None:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -54,6 +55,16 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     scopes: tuple[str, ...] = ()
     """All the scopes that the request needs."""
+
+
+class UsedTokens(Protocol):
+    """Remembers used tokens. A database that several machines share can be one."""
+
+    def add(self, token: bytes, expires: int) -> bool:
+        """Remember *token* until *expires*, in seconds since 1970; False if it was there already.
+
+        Of two calls at the same time with one token, only one may return True.
+        """
 
 
 class Unauthorized(AnswerbackError):
@@ -219,6 +230,4 @@ def bearer_challenge(challenge: Challenge, **more: str) -> str:
 
 def quotable(text: str) -> str:
     """The text without the characters that RFC 6750 forbids between quotation marks."""
-    import re
-
     return re.sub(r"[^ !#-\[\]-~]", " ", text.replace('"', "'"))

@@ -5,6 +5,7 @@ They know nothing of wires and dialects.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -239,8 +240,6 @@ def changed_block(block: Block, **changes: object) -> Block:
 
 
 def _require_iso_8601(text: str) -> None:
-    from datetime import datetime
-
     try:
         datetime.fromisoformat(text)
     except ValueError:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .metadata.client_hints import read_hints
+
 if TYPE_CHECKING:
     from .metadata.client_hints import ClientHints
 
@@ -101,8 +103,6 @@ class RequestInfo:
     @cached_property
     def hints(self) -> ClientHints:
         """The locale, user agent and location that ChatGPT sends in `_meta`; not verified."""
-        from .metadata.client_hints import read_hints
-
         return read_hints(self.meta)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -136,12 +137,10 @@ def dialect_schema(dialect: Dialect) -> Schema:
     return schema | {"anyOf": options, "$defs": _reachable(names, found)}
 
 
-def seed_schema() -> Schema:
-    """Return the schema of the envelope exactly as seed 000 has it."""
-    from pathlib import Path
-
+def convention_schema() -> Schema:
+    """Return the schema of the envelope word for word as its convention has it."""
     schema: Schema = msgspec.json.decode(
-        Path(__file__).with_name("envelope.seed.json").read_bytes()
+        Path(__file__).with_name("envelope.convention.json").read_bytes()
     )
     return schema
 

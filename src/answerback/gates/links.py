@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import time
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..core.authentication import User
+from ..core.authentication import UsedTokens, User
 from ..core.log import logger
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
 from ..tools.context import CURRENT
-from .used_tokens import UsedTokens
-
-if TYPE_CHECKING:
-    pass
 
 LIFETIME = 900
 """The seconds that a link can be used for."""
@@ -115,8 +111,6 @@ def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
     found = _tokens.decode(packed)
     if found.expires < time.time():
         raise _refused("it has expired")
-    import hmac
-
     if user is None or not hmac.compare_digest(found.user, user_key(user)):
         raise _refused("it is another user's")
     if not used.add(found.nonce, found.expires):

@@ -6,22 +6,12 @@ import os
 import stat
 import time
 from contextlib import suppress
-from typing import Protocol
+from hashlib import sha256
 
 from ..errors import AnswerbackError
 
 _SPARE = 60
 """Seconds that a file is kept beyond the end of its token."""
-
-
-class UsedTokens(Protocol):
-    """Remembers used tokens. A database that several machines share can be one."""
-
-    def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*, in seconds since 1970; False if it was there already.
-
-        Of two calls at the same time with one token, only one may return True.
-        """
 
 
 class UnsafeDirectory(AnswerbackError):
@@ -41,8 +31,6 @@ class UsedFiles:
         self._directory = None if directory is None else os.fspath(directory)
 
     def add(self, token: bytes, expires: int) -> bool:
-        from hashlib import sha256
-
         directory = self._opened()
         self._remove_expired(directory)
         path = os.path.join(directory, sha256(token).hexdigest())
@@ -64,7 +52,7 @@ class UsedFiles:
         if not stat.S_ISDIR(found.st_mode) or not is_ours:
             raise UnsafeDirectory(
                 f"{directory} must be a directory of this user alone; remove it, or give "
-                "App(used_tokens=UsedFiles('/a/directory/of/yours'))"
+                "App(access=Access(used_tokens=UsedFiles('/a/directory/of/yours')))"
             )
         return directory
 

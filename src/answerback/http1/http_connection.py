@@ -10,8 +10,8 @@ from typing import cast
 from .http_errors import HttpFailure
 from .http_parsing import BadResponse, ResponseHead, ResponseReader
 
-_MAX_AHEAD = 1024 * 1024
-"""Bytes of a stream that are read before somebody takes them."""
+_MAX_AHEAD = 128 * 1024
+"""Bytes of a stream that are read before somebody takes them, and then decodes them at once."""
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
 _LARGE_BODY = 64 * 1024

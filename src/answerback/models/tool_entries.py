@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ..core.versions import LATEST_STATEFUL
+from ..protocol.listing import tool_entry
 from ..registry.declarations import HasRegistry, registry_of
 
 _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
@@ -42,9 +44,6 @@ def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
 
 def _listed(tools: Any) -> Iterable[Any]:
     if isinstance(tools, HasRegistry):
-        from ..core.versions import LATEST_STATEFUL
-        from ..protocol.listing import tool_entry
-
         return [tool_entry(each, LATEST_STATEFUL) for each in registry_of(tools).tools.values()]
     if isinstance(tools, Mapping):
         if "name" in tools and not isinstance(tools["name"], Mapping):

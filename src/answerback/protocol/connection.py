@@ -15,7 +15,7 @@ from ..calls.thread_pool import outcome_of
 from ..core.versions import Version
 from ..errors import ToolError
 from ..registry.declarations import Registry
-from .engine import Engine, task_feed
+from .engine import Engine
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -123,7 +123,7 @@ class Connection:
     def _subscribe(self, request: Request, peer: McpPeer) -> None:
         """The subscription stays open until the client cancels it or disconnects."""
         try:
-            feed = run_at_once(task_feed(self._engine, request.params, peer))
+            feed = run_at_once(self._engine.task_feed(request.params, peer))
             subscription = Subscription(
                 self._registry, request.id, request.params, self._send, tasks=feed
             )

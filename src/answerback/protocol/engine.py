@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -18,10 +19,9 @@ from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
-from ..registry.declarations import Registry
 from ..types.problems import InvalidOutput
 from .completion import complete
-from .gated import find_resource
+from .gated import find_resource, is_visible_to
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -40,6 +40,7 @@ from .listing import LISTS, list_page
 from .mcp_peer import McpPeer
 from .params import Complete, GetPrompt, ReadResource, RetriedRequest, ToolCall
 from .server_info import ServerInfo
+from .subscriptions import Listen
 
 if TYPE_CHECKING:
     from ..core.content import Embedded
@@ -72,10 +73,16 @@ class Engine:
             "completion/complete": ("completion", self._complete),
             "server/discover": ("server", self._discover),
             **{name: (name.partition("/")[0], self._lister(name)) for name in LISTS},
-            **{name: (offered, _task_method(self, name)) for name, offered in _TASKS.items()},
+            **{name: (offered, self._task_method(name)) for name, offered in _TASKS.items()},
         }
-        self.task_methods: TaskMethods | None = None
-        """Answers the methods of tasks, from their first use on."""
+
+    @cached_property
+    def task_methods(self) -> TaskMethods:
+        """Answers the methods of tasks."""
+        # Imported here, so that apps without tasks do not pay for it.
+        from .task_methods import TaskMethods
+
+        return TaskMethods(self.runtime, self.server_info)
 
     def may_ask(self, request: Request) -> bool:
         """Whether the request runs an author's code that can ask the client."""
@@ -110,12 +117,34 @@ class Engine:
 
     def _lister(self, name: str) -> _Method:
         async def list_items(peer: McpPeer, raw: Params) -> bytes:
-            page = list_page(
-                self._registry, name, peer.version, raw, _seen_by(self._registry, peer)
-            )
+            page = list_page(self._registry, name, peer.version, raw, self._seen_by(peer))
             return self.server_info.encode_result(page, peer.version, cacheable=True)
 
         return list_items
+
+    def _task_method(self, name: str) -> _Method:
+        async def answer(peer: McpPeer, raw: Params) -> bytes:
+            return await self.task_methods.answer(name, peer, raw)
+
+        return answer
+
+    async def task_feed(self, raw: Params, peer: McpPeer) -> TaskFeed | None:
+        """The notifications of tasks that a `subscriptions/listen` asks for; raises RpcError."""
+        if not self._registry.has_tasks:
+            return None
+        ids = read_params(raw, Listen).notifications.tasks
+        if not ids:
+            return None
+        from .task_feed import open_feed
+        from .task_methods import missing_tasks
+
+        if not peer.client.tasks:
+            raise missing_tasks("taskIds needs the extension of tasks")
+        return await open_feed(self.task_methods, ids, peer)
+
+    def _seen_by(self, peer: McpPeer) -> Callable[[Any], bool] | None:
+        """A predicate: may the client see an entry? None if nothing is hidden."""
+        return is_visible_to(peer) if self._registry.has_gates else None
 
     async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
         return self.server_info.discover(peer.version)
@@ -135,7 +164,7 @@ class Engine:
             self._recall_answers("tool", call, peer, asked)
         handle: Callable[[Call], Coroutine[Any, Any, Outcome | bytes]] = self._handlers.tools
         if self._registry.has_tasks or self._registry.has_keys:
-            handle = _task_methods(self).handler(call, asked, peer)
+            handle = self.task_methods.handler(call, asked, peer)
         outcome = await handle(call)
         if call.tool is None:
             raise self._unknown_tool(asked.name, peer)
@@ -156,7 +185,7 @@ class Engine:
 
     def _unknown_tool(self, name: str, peer: McpPeer) -> RpcError:
         """The error for a tool that is not there, with the names that are like it."""
-        seen = _seen_by(self._registry, peer)
+        seen = self._seen_by(peer)
         known = [
             self._prefix + each
             for each, tool in self._registry.tools.items()
@@ -225,7 +254,7 @@ class Engine:
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
-        found = find_resource(self._registry, uri, _seen_by(self._registry, peer))
+        found = find_resource(self._registry, uri, self._seen_by(peer))
         if found is None:
             raise _no_resource(uri, peer.version)
         return found
@@ -233,7 +262,7 @@ class Engine:
     async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, GetPrompt)
         prompt = self._registry.prompts.get(asked.name)
-        seen = _seen_by(self._registry, peer)
+        seen = self._seen_by(peer)
         if prompt is None or not (seen is None or seen(prompt)):
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
@@ -258,7 +287,7 @@ class Engine:
 
     async def _complete(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, Complete)
-        found = await complete(self.runtime, asked, peer, _seen_by(self._registry, peer))
+        found = await complete(self.runtime, asked, peer, self._seen_by(peer))
         result = {"completion": found}
         return self.server_info.encode_result(result, peer.version)
 
@@ -283,48 +312,6 @@ _TASKS = {
     "tasks/list": "task list",
 }
 """The methods of tasks, and what a server must offer for each."""
-
-
-def _task_method(engine: Engine, name: str) -> _Method:
-    async def answer(peer: McpPeer, raw: Params) -> bytes:
-        return await _task_methods(engine).answer(name, peer, raw)
-
-    return answer
-
-
-async def task_feed(engine: Engine, raw: Params, peer: McpPeer) -> TaskFeed | None:
-    """The notifications of tasks that a `subscriptions/listen` asks for; raises RpcError."""
-    if not engine._registry.has_tasks:
-        return None
-    from .subscriptions import Listen
-
-    ids = read_params(raw, Listen).notifications.tasks
-    if not ids:
-        return None
-    from .task_feed import open_feed
-    from .task_methods import missing_tasks
-
-    if not peer.client.tasks:
-        raise missing_tasks("taskIds needs the extension of tasks")
-    return await open_feed(_task_methods(engine), ids, peer)
-
-
-def _task_methods(engine: Engine) -> TaskMethods:
-    if engine.task_methods is None:
-        # Imported here, so that apps without tasks do not pay for it.
-        from .task_methods import TaskMethods
-
-        engine.task_methods = TaskMethods(engine.runtime, engine.server_info)
-    return engine.task_methods
-
-
-def _seen_by(registry: Registry, peer: McpPeer) -> Callable[[Any], bool] | None:
-    """Tells of which entries the client may know; None if it may know of all."""
-    if not registry.has_gates:
-        return None
-    from .gated import is_visible_to
-
-    return is_visible_to(peer)
 
 
 def _uses_peer(tool: Tool) -> bool:

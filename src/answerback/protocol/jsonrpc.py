@@ -174,12 +174,14 @@ def read_params(params: Params, type: type[T]) -> T:
 
 def meta_of(request: Request) -> Meta | None:
     """The `_meta` of a request; raises RpcError, with the request's id."""
-    try:
-        meta = read_params(request.params, Common).meta
-    except RpcError as error:
-        error.id = request.id
-        raise
-    return None if meta is msgspec.UNSET else meta
+    params = request.params
+    if not isinstance(params, Common):
+        try:
+            params = read_params(params, Common)
+        except RpcError as error:
+            error.id = request.id
+            raise
+    return None if params.meta is msgspec.UNSET else params.meta
 
 
 def is_stateless(meta: Meta | None) -> bool:

@@ -16,6 +16,7 @@ from ..errors import (
     UNKNOWN_TEXT,
     code_for_status,
 )
+from .sources import NotJson, load_json
 
 TASK_CREATED = "TASK_CREATED"
 UNKNOWN_RESULT_TYPE = "UNKNOWN_RESULT_TYPE"
@@ -35,7 +36,7 @@ _KINDS = {"INVALID_REQUEST": "INVALID_INPUT", "METHOD_NOT_FOUND": "NOT_FOUND"}
 _UNKNOWN_TOOL = re.compile(
     r"unknown tool|tool .{0,200}not found|no tool (named|called)|no such tool", re.IGNORECASE
 )
-# As seed 004 writes errors: `CODE: message (details)`.
+# As the `standard` convention writes errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
 # As the TypeScript SDK writes its errors into the text of a result.
 _NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)
@@ -150,8 +151,6 @@ def error_in_text(text: str) -> Error | None:
 
 
 def _json_object(text: str) -> Any:
-    from .sources import NotJson, load_json
-
     try:
         return load_json(text) if text.startswith(("{", "[", '"')) else None
     except NotJson:

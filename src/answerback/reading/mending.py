@@ -11,6 +11,7 @@ from ..core.content import Block, Link, Text
 from ..dialects import envelope, mcp_blocks
 from ..dialects.common import answerback_meta, read_error, read_timestamp
 from ..errors import MalformedReply
+from .foreign_errors import object_error
 from .sources import in_mcp_names
 
 # The rules about base64 and media types, whose fixes make a block readable.
@@ -138,8 +139,6 @@ def _readable_error(found: dict[str, Any]) -> dict[str, Any]:
     try:
         read_error(error, "")
     except MalformedReply:
-        from .foreign_errors import object_error
-
         whole = object_error({"error": error})
         members["error"] = {"code": whole.code, "message": whole.message, "details": error}
     return members

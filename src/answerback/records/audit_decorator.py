@@ -13,6 +13,7 @@ import msgspec
 
 from ..contract import Dialect as DialectName
 from ..core.log import logger
+from ..core.reply import Reply
 from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
@@ -158,7 +159,6 @@ class _Auditor:
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
 
     def _finish(self, record: CallRecord, reply: object) -> None:
-        from ..core.reply import Reply
         from ..dialects.detect import code_of
 
         record.reply = reply

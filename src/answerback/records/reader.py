@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
+from urllib.request import pathname2url
 
 import msgspec
 
@@ -63,8 +66,6 @@ def decode(record: StoredRecord) -> Event | None:
 
 
 def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
-    import sqlite3
-
     try:
         with closing(_connect(path, "ro")) as connection:
             # A query for each few rows, because an open query keeps servers from writing.
@@ -96,8 +97,6 @@ def _query_after(after: int | None) -> tuple[str, tuple[int, ...]]:
 
 
 def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...]) -> list[Any]:
-    import sqlite3
-
     try:
         return connection.execute(query, values).fetchall()
     except sqlite3.OperationalError as exc:
@@ -110,9 +109,6 @@ def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...
 
 
 def _connect(path: str, mode: str) -> Connection:
-    import sqlite3
-    from urllib.request import pathname2url
-
     url_path = pathname2url(os.path.abspath(path))
     connection = sqlite3.connect(f"file:{url_path}?mode={mode}", uri=True)
     # Text that was changed to invalid UTF-8 must still be shown.
@@ -132,8 +128,6 @@ def _lines(path: str, last: int | None) -> Iterator[StoredRecord | TornLine]:
     with open(path, "rb") as file:
         numbered = enumerate(file, 1)
         if last is not None:
-            from collections import deque
-
             numbered = iter(deque(numbered, last))  # type: ignore[assignment]  # also yields pairs
         torn = decoded = 0
         for number, text in numbered:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
 from typing import TYPE_CHECKING, Any
 
 from .sink import Entry, FileIdentity, folder_lock
@@ -54,8 +56,6 @@ class SQLite:
             return self._open()
 
     def _open(self) -> _SqliteStore:
-        import sqlite3
-
         # SQLite creates files that every user can read, and records are private. An existing file
         # is not opened here: closing it would drop the locks that another connection of this
         # process holds on it.
@@ -78,8 +78,6 @@ class SQLite:
 
 class _SqliteStore:
     def __init__(self, connection: Connection, path: str) -> None:
-        from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
-
         self._connection = connection
         self._path = path
         self._identity = FileIdentity(path)

@@ -5,6 +5,7 @@ Only a call in this process gives the thread a millisecond, when the queue is ne
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import weakref
@@ -75,16 +76,12 @@ class Writer(Generic[T]):
         """Write the queued items and end the chain; log how many items were lost."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            import atexit
-
             atexit.unregister(self.close)
             thread.close(seconds)
 
     def _start(self) -> _WriterThread[T]:
         with self._lock:
             if self._thread is None:
-                import atexit
-
                 self._thread = _WriterThread(self.sink, self._make_event, self._max_waiting)
                 atexit.register(self.close)
             return self._thread

@@ -13,12 +13,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from weakref import ref
 
 import msgspec
 
 from ..contract import RESERVED_ROUTES
+from ..tools.gate_list import add_gates
 from ..tools.tool import Tool
 from .declarations import Change, Registry, Table
+from .lifespan import Lifespan
 
 if TYPE_CHECKING:
     from weakref import ref
@@ -163,6 +166,25 @@ class Composition:
             for kind, entries in merged.items():
                 _table(composition.app, kind).serve(entries.served)
 
+    def check_include(self, other: Registry) -> None:
+        """Ask the runtimes that serve the app, or an app that includes it."""
+        for runtime in self.app.changes.attached():
+            runtime.check_include(other)
+        for each in self._including():
+            each.check_include(other)
+
+    def join_lifespan(self, other: Registry) -> None:
+        """Start and stop the lifespan of *other* with that of the app, and of those above it."""
+        if other.lifespan is None:
+            return
+        app = self.app
+        if app.lifespan is None:
+            app.lifespan = Lifespan(None, app)
+        if other.lifespan not in app.lifespan.included:
+            app.lifespan.included.append(other.lifespan)
+        for each in self._including():
+            each.join_lifespan(app)
+
     def _including(self) -> Iterator[Composition]:
         for parent in self.parents:
             if (app := parent()) is not None and app.composition is not None:
@@ -224,8 +246,6 @@ def composition_of(app: Registry) -> Composition:
 
 def include(app: Registry, other: Registry, prefix: str) -> None:
     """Serve the entries of *other* in *app*; raises ValueError for a clash or a cycle."""
-    from weakref import ref
-
     wrong: object = prefix
     if not isinstance(wrong, str):
         raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
@@ -241,24 +261,16 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
             raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
         is_first = all(each is not other for each, _ in mine.included)
         if is_first:
-            _check_include(mine, other)
+            mine.check_include(other)
         mine.included.append((other, prefix))
         mine.change(mine.included.pop)
         if is_first:
             theirs.parents.append(ref(app))
             _forward_changes(app, other)
-            _join_lifespans(mine, other)
+            mine.join_lifespan(other)
     for kind in _LISTED:
         if theirs.merged[kind].served:
             app.changes.publish(Change(kind))
-
-
-def _check_include(composition: Composition, other: Registry) -> None:
-    """Ask the runtimes that serve the app, or an app that includes it."""
-    for runtime in composition.app.changes.attached():
-        runtime.check_include(other)
-    for each in composition._including():
-        _check_include(each, other)
 
 
 def check_auth(app: Registry, included: Iterable[Registry]) -> None:
@@ -282,24 +294,8 @@ def check_auth(app: Registry, included: Iterable[Registry]) -> None:
             )
 
 
-def _join_lifespans(composition: Composition, other: Registry) -> None:
-    """Start and stop the lifespan of *other* with that of the app, and of those above it."""
-    if other.lifespan is None:
-        return
-    app = composition.app
-    if app.lifespan is None:
-        from .lifespan import Lifespan
-
-        app.lifespan = Lifespan(None, app)
-    if other.lifespan not in app.lifespan.included:
-        app.lifespan.included.append(other.lifespan)
-    for each in composition._including():
-        _join_lifespans(each, app)
-
-
 def _forward_changes(app: Registry, other: Registry) -> None:
     """Send each change of *other* to the clients of *app* too, as long as *app* exists."""
-    from weakref import ref
 
     def forward(change: Change) -> None:
         if (parent := found()) is not None:
@@ -428,8 +424,6 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     made.middleware = (*app.middleware, *entry.middleware)
     requires = () if entry.is_widget else app.requires
     if requires or entry.gates is not None:
-        from ..tools.gate_list import add_gates
-
         add_gates(made, requires, app.limits.gates)
         app.has_gates = True
     app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"

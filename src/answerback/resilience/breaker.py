@@ -18,7 +18,7 @@ from .option_checks import (
     check_seconds,
     check_store,
 )
-from .policy import Part
+from .policy import Part, Policy
 
 State = Literal["closed", "open", "half-open"]
 
@@ -159,6 +159,9 @@ class Breaker(Part):
 
     def __repr__(self) -> str:
         return f"Breaker({self.service!r}, {self.state})"
+
+    def policy(self) -> Policy:
+        return Policy(breaker=self, may_repeat=True)
 
     @property
     def state(self) -> State:

@@ -11,7 +11,7 @@ from ..core.authentication import User
 from .caller_errors import rate_limited
 from .clock import REAL_CLOCK, Clock
 from .option_checks import check_clock, check_count, check_first, check_plain, check_store
-from .policy import Part
+from .policy import Part, Policy
 
 if TYPE_CHECKING:
     from ..tools.context import Context
@@ -125,6 +125,12 @@ class Limit(Part):
 
     def __repr__(self) -> str:
         return f"Limit({self.rate!r}, per={self.per!r}, concurrent={self.concurrent})"
+
+    def policy(self) -> Policy:
+        if self.per != "all":
+            needs = f"per={self.per!r} needs a call with a user"
+            raise TypeError(f"{needs}; give it to @app.tool(limit=…)")
+        return Policy(limits=(self,), may_repeat=True)
 
     def key(self, ctx: Context[Any]) -> Hashable:
         """The key that the call is counted by."""

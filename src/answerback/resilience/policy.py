@@ -6,6 +6,7 @@ tool, and the deadline of the retry is for all of them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -28,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound="RunningCall")
 
 
-class Part:
+class Part(ABC):
     """A Limit, Breaker or Retry: an option of a tool, and a decorator of a function."""
 
     option: ClassVar[str]
@@ -46,7 +47,7 @@ class Part:
     def __call__(self, fn: F) -> F:
         """Decorate a function, sync or async. A function with `Retry` must be able to run twice."""
         check_function(self, fn)
-        policy = _policy_of_function(self)
+        policy = self.policy()
 
         async def call_async(*args: object, **kwargs: object) -> object:
             return await run_async(PolicyRun(policy), lambda left: fn(*args, **kwargs))
@@ -57,6 +58,10 @@ class Part:
         decorated: Any = wraps(fn)(call_async if _is_async(fn) else call_sync)
         return decorated  # type: ignore[no-any-return]  # it has the signature of the function
 
+    @abstractmethod
+    def policy(self) -> Policy:
+        """The policy of a function that this decorates."""
+
     def call(self, fn: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Call a function once under this: `breaker.call(fetch, city)`."""
         return self(fn)(*args, **kwargs)
@@ -66,21 +71,6 @@ def _is_async(fn: Callable[..., Any]) -> bool:
     from inspect import iscoroutinefunction
 
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 -- the method is needed, to see whether it is async
-
-
-def _policy_of_function(part: Part) -> Policy:
-    from .breaker import Breaker
-    from .limit import Limit
-    from .retry import Retry
-
-    if isinstance(part, Limit) and part.per != "all":
-        raise TypeError(f"per={part.per!r} needs a call with a user; give it to @app.tool(limit=…)")
-    return Policy(
-        limits=(part,) if isinstance(part, Limit) else (),
-        breaker=part if isinstance(part, Breaker) else None,
-        retry=part if isinstance(part, Retry) else None,
-        may_repeat=True,
-    )
 
 
 class Policy:

@@ -15,7 +15,7 @@ from .option_checks import (
     check_plain,
     check_seconds,
 )
-from .policy import Part
+from .policy import Part, Policy
 from .service_failure import ServiceFailure
 
 
@@ -64,6 +64,9 @@ class Retry(Part):
 
     def __repr__(self) -> str:
         return f"Retry(attempts={self.attempts})"
+
+    def policy(self) -> Policy:
+        return Policy(retry=self, may_repeat=True)
 
     def wait_after(
         self, attempt: int, exc: BaseException | None, failure: ServiceFailure, may_repeat: bool

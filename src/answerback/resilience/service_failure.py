@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -176,7 +177,6 @@ def read_seconds(value: Any) -> float | None:
 
 
 def _seconds_until(date: str) -> float | None:
-    from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
     try:

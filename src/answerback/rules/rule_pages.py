@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..core.versions import VERSIONS
 from .catalogue import FAMILIES, RULES
 from .finding import Example, Rule
 from .reply_view import CheckContext
-from .validation import check
+from .validation import check, validate
 
 _MAX_STRING = 160
 _DIALECTS = {"mcp": "MCP", "envelope": "envelope", "rest": "REST", "problem": "problem"}
@@ -64,9 +65,6 @@ def pages() -> dict[str, str]:
 
 def example_findings(example: Example) -> list[tuple[str, str]]:
     """The rule id and the message of each finding in an example."""
-    from ..core.versions import VERSIONS
-    from .validation import validate
-
     version = VERSIONS[example.version] if example.version else None
     context = CheckContext(version, example.schema, example.method, example.listed)
     reply = example.build_reply()

@@ -11,12 +11,12 @@ import msgspec
 from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
 from ..core.reply import Reply
+from ..core.secrets.secret_forms import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
-from ..dialects import shape_of
+from ..dialects import shape_of, write
 from ..dialects.detect import dialect_of
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
-from .detectors.secrets import may_hold_secrets, secrets_in
 from .finding import Fault, Faults, Finding
 from .json_values import kind_name
 from .reply_view import NO_CONTEXT, CheckContext, ReplyView
@@ -151,8 +151,6 @@ def _check_non_object(
 
 def _as_json(reply: Reply[Any], dialect: Dialect, context: CheckContext) -> Any:
     """A `Reply` written in the dialect and decoded again."""
-    from ..dialects import write
-
     contract = reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
     version = context.version or LATEST_STATEFUL
     written = write(reply, dialect, reply.shape or shape_of(reply), contract, version)

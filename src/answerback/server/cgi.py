@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # Not in typeshed; `signal` is slow.
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -177,8 +178,6 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
 
 def _tell_real_interrupts() -> None:
     """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
-    # The module behind `signal`, whose import takes a millisecond of each request.
-    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
 
     def interrupt(*_: object) -> None:
         raise Interrupted

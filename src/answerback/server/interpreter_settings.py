@@ -6,6 +6,7 @@ an author or the environment can prevent it. `docs/reference/performance.md` has
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -19,8 +20,6 @@ def collect_garbage_less_often() -> None:
     """Exempt all objects that exist now from collection, and collect the others less often."""
     if os.environ.get(_OFF) == "0":
         return
-    import gc
-
     gc.freeze()
     first, *others = gc.get_threshold()
     # An author may have switched the collection off (0), or set a higher threshold.

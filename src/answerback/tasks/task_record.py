@@ -1,4 +1,4 @@
-"""Task: the one record of a call that outlives its request. Stores keep it, wires show it."""
+"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from ..core.authentication import User
 from ..core.peer import Abilities
+from .stored_reply import load_reply
 
 if TYPE_CHECKING:
     from ..core.authentication import User
@@ -36,8 +38,6 @@ class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_user(self) -> User:
         """The user that `ctx.user` is inside the task."""
-        from ..core.authentication import User
-
         return User(
             subject=self.subject,
             issuer=self.issuer,
@@ -53,7 +53,7 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     params: dict[str, Any]
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Frozen: `transitions` makes the changed record, and a store puts it in the place of the old.
 
     Times are in seconds since 1970.
@@ -127,8 +127,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def reply(self) -> Reply[Any]:
         """The reply of a task that has ended; raises ValueError for one that has not."""
-        from .stored_reply import load_reply
-
         if self.result is None:
             raise ValueError(f"the task is {self.state}, and has no reply")
         return load_reply(self.result)
@@ -143,8 +141,6 @@ def new_id() -> str:
 
 def owner_of(user: object) -> str:
     """The owner of the tasks of *user*; empty for anyone else than a User of `auth=`."""
-    from ..core.authentication import User
-
     if not isinstance(user, User):
         return ""
     from hashlib import sha256
@@ -154,8 +150,6 @@ def owner_of(user: object) -> str:
 
 def kept_user(user: object) -> TaskUser | None:
     """Return the part of *user* that a task keeps; None for anyone else than a User of `auth=`."""
-    from ..core.authentication import User
-
     if not isinstance(user, User):
         return None
     return TaskUser(

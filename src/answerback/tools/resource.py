@@ -11,6 +11,7 @@ import msgspec
 from ..contract import Contract
 from ..core.content import Annotations, Embedded
 from ..core.reply import Reply
+from ..core.suggestions import did_you_mean, similar_names
 from ..types.output import Output
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
@@ -96,8 +97,6 @@ class Resource(Tool):
     def _check_allowed_paths(self) -> None:
         known = [parameter.name for parameter in self.signature.parameters]
         for name in self._any_path.difference(known):
-            from ..core.suggestions import did_you_mean, similar_names
-
             names = ", ".join(map(repr, known)) or "none"
             hint = did_you_mean(similar_names(name, known)) or f"there is {names}"
             raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")

@@ -6,6 +6,7 @@ The table has some classes of the standard library, by their names, so that none
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -116,8 +117,6 @@ def _pattern(cls: type) -> Codec:
 
 
 def _compile(text: Any) -> Any:
-    import re
-
     return _from_text(re.compile)(text)
 
 

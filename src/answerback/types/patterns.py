@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from math import inf
 from typing import Any
 
@@ -52,8 +53,6 @@ def searcher(pattern: str) -> Callable[[str], Any]:
 
 
 def _load_re2() -> Any:
-    from importlib import import_module
-
     return import_module("re2")
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ...core.hosts import HOST_NAMES, HostName, claude_domain, detect_host
+from ...registry.declarations import put_resource
 from ...tools.resource import Resource, ResourceOptions
 from ...tools.tool_options import check_options
 from .csp import CSP, check_origin, openai_csp, ui_csp
@@ -88,8 +91,6 @@ class Widget(Resource):
 
 def add_widget(app: Registry, name: object, options: WidgetOptions, author: str | None) -> Widget:
     """Register a widget; raises TypeError or ValueError if something about it is wrong."""
-    from ...registry.declarations import put_resource
-
     check_options(options, WidgetOptions)
     widget = Widget(app, name, options, author)
     if widget.uri in app.resources.own:
@@ -100,8 +101,6 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
 
 def watch_widgets(app: Registry) -> None:
     """Look for changes of the files of widgets in a thread, as long as the process runs."""
-    import threading
-    import time
 
     def look() -> None:
         while True:

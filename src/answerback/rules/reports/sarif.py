@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import IO, Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -70,9 +71,6 @@ def _sentence(text: str) -> str:
 
 
 def _uri(name: str) -> str:
-    # Only this format needs urllib.
-    from urllib.parse import quote
-
     return quote(name.replace("\\", "/"), safe="/:")
 
 

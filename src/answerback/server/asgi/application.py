@@ -15,10 +15,11 @@ from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...registry.declarations import Change, HealthState
 from ..http.guard import FORWARDED_HOST, Guard
-from ..http.options import WebOptions, networks
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
+from ..http.server_options import WebOptions, networks
 from .other_server import DisconnectWatch, call_before_shutdown
+from .own_pages import OwnPages
 from .request import (
     FAST_PATH,
     ClientDisconnected,
@@ -270,8 +271,6 @@ class AsgiApp:
         # At the first request: an author may register pages after the application was made.
         if not any(app.routes for app in self._registry.apps()):
             return None
-        from .own_pages import OwnPages
-
         return OwnPages(self._registry, self._guard, self._routes, self._max_body)
 
     @cached_property

@@ -9,9 +9,10 @@ from ...core.authentication import Credentials
 from ...core.reply import Reply
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
+from ...protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
 from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
-from ..http.options import host_name
 from ..http.routes import Routes
+from ..http.server_options import host_name
 from .request import HttpRequest, Receive, Scope, Send
 
 MCP_PATHS = ("/mcp", "/message")
@@ -64,8 +65,6 @@ class Authenticated:
     def _write(self, reply: Reply[Any], request: HttpRequest) -> HttpReply:
         if request.path not in MCP_PATHS:
             return self._routes.refuse(reply, request)
-        from ...protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
-
         assert reply.error is not None
         error = RpcError(INVALID_REQUEST, reply.error.message, {"code": reply.error.code})
         return HttpReply(reply.error.row.status, error_frame(None, error), JSON)

@@ -112,7 +112,7 @@ class HttpPeer(McpPeer):
             )
             self._writing = self.loop.create_task(writing)
             if expires is not None:
-                self._writing.add_done_callback(lambda _: _stop_if_expired(self))
+                self._writing.add_done_callback(lambda _: self._stop_if_expired())
 
     def release_stream(self) -> None:
         """The gates have let the request pass, so a stream may begin."""
@@ -153,7 +153,7 @@ class HttpPeer(McpPeer):
     async def abandon(self) -> None:
         """The client has disconnected: send nothing more, even if the tool still runs."""
         self._closed = True
-        await _end_response(self)
+        await self._end_response()
 
     async def detach(self) -> None:
         """The client has disconnected, and the call goes on: end the response.
@@ -162,7 +162,19 @@ class HttpPeer(McpPeer):
         """
         self._detached = True
         self.can_refuse_by_status = False
-        await _end_response(self)
+        await self._end_response()
+
+    async def _end_response(self) -> None:
+        if self._writing is None:
+            await self.http.finish_unread()
+        else:
+            self._writing.cancel()
+
+    def _stop_if_expired(self) -> None:
+        """Do as if the client had disconnected, if its token expired before the result."""
+        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
+        if not (self._closed or self._detached) and on_disconnect is not None:
+            on_disconnect()
 
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
@@ -193,20 +205,6 @@ class HttpPeer(McpPeer):
             return
         self.begin_stream()
         await disconnected(self.http.receive)
-        on_disconnect()
-
-
-async def _end_response(peer: HttpPeer) -> None:
-    if peer._writing is None:
-        await peer.http.finish_unread()
-    else:
-        peer._writing.cancel()
-
-
-def _stop_if_expired(peer: HttpPeer) -> None:
-    """Do as if the client had disconnected, if its token expired before the result."""
-    on_disconnect = peer.cancel if peer.cancel_on_disconnect else peer.on_disconnect
-    if not (peer._closed or peer._detached) and on_disconnect is not None:
         on_disconnect()
 
 

@@ -89,7 +89,8 @@ class McpEndpoint:
 
     async def _post(self, body: bytes, http: HttpRequest) -> None:
         http.text = body
-        _check_accept(http.accept)
+        if b"json" not in http.accept:
+            _check_accept(http.accept)
         stateless = _names_stateless_version(http)
         try:
             if is_batch(body):
@@ -179,7 +180,7 @@ def _names_stateless_version(http: HttpRequest) -> bool:
 
 
 def _check_accept(accept: bytes) -> None:
-    if not accept or b"json" in accept or b"*/*" in accept:
+    if not accept or b"*/*" in accept:
         return
     accept = accept.lower()
     if not any(part in accept for part in (b"json", b"event-stream", b"application/*")):

@@ -9,9 +9,11 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from ...core.authentication import User
 from ...core.reply import Reply, failure
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
+from ..http.http_request_info import AsgiRequestInfo
 from ..http.refusals import too_large
 
 if TYPE_CHECKING:
@@ -149,14 +151,10 @@ class HttpRequest:
         found = self.scope.get("user")
         if found is None:
             return None
-        from ...core.authentication import User
-
         return found if isinstance(found, User) else None
 
     def describe_request(self, wire: str) -> RequestInfo:
         """The data of the request for `ctx.request`."""
-        from ..http.http_request_info import AsgiRequestInfo
-
         return AsgiRequestInfo(wire, self.scope)
 
     async def finish_unread(self) -> None:

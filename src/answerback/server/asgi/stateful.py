@@ -6,6 +6,7 @@ import asyncio
 
 from ...core.versions import V2025_11_25
 from ...protocol.engine import Engine
+from ...protocol.gate_refusals import batch_challenge
 from ...protocol.gated import is_gated
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
@@ -241,8 +242,6 @@ class Stateful:
 
 def _refuse_batch(engine: Engine, requests: list[Request], batch: HttpPeer) -> None:
     """Raise HttpError if the client must log in for one of the requests; none of them runs."""
-    from ...protocol.gate_refusals import batch_challenge
-
     for request in requests:
         error = batch_challenge(engine.runtime, request, engine.tool_name(request), batch)
         if error is not None and error.challenge is not None:

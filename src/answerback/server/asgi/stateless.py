@@ -15,7 +15,7 @@ import msgspec
 
 from ...core.json_value import Json
 from ...core.versions import V2026_07_28
-from ...protocol.engine import Engine, task_feed
+from ...protocol.engine import Engine
 from ...protocol.gated import is_gated
 from ...protocol.jsonrpc import (
     HEADER_MISMATCH,
@@ -66,7 +66,7 @@ class Stateless:
         try:
             peer = self._peer_for(request, meta, http)
             if request.method == "subscriptions/listen":
-                feed = await task_feed(self._engine, request.params, peer)
+                feed = await self._engine.task_feed(request.params, peer)
                 await self._subscribe(request, http, feed)
                 return
         except RpcError as error:

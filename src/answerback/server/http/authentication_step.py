@@ -20,8 +20,9 @@ from ...core.reply import Reply, failure
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...errors import AnswerbackError
-from .guard import is_loopback
+from ...registry.composition import check_auth
 from .pages import PUBLIC
+from .server_options import is_loopback
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
@@ -149,7 +150,5 @@ def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
     """
     registry = runtime.registry
     if registry.composition is not None:
-        from ...registry.composition import check_auth
-
         check_auth(registry, registry.apps())
     return None if runtime.auth is None else AuthenticationStep(runtime.auth)

@@ -6,17 +6,16 @@ show that the request comes from such a page.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import Any
 
 from ...core.reply import Error, Reply, failure
-from .options import WebOptions, host_name
+from .server_options import WebOptions, host_name, is_loopback
 
 FORWARDED_HOST = "answerback.forwarded_host"
 """The key in a scope of the host that a trusted proxy was asked for."""
-_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 _MAX_SHOWN = 100
 
 
@@ -81,15 +80,8 @@ class Guard:
         return same_host or origin in self._origins or "*" in self._origins
 
 
-def is_loopback(name: str) -> bool:
-    """Whether a host name or an address is this machine's own."""
-    return _LOOPBACK.fullmatch(name) is not None
-
-
 def _is_address(name: str) -> bool:
     """Whether a host is a literal address, which no attacker can make resolve to another."""
-    from ipaddress import ip_address
-
     try:
         ip_address(name)
     except ValueError:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ...core.authentication import User
 from ...core.request_info import RequestHeaders, RequestInfo
 
 if TYPE_CHECKING:
@@ -90,6 +91,4 @@ def _is_authenticated(user: object) -> bool:
     """Whether the app's `auth=` put the user into the scope, rather than another framework."""
     if user is None:
         return False
-    from ...core.authentication import User
-
     return isinstance(user, User)

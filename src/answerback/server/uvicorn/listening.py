@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import ssl
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...errors import AnswerbackError
-from ..http.options import BadOption, ServeOptions
+from ..http.server_options import BadOption, ServeOptions
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -58,8 +59,6 @@ def tls_context(options: ServeOptions) -> SSLContext | None:
     """The certificate and its key, read and compared; raises BadOption if they cannot be used."""
     if options.tls_cert is None:
         return None
-    import ssl
-
     for flag, path in (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
         if path is not None and not os.path.isfile(path):
             raise BadOption(f"there is no file {path!r}, which {flag} names")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...errors import AnswerbackError
+from ...gates.links import process_signer
 
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker to its end, given its number and a function to call once it serves."""
@@ -49,8 +50,6 @@ def prefork(
 def _make_shared_keys() -> None:
     """Make the key of the links of gates, so that each worker accepts the links of the others."""
     if "answerback.gates.links" in sys.modules:
-        from ...gates.links import process_signer
-
         process_signer()
 
 

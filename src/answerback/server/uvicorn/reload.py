@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import cache_from_source
@@ -198,8 +199,6 @@ def _syntax_error(paths: list[str]) -> str:
         except OSError:  # It was removed.
             continue
         except (SyntaxError, ValueError) as exc:
-            import traceback
-
             return "".join(traceback.format_exception_only(exc)).rstrip()
     return ""
 

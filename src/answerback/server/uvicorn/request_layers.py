@@ -5,17 +5,18 @@ Each layer exists only if its flag was given.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import quote
 
 from ...contract import STANDARD
 from ...core.reply import failure
 from ...core.shape import RESULT
 from ...dialects import write
 from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
-from ..http.guard import is_loopback
-from ..http.options import ServeOptions, networks
+from ..http.server_options import ServeOptions, is_loopback, networks
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -45,8 +46,6 @@ def set_up_logging(level: str | None) -> None:
     """Let every logger write to stderr from *level* on; handlers of the author's own stay."""
     if level is None:
         return
-    import logging
-
     root = logging.getLogger()
     if not root.handlers:
         handler = logging.StreamHandler()
@@ -122,8 +121,6 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
 
 
 def _access_logger() -> Logger:
-    import logging
-
     logger = logging.getLogger("answerback.access")
     logger.setLevel(logging.INFO)
     if not logger.hasHandlers():
@@ -144,6 +141,4 @@ def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
 
 def _printable(path: str) -> str:
     """The path without characters that a terminal would obey, or that would end the line."""
-    from urllib.parse import quote
-
     return path if path.isprintable() and " " not in path else quote(path)

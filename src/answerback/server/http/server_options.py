@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -17,12 +18,18 @@ Network: TypeAlias = "IPv4Network | IPv6Network"
 
 # The whole header must match, so that text around an allowed name is refused.
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 _ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@,]+|null")
 
 
 class BadOption(AnswerbackError):
     code = "BAD_OPTION"
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host name or an address is this machine's own."""
+    return _LOOPBACK.fullmatch(name) is not None
 
 
 def host_name(host: str) -> str:
@@ -53,8 +60,6 @@ def _origin(given: str) -> str:
 
 def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
     """The networks of trusted proxies; an address is a network of one."""
-    from ipaddress import ip_network
-
     found = []
     for text in given:
         try:
@@ -131,8 +136,6 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def _check_debug(options: ServeOptions) -> None:
     """Refuse --debug where clients can be on other machines."""
-    from .guard import is_loopback
-
     web = options.web
     if not (options.uds or web.trusted_proxies or web.hosts) and is_loopback(options.host):
         return
