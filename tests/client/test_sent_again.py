@@ -128,3 +128,50 @@ def test_a_call_to_a_child_that_had_ended_runs_once_in_a_new_child(
 
     assert reply.ok, reply.error
     assert runs.read_text().count("record") == 1
+
+
+def mirroring(region: str | None) -> type[Faulty]:
+    """A stateless server whose tool wants its argument in a header; *region* is what it accepts."""
+
+    class Mirroring(faulty(answer)):  # type: ignore[misc] # a class that is made for this test
+        seen: list[str | None] = []  # noqa: RUF012 -- one list for each test's server
+
+        def do_POST(self) -> None:  # noqa: N802 -- the name that http.server calls
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            if asked["method"] == "server/discover":
+                found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+                self.send_result(asked, found)
+            elif asked["method"] == "tools/list":
+                marked = {"region": {"type": "string", "x-mcp-header": "Region"}}
+                schema = {"type": "object", "properties": marked}
+                self.send_result(asked, {"tools": [{"name": "store", "inputSchema": schema}]})
+            else:
+                self.seen.append(self.headers.get("Mcp-Param-Region"))
+                if self.seen[-1] == region:
+                    answer(self, asked)
+                else:
+                    error = {"code": -32020, "message": "Header mismatch"}
+                    body = {"jsonrpc": "2.0", "id": asked["id"], "error": error}
+                    self.send_body(400, json.dumps(body).encode(), "application/json")
+
+    return Mirroring
+
+
+def test_a_call_without_the_headers_of_an_unread_list_is_sent_again_with_them() -> None:
+    server = mirroring("west")
+
+    with http_server(server) as url, connect(url, timeout=60) as remote:
+        reply = remote.call("store", region="west")
+
+    assert reply.ok, reply.error
+    assert server.seen == [None, "west"]  # type: ignore[attr-defined] # it is a Mirroring
+
+
+def test_a_call_whose_headers_are_refused_again_is_not_sent_a_third_time() -> None:
+    server = mirroring("nowhere")
+
+    with http_server(server) as url, connect(url, timeout=60) as remote:
+        reply = remote.call("store", region="west")
+
+    assert not reply.ok
+    assert server.seen == [None, "west"]  # type: ignore[attr-defined] # it is a Mirroring

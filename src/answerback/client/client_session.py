@@ -82,18 +82,15 @@ class ClientSession:
             return await self._call_once(name, given, options, deadline)
         if options.retry is not None:
             is_safe = await self.lists.is_safe_to_repeat(name, deadline)
-        # The list of tools was asked for within the time of the first attempt.
-        first = [deadline]
 
-        async def once(left: float | None) -> Reply[Any]:
-            own = first.pop().sooner(left) if first else Deadline(left)
+        async def once(own: Deadline) -> Reply[Any]:
             return await self._call_once(name, given, options, own)
 
         try:
-            reply: Reply[Any] = await under_policy(options, once, may_repeat=is_safe)
+            # The list of tools was asked for within the time of the first attempt.
+            return await under_policy(options, once, may_repeat=is_safe, first=deadline)
         except ToolError as refusal:
             return refused_reply(refusal)
-        return reply
 
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
@@ -150,10 +147,10 @@ class ClientSession:
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """A whole list; raises ToolError."""
 
-        async def once(left: float | None) -> list[Any]:
+        async def once(deadline: Deadline) -> list[Any]:
             if kind is RemoteTool:
-                return await self.lists.tools(Deadline(left))
-            return await self.lists.entries(kind, Deadline(left))
+                return await self.lists.tools(deadline)
+            return await self.lists.entries(kind, deadline)
 
         return await under_policy(options, once)
 
@@ -162,17 +159,17 @@ class ClientSession:
     ) -> JsonObject:
         """The result of a request that changes nothing; raises ToolError."""
 
-        async def once(left: float | None) -> JsonObject:
+        async def once(deadline: Deadline) -> JsonObject:
             try:
-                return await self.request(ClientRequest(method, params, Deadline(left)))
+                return await self.request(ClientRequest(method, params, deadline))
             except (NoAnswer, RpcError) as error:
                 raise raised_error(error) from None
 
         return await under_policy(options, once)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
-        async def once(left: float | None) -> Reply[Any]:
-            asked = ClientRequest("resources/read", {"uri": uri}, Deadline(left), options.progress)
+        async def once(deadline: Deadline) -> Reply[Any]:
+            asked = ClientRequest("resources/read", {"uri": uri}, deadline, options.progress)
             try:
                 return resource_reply(await self.request(asked))
             except (NoAnswer, RpcError) as error:

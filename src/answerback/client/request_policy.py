@@ -9,6 +9,7 @@ import msgspec
 
 from ..core.reply import Error, Reply
 from ..errors import ToolError
+from .client_connection import Deadline
 from .user_handlers import OnProgress
 
 if TYPE_CHECKING:
@@ -94,22 +95,27 @@ def _check(name: str, given: object) -> None:
 
 async def under_policy(
     options: ClientOptions,
-    attempt: Callable[[float | None], Awaitable[T]],
+    attempt: Callable[[Deadline], Awaitable[T]],
     *,
     may_repeat: bool = True,
+    first: Deadline | None = None,
 ) -> T:
-    """Make attempts as the options say; *attempt* gets its time-out.
+    """Make attempts as the options say; each gets its deadline.
+
+    *first* is that of the first attempt, if it runs already.
 
     Raises the refusal of a breaker or limit, or the exception of the last attempt.
     """
     if not options.has_policy:
-        return await attempt(options.timeout)
+        return await attempt(first or Deadline(options.timeout))
     from ..resilience.policy_run import PolicyRun
     from ..resilience.running import run_async
 
+    begun = [] if first is None else [first]
+
     async def once(left: float | None) -> T:
-        given = [each for each in (left, options.timeout) if each is not None]
-        return await attempt(min(given, default=None))
+        deadline = begun.pop() if begun else Deadline(options.timeout)
+        return await attempt(deadline.sooner(left))
 
     found: T = await run_async(PolicyRun(options.policy(may_repeat=may_repeat)), once)
     return found

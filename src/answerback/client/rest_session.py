@@ -66,12 +66,12 @@ class RestSession:
         known = self.known.get(name)
         is_safe = known is not None and known.tool.is_safe_to_repeat
 
-        async def once(left: float | None) -> Reply[Any]:
+        async def once(deadline: Deadline) -> Reply[Any]:
             try:
-                async with Deadline(left).limit():
+                async with deadline.limit():
                     return await self._call(name, given)
             except TimeoutError:
-                return failed_reply(_late(left))
+                return failed_reply(_late(deadline))
             except NoAnswer as error:
                 return failed_reply(error)
 
@@ -105,13 +105,13 @@ class RestSession:
     async def close(self) -> None:
         await self._http.close()
 
-    async def _list(self, seconds: float | None) -> list[Any]:
+    async def _list(self, deadline: Deadline) -> list[Any]:
         """The list of tools; raises ToolError."""
         try:
-            async with Deadline(seconds).limit():
+            async with deadline.limit():
                 return self._keep(await self._get("/functions"))
         except TimeoutError:
-            raise raised_error(_late(seconds)) from None
+            raise raised_error(_late(deadline)) from None
         except NoAnswer as exc:
             if isinstance(exc, HttpRefused) and exc.status in _NO_PAGE:
                 return []
@@ -207,5 +207,6 @@ def _is_tools_reply(answer: HttpReply) -> bool:
     return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 
 
-def _late(seconds: float | None) -> NoAnswer:
-    return NoAnswer(f"the server did not answer within {seconds:g} seconds", code=TIMED_OUT)
+def _late(deadline: Deadline) -> NoAnswer:
+    text = f"the server did not answer within {deadline.seconds:g} seconds"
+    return NoAnswer(text, code=TIMED_OUT)
