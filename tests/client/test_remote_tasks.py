@@ -58,6 +58,16 @@ def run(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_calls_that_find_together_that_a_tool_needs_a_task_all_succeed(version: str) -> None:
+    async def steps(server: Any, jobs: Jobs) -> Any:
+        return await asyncio.gather(*(server.call("square", x=each) for each in range(3)))
+
+    replies = run(version, steps)
+
+    assert [reply.data for reply in replies] == [{"square": each} for each in (0, 1, 4)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_call_waits_for_the_task_and_gives_its_reply(version: str) -> None:
     async def steps(server: Any, jobs: Jobs) -> Any:
         return await server.call("square", x=7), await server.call("find")

@@ -97,14 +97,12 @@ class ClientSession:
     ) -> Reply[Any]:
         params: JsonObject = {"name": name, "arguments": given}
         asked = ClientRequest("tools/call", params, deadline, options.progress, name)
+        is_task = name in self._as_tasks
         try:
             try:
-                if name in self._as_tasks:
-                    result = await self.create_task(asked)
-                else:
-                    result = await self.request(asked)
+                result = await (self.create_task(asked) if is_task else self.request(asked))
             except RpcError as error:
-                if not self._needs_task(error) or name in self._as_tasks:
+                if is_task or not self._needs_task(error):
                     raise
                 self._as_tasks.add(name)
                 result = await self.create_task(asked)
