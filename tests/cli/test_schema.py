@@ -60,10 +60,10 @@ def test_a_rest_reply_may_be_any_object_but_its_error_must_be_a_string(answerbac
 
 
 def test_the_schema_of_the_seed_is_printed_word_for_word(answerback: Run) -> None:
-    done = answerback("schema", "envelope", "--seed")
+    done = answerback("schema", "envelope", "--convention")
 
     assert json.loads(done.stdout) == json.loads(SEED.read_text())
 
 
-def test_only_the_envelope_has_a_seed_schema(answerback: Run) -> None:
-    assert answerback("schema", "mcp", "--seed").exit == 2
+def test_only_the_envelope_has_a_schema_of_its_convention(answerback: Run) -> None:
+    assert answerback("schema", "mcp", "--convention").exit == 2

@@ -14,7 +14,7 @@ from tests.seeds.quotes import STARTED_000 as TEXT
 from tests.seeds.quotes import STARTED_DATA_000
 
 from answerback import validate
-from answerback.dialects.reply_schemas import dialect_schema, seed_schema
+from answerback.dialects.reply_schemas import convention_schema, dialect_schema
 from answerback.rules.repair import repair
 from answerback.rules.reply_view import CheckContext
 
@@ -191,7 +191,7 @@ REFUSED_BY_SCHEMA: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("reply", REFUSED_BY_SCHEMA)
 def test_seed_000_every_reply_that_its_schema_refuses_has_a_finding(reply: dict[str, Any]) -> None:
-    assert not jsonschema.Draft7Validator(seed_schema()).is_valid(reply)
+    assert not jsonschema.Draft7Validator(convention_schema()).is_valid(reply)
 
     assert validate(reply, "envelope")
 
@@ -204,12 +204,12 @@ def accepts(schema: dict[str, Any], reply: Any) -> bool:
 @pytest.mark.parametrize("reply", ONLY_OURS_ACCEPTS)
 def test_seed_000_some_documents_are_accepted_by_our_schema_only(reply: dict[str, Any]) -> None:
     assert accepts(dialect_schema("envelope"), reply)
-    assert not accepts(seed_schema(), reply)
+    assert not accepts(convention_schema(), reply)
 
 
 @pytest.mark.parametrize("reply", ONLY_THE_SEED_ACCEPTS)
 def test_seed_000_some_documents_are_accepted_by_its_schema_only(reply: dict[str, Any]) -> None:
-    assert accepts(seed_schema(), reply)
+    assert accepts(convention_schema(), reply)
     assert not accepts(dialect_schema("envelope"), reply)
 
 
@@ -219,4 +219,6 @@ def test_seed_000_on_other_documents_the_two_schemas_agree() -> None:
     others += [copy.deepcopy(reply) for _, reply, _ in PITFALLS]
 
     for reply in others:
-        assert accepts(seed_schema(), reply) == accepts(dialect_schema("envelope"), reply), reply
+        assert accepts(convention_schema(), reply) == accepts(dialect_schema("envelope"), reply), (
+            reply
+        )

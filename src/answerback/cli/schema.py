@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..dialects.reply_schemas import dialect_schema, seed_schema
+from ..dialects.reply_schemas import convention_schema, dialect_schema
 from .program import Program, print_text
 
 _EPILOG = """\
---seed prints the schema of the document that the envelope comes from, word for word;
+--convention prints the schema of the document that the envelope comes from, word for word;
 docs/reference/conventions.md lists where the two differ, and why."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser("schema", "DIALECT [--seed]", epilog=_EPILOG)
+    parser = program.parser("schema", "DIALECT [--convention]", epilog=_EPILOG)
     parser.add_argument("dialect", choices=("mcp", "rest", "envelope", "problem"))
-    parser.add_argument("--seed", action="store_true", help="the envelope's original schema")
+    parser.add_argument("--convention", action="store_true", help="the envelope's original schema")
     options = parser.parse_args(arguments)
-    if options.seed and options.dialect != "envelope":
-        parser.error("--seed goes with envelope only")
-    schema = seed_schema() if options.seed else dialect_schema(options.dialect)
+    if options.convention and options.dialect != "envelope":
+        parser.error("--convention goes with envelope only")
+    schema = convention_schema() if options.convention else dialect_schema(options.dialect)
     print_text(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")
     return 0

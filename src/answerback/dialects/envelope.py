@@ -1,6 +1,6 @@
 """The dialect envelope: `success, timestamp, content, data | error`, with its own blocks.
 
-A block's bytes become a `data:` URL. Values that the seed's envelope has no member for are
+A block's bytes become a `data:` URL. Values that the convention's envelope has no member for are
 written as additional members (`title`, `mimeType`, `annotations`, `_meta`, `meta`).
 """
 

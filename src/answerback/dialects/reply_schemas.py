@@ -137,10 +137,10 @@ def dialect_schema(dialect: Dialect) -> Schema:
     return schema | {"anyOf": options, "$defs": _reachable(names, found)}
 
 
-def seed_schema() -> Schema:
-    """Return the schema of the envelope exactly as seed 000 has it."""
+def convention_schema() -> Schema:
+    """Return the schema of the envelope exactly as its convention has it."""
     schema: Schema = msgspec.json.decode(
-        Path(__file__).with_name("envelope.seed.json").read_bytes()
+        Path(__file__).with_name("envelope.convention.json").read_bytes()
     )
     return schema
 

@@ -1,7 +1,7 @@
-"""AB1xx, the envelope: every check of seed 000's validator, auditor and JSON Schema.
+"""AB1xx, the envelope: every check of its convention's validator, auditor and JSON Schema.
 
-Where the seed has texts for a violation, the auditor's text is the message and the validator's the
-hint.
+Where the convention has texts for a violation, the auditor's text is the message and the
+validator's the hint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DATE_TIME = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]"
     r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)"
 )
-# Names that others use instead of `success`: seed 000's fifth pitfall.
+# Names that others use instead of `success`: the convention's fifth pitfall.
 _OTHER_FLAGS = ("ok", "status", "isError", "succeeded", "result")
 
 
