@@ -19,7 +19,7 @@ from answerback.records import Records, SQLite
 from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import summarise
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import Task
+from answerback.tasks.task_record import TaskRecord
 from answerback.tasks.task_store import MemoryStore, TaskStore
 
 from .report import Figure
@@ -142,7 +142,7 @@ def _store_figures(name: str, store: TaskStore, end_all: Callable[[], None]) -> 
     ]
 
 
-def _refusal(store: TaskStore, task: Task, limits: TaskLimits) -> None:
+def _refusal(store: TaskStore, task: TaskRecord, limits: TaskLimits) -> None:
     try:
         store.add(task, limits)
     except Unavailable:
@@ -188,8 +188,8 @@ def _records(path: Path) -> Figure:
     return Figure("records lost in a tight loop, %", 100 * summary.lost / CALLS, 0, True, detail)
 
 
-def _task(number: int, expires: float | None = None) -> Task:
-    return Task(
+def _task(number: int, expires: float | None = None) -> TaskRecord:
+    return TaskRecord(
         id=f"task-{number}",
         tool="job",
         arguments=b"{}",
@@ -200,7 +200,7 @@ def _task(number: int, expires: float | None = None) -> Task:
     )
 
 
-def _ended(task: Task) -> Task:
+def _ended(task: TaskRecord) -> TaskRecord:
     return msgspec.structs.replace(task, state="completed", worker="", result=b"")
 
 

@@ -4,11 +4,11 @@ import asyncio
 import time
 
 from answerback import App
-from answerback.core.limits import TaskLimits
+from answerback.core.limits import Limits, TaskLimits
 from answerback.registry.declarations import registry_of
 
 app = App("bench")
-registry_of(app).task_limits = TaskLimits(queue=20_000, retention=3600)
+registry_of(app).limits = Limits(tasks=TaskLimits(queue=20_000, retention=3600))
 starts: list[int] = []
 ended: dict[str, float] = {}
 

@@ -22,6 +22,7 @@ from answerback import App, Context, Reply, failure, success
 from answerback.auth import Credentials, OAuth, Unauthorized, User
 from answerback.auth.development import DevelopmentOAuth
 from answerback.gates import LinkRefused, Redeemed, linked, login, scope, subscription
+from answerback.options import Shown
 
 
 class Account(msgspec.Struct):
@@ -130,7 +131,7 @@ TIERS = [
 ]
 
 
-@app.tool(requires=TIERS, widget="accounts", invoking="Reading balances…", read_only=True)
+@app.tool(requires=TIERS, widget=Shown("accounts", invoking="Reading balances…"), read_only=True)
 def balances(ctx: Context[Bank]) -> Reply[AccountBalancesContent]:
     """Show the balance of every account."""
     rows = ctx.state.db.execute("SELECT name, kind, cents FROM accounts ORDER BY rowid").fetchall()
@@ -142,7 +143,7 @@ def balances(ctx: Context[Bank]) -> Reply[AccountBalancesContent]:
     )
 
 
-@app.tool(requires=TIERS, widget="accounts", invoking="Reading payments…", read_only=True)
+@app.tool(requires=TIERS, widget=Shown("accounts", invoking="Reading payments…"), read_only=True)
 def transactions(
     ctx: Context[Bank],
     account: Annotated[str, "The name of an account, such as Checking."],

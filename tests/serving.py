@@ -11,7 +11,7 @@ from answerback.calls.runtime import Runtime, runtime_on_loop, serving
 from answerback.registry.declarations import Check, registry_of
 from answerback.server.asgi import asgi
 from answerback.server.asgi.application import AsgiApp
-from answerback.server.http.options import WebOptions
+from answerback.server.http.server_options import WebOptions
 from answerback.tasks.task_store import TaskStore
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from answerback import App, Contract, Limits, NotFound, Reply
 from answerback.app import only_app
+from answerback.options import Values
 from answerback.registry.declarations import Change, ChangeFeed
 
 
@@ -205,9 +206,9 @@ def test_an_unknown_contract_is_refused_with_a_list_of_contracts() -> None:
 
 
 def test_lenient_is_taken_from_the_app_unless_the_tool_sets_it() -> None:
-    app = App("test", lenient=True)
+    app = App("test", values=Values(lenient=True))
     app.add_tool(add)
-    app.add_tool(add, name="strict", lenient=False)
+    app.add_tool(add, name="strict", values=Values(lenient=False))
 
     lenient = asyncio.run(app.call("add", x="1", y="2"))
     strict = asyncio.run(app.call("strict", x="1", y="2"))
@@ -222,7 +223,7 @@ def test_one_tool_can_be_lenient_in_a_strict_app() -> None:
         return sum(numbers)
 
     app = App("test")
-    app.add_tool(total, lenient=True)
+    app.add_tool(total, values=Values(lenient=True))
 
     assert asyncio.run(app.call("total", numbers="[1, 2, 3]")).data == 6
 

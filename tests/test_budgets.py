@@ -406,12 +406,12 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1_100,
+    "": 1_200,
     "auth": 1_400,
     "calls": 2_950,
     "cli": 3_800,
-    "client": 7_100,
-    "core": 2_350,
+    "client": 6_950,
+    "core": 3_000,
     "dialects": 2_700,
     "gates": 650,
     "http1": 1_050,
@@ -419,15 +419,15 @@ PACKAGE_LINES = {
     "models": 2_150,
     "protocol": 3_650,
     "reading": 1_300,
-    "records": 2_350,
+    "records": 2_250,
     "registry": 1_200,
     "resilience": 1_400,
-    "rules": 5_750,
+    "rules": 5_450,
     "server": 7_550,
-    "tasks": 2_000,
+    "tasks": 2_050,
     "testing": 350,
     "tools": 3_100,
-    "types": 5_350,
+    "types": 5_250,
 }
 
 

@@ -30,7 +30,7 @@ LATER = (
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
             *("tools.tool_schemas", "tools.uri_template", "types.coerce", "types.coerce_union"),
             *("types.default_check", "types.lenient", "types.nan_as_null", "types.patterns"),
-            *("types.scalars", "types.schema_renderer", "types.secret_names"),
+            *("types.scalars", "types.schema_renderer", "core.secrets"),
             *("types.validator_text", "types.value_builder"),
         )
     )

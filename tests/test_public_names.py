@@ -1,12 +1,16 @@
-"""The names that users import."""
+"""The names that users import, and the modules that they import them from."""
 
 import importlib
 import inspect
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 
 import answerback
+
+ROOT = Path(__file__).parent.parent
 
 # The designed names, and the subclasses of ToolError.
 DESIGNED = {
@@ -50,6 +54,115 @@ META = {"ResourceMeta", "ResultMeta", "ToolMeta"}
 CLIENT = {"connect"}
 # The origins that a widget may use.
 WIDGETS = {"CSP"}
+
+
+# The other modules that users import from: all names in `__all__`. A new module or name is a
+# decision, and stands in CHANGELOG.md.
+MODULES = {
+    "answerback.auth": {
+        *("ApiKey", "ApiKeys", "Authenticator", "Challenge", "Credentials", "Introspection"),
+        *("OAuth", "OAuthOptions", "TokenProof", "Unauthorized", "User"),
+    },
+    "answerback.client": {
+        *("ConnectError", "ElicitationRequest", "FilledPrompt", "RemotePrompt", "RemoteResource"),
+        *("RemoteServer", "RemoteTemplate", "RemoteTool", "StartedTask", "connect", "start_task"),
+    },
+    "answerback.client.login": {
+        *("ClientCredentials", "FileTokens", "KeyringTokens", "Login", "MemoryTokens"),
+        *("RegisteredClient", "TokenStore", "browser", "paste"),
+    },
+    "answerback.gates": {
+        *("LinkRefused", "Redeemed", "Refusal", "UsedFiles", "UsedTokens", "link_prompt"),
+        *("linked", "login", "login_prompt", "scope", "subscription", "subscription_prompt"),
+    },
+    "answerback.models": {
+        *("ConversionReport", "ModelTools", "ToolReport", "to_anthropic", "to_gemini"),
+        *("to_openai", "to_openai_responses"),
+    },
+    "answerback.options": {"Access", "Shown", "Task", "TaskLimits", "Values"},
+    "answerback.records": {
+        *("Entry", "Event", "JSONL", "Logging", "OpenTelemetry", "Records", "SQLite", "Sink"),
+        *("Store", "audit"),
+    },
+    "answerback.resilience": {"Breaker", "BreakerStore", "Clock", "Limit", "LimitStore", "Retry"},
+    "answerback.testing": {"DisplayClient", "TestContext", "assert_valid_reply"},
+}
+# Modules that the library shares with its users: the names that are for users.
+SHARED = {
+    "answerback.auth.development": {"DevelopmentOAuth"},
+    "answerback.contract": {"ALIGNED", "APPS", "DIRECT", "ENVELOPE", "PRESETS", "STANDARD"},
+    "answerback.dialects": {"MalformedReply", "read", "write"},
+    "answerback.dialects.readable": {"render"},
+    "answerback.errors": {"AnswerbackError", "Code", "add_codes"},
+    "answerback.middleware.asgi": {"ValidReplies"},
+    "answerback.middleware.fastmcp": {"ValidReplies"},
+    "answerback.middleware.sdk": {"ValidReplies"},
+    "answerback.middleware.wsgi": {"ValidReplies"},
+}
+PUBLIC = {"answerback": {*answerback.__all__, "__version__"}, **MODULES, **SHARED}
+
+_IMPORT = re.compile(
+    r"^ *from (answerback(?:\.\w+)*) import (\([^)]*\)|[^\n#]*)|^ *import (answerback[\w.]*)", re.M
+)
+_MENTION = re.compile(r"\b(?:of|in|from)\s+`(answerback(?:\.\w+)+)`")
+PAGES = sorted(
+    [
+        *(ROOT / "README.md", ROOT / "CHANGELOG.md"),
+        *ROOT.glob("src/answerback/cli/new_project/**/*.txt"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/**/*.py"),
+    ]
+)
+
+
+def imports_in(text: str) -> set[tuple[str, str]]:
+    """The names that *text* imports from us, each with its module; "" for a module itself."""
+    found = set()
+    for source, names, module in _IMPORT.findall(text):
+        for name in names.strip("()").split(","):
+            if word := name.split(" as ")[0].strip():
+                found.add((source, word))
+        if module:
+            found.add((module, ""))
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_public_module_has_exactly_the_names_of_the_table(module: str) -> None:
+    assert set(importlib.import_module(module).__all__) == MODULES[module]
+
+
+@pytest.mark.parametrize("module", SHARED)
+def test_a_shared_module_has_the_names_of_the_table(module: str) -> None:
+    assert SHARED[module] <= vars(importlib.import_module(module)).keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_or_example_imports_only_public_names(page: Path) -> None:
+    text = page.read_text()
+
+    found = imports_in(text) | {(module, "") for module in _MENTION.findall(text)}
+
+    assert {module for module, _ in found} <= PUBLIC.keys()
+    assert {(module, name) for module, name in found if name not in {*PUBLIC[module], ""}} == set()
+
+
+def test_the_search_for_imports_finds_each_form() -> None:
+    text = """
+    from answerback import App
+    from answerback.gates import (
+        login,
+        scope as needs,
+    )
+    import answerback.tasks
+    """
+
+    assert imports_in(text) == {
+        ("answerback", "App"),
+        ("answerback.gates", "login"),
+        ("answerback.gates", "scope"),
+        ("answerback.tasks", ""),
+    }
 
 
 def test_the_public_names_are_those_of_the_design() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from answerback import App, Conflict, Forbidden, InvalidInput, NotFound
+from answerback.options import Values
 
 app = App("git", version="1.0.0")
 
@@ -34,25 +35,25 @@ class Commit:
     message: str
 
 
-@app.tool(read_only=True, idempotent=True, raises=ERRORS, structured=False)
+@app.tool(read_only=True, idempotent=True, raises=ERRORS, values=Values(structured=False))
 def git_status(repo_path: Repository) -> str:
     """Show the status of the working tree."""
     return f"Repository status:\n{_git(repo_path, 'status')}"
 
 
-@app.tool(read_only=True, idempotent=True, raises=ERRORS, structured=False)
+@app.tool(read_only=True, idempotent=True, raises=ERRORS, values=Values(structured=False))
 def git_diff_unstaged(repo_path: Repository, context_lines: Lines = 3) -> str:
     """Show the changes that are not staged."""
     return f"Unstaged changes:\n{_git(repo_path, 'diff', f'--unified={context_lines}')}"
 
 
-@app.tool(read_only=True, idempotent=True, raises=ERRORS, structured=False)
+@app.tool(read_only=True, idempotent=True, raises=ERRORS, values=Values(structured=False))
 def git_diff_staged(repo_path: Repository, context_lines: Lines = 3) -> str:
     """Show the changes that are staged for the next commit."""
     return f"Staged changes:\n{_git(repo_path, 'diff', f'--unified={context_lines}', '--cached')}"
 
 
-@app.tool(read_only=True, idempotent=True, raises=ERRORS, structured=False)
+@app.tool(read_only=True, idempotent=True, raises=ERRORS, values=Values(structured=False))
 def git_diff(
     repo_path: Repository, target: Annotated[str, "A branch or a commit."], context_lines: Lines = 3
 ) -> str:
@@ -154,7 +155,7 @@ def git_checkout(repo_path: Repository, branch_name: Annotated[str, "The branch.
     return f"HEAD is now detached at {_git(repo_path, 'rev-parse', '--short', 'HEAD')}"
 
 
-@app.tool(read_only=True, idempotent=True, raises=ERRORS, structured=False)
+@app.tool(read_only=True, idempotent=True, raises=ERRORS, values=Values(structured=False))
 def git_show(
     repo_path: Repository,
     revision: Annotated[str, "A commit, or REVISION:PATH for a file or a folder."],
@@ -164,7 +165,7 @@ def git_show(
     return _git(repo_path, "show", "--date=iso", revision)
 
 
-@app.tool(read_only=True, idempotent=True, raises=ERRORS, structured=False)
+@app.tool(read_only=True, idempotent=True, raises=ERRORS, values=Values(structured=False))
 def git_branch(
     repo_path: Repository,
     branch_type: Annotated[Literal["local", "remote", "all"], "Which branches to list."],

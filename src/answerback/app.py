@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from .tools.tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FOR_WIDGETS = frozenset({"widget", "invoking", "invoked", "visible_to"})
-"""The options of a tool that become keys of its `_meta`."""
 
 
 class App(HasRegistry):
@@ -58,7 +56,8 @@ class App(HasRegistry):
             from .registry.lifespan import Lifespan
 
             registry.lifespan = Lifespan(function, registry, self)
-        self._used_tokens = options.get("used_tokens")
+        access = options.get("access")
+        self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
         self._own_runtime: Runtime | None = None
         if len(sys.argv) > 1:
@@ -118,7 +117,7 @@ class App(HasRegistry):
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
-        if not _FOR_WIDGETS.isdisjoint(options):
+        if options.get("widget") is not None:
             from .protocol.widgets.tool_keys import with_widget_keys
 
             options = with_widget_keys(options)
@@ -338,7 +337,7 @@ class App(HasRegistry):
         from .calls.runtime import runtime_on_loop
         from .server.asgi import asgi
         from .server.asgi.other_server import warn_of_several_workers
-        from .server.http.options import WebOptions
+        from .server.http.server_options import WebOptions
 
         if any(tool.settings.widget for tool in self.tools.values()):
             from .protocol.widgets.tool_keys import check_widgets

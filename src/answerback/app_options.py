@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from .contract import Contract, contract_named
 from .core.limits import DEFAULT_LIMITS, Limits
 from .errors import Code, add_codes
 from .registry.declarations import Registry
-from .tools.tool_options import ToolOptions
 
 if TYPE_CHECKING:
     from .calls.author_middleware import Middleware, Observer
     from .core.authentication import AppAuth, Authenticator
     from .core.content import Icon
-    from .gates import UsedTokens
+    from .options import Access, Values
     from .records import Records, Sink
     from .registry.lifespan import LifespanFunction
-    from .tasks import TaskLimits
 
 
 class AppOptions(TypedDict, total=False):
@@ -31,17 +29,12 @@ class AppOptions(TypedDict, total=False):
     """Shown to language models as the server's instructions."""
     contract: str | Contract
     """How replies look: a preset's name or a Contract; "standard" by default."""
-    lenient: bool
-    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
-    returns: Literal["reply", "value"]
-    nan: Literal["refuse", "null"]
-    """Defaults of the options of the same names in `@app.tool`."""
+    values: Values
+    """How tools read arguments and send results, unless they have `values=` of their own."""
     codes: Mapping[str, int | Code]
     """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
-    """How many calls and threads may run at a time, and for how long."""
-    task_limits: TaskLimits
-    """How many tasks there may be, how large their results, and how long they are kept."""
+    """How many calls, threads and tasks there may be at a time, and for how long."""
     lifespan: LifespanFunction
     """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
     records: Sink | Records | None
@@ -49,16 +42,10 @@ class AppOptions(TypedDict, total=False):
     icons: Sequence[Icon]
     website_url: str
     """Shown by MCP hosts beside the name of the server."""
-    url: str
-    """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
-    sessions: bool
-    """Whether MCP over HTTP has sessions in versions before 2026-07-28; True by default."""
+    access: Access
+    """How clients reach the app over HTTP: its URL, sessions, and how they learn to log in."""
     requires: Sequence[Callable[..., Any]]
     """The gates of all tools, resources, prompts and completions; they run before their own."""
-    challenge: Literal["auto", "http", "result"]
-    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
-    used_tokens: UsedTokens
-    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
@@ -75,22 +62,20 @@ def declared(name: str, options: AppOptions) -> Registry:
         title=options.get("title", ""),
         description=options.get("description", ""),
         contract=contract_named(options.get("contract", "standard")),
-        lenient=options.get("lenient", True),
-        limits=options.get("limits", DEFAULT_LIMITS),
+        limits=options.get("limits") or DEFAULT_LIMITS,
     )
     if "codes" in options:
         add_codes(options["codes"])
-    registry.tool_defaults = _tool_defaults(options)
+    if (values := options.get("values")) is not None:
+        registry.tool_defaults = values.settings()
     if (records := options.get("records")) is not None:
         registry.records = _records(records)
-    registry.task_limits = options.get("task_limits")
     registry.requires = tuple(options.get("requires", ()))
-    registry.challenge = options.get("challenge", "auto")
     registry.icons = tuple(options.get("icons", ()))
     registry.website_url = options.get("website_url", "")
     registry.auth = _authenticator(options.get("auth"))
-    registry.url = _url(options, registry.auth)
-    registry.sessions = options.get("sessions", True)
+    if (access := options.get("access")) is not None:
+        _use_access(registry, access)
     if middleware := options.get("middleware"):
         from .calls.author_middleware import checked_middleware
 
@@ -102,11 +87,13 @@ def declared(name: str, options: AppOptions) -> Registry:
     return registry
 
 
-def _url(options: AppOptions, auth: AppAuth | None) -> str:
-    url = options.get("url", "")
+def _use_access(registry: Registry, access: Access) -> None:
+    url, auth = access.url or "", registry.auth
     if url and auth is not None and auth.url not in ("", url):
-        raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
-    return url
+        raise ValueError(f"url={url!r} of access= is not the url of auth=; leave one of them out")
+    registry.url = url
+    registry.sessions = access.sessions
+    registry.challenge = access.challenge
 
 
 def _authenticator(auth: Authenticator | None) -> AppAuth | None:
@@ -115,18 +102,6 @@ def _authenticator(auth: Authenticator | None) -> AppAuth | None:
     from .core.authentication import checked_authenticator
 
     return checked_authenticator(auth)
-
-
-def _tool_defaults(options: AppOptions) -> ToolOptions:
-    """Return the options of tools that the app gives."""
-    defaults: ToolOptions = {}
-    if "lenient" in options:
-        defaults["lenient"] = options["lenient"]
-    if "returns" in options:
-        defaults["returns"] = options["returns"]
-    if "nan" in options:
-        defaults["nan"] = options["nan"]
-    return defaults
 
 
 def _records(records: Sink | Records) -> Records:

@@ -20,6 +20,7 @@ from answerback import (
     failure,
     success,
 )
+from answerback.options import Shown
 from answerback.registry.declarations import registry_of
 
 app = App("every-member", version="1.0.0", title="Every member", description="Sends every member.")
@@ -146,7 +147,7 @@ app.widget(
 )
 
 
-@app.tool(widget="point", invoking="Looking", invoked="Found", visible_to={"app"})
+@app.tool(widget=Shown("point", invoking="Looking", invoked="Found", visible_to={"app"}))
 def point() -> Point:
     return {"x": 1, "y": 2}
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import pydantic
 
 from answerback import App
+from answerback.options import Values
 
 
 @dataclasses.dataclass
@@ -38,7 +39,7 @@ TYPES: dict[str, Any] = {
 }
 
 app = App("lenient", version="1.0.0")
-strict = App("strict", version="1.0.0", lenient=False)
+strict = App("strict", version="1.0.0", values=Values(lenient=False))
 
 
 def _tool(annotation: Any) -> Any:
@@ -51,7 +52,7 @@ def _tool(annotation: Any) -> Any:
 
 for name, annotation in TYPES.items():
     app.add_tool(_tool(annotation), name=name)
-    app.add_tool(_tool(annotation), name=f"strict-{name}", lenient=False)
+    app.add_tool(_tool(annotation), name=f"strict-{name}", values=Values(lenient=False))
     strict.add_tool(_tool(annotation), name=name)
 
 if __name__ == "__main__":

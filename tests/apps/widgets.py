@@ -6,6 +6,7 @@ import msgspec
 
 from answerback import CSP, App, Reply, success
 from answerback.gates import subscription_prompt
+from answerback.options import Shown
 
 app = App("bank", version="1.0")
 declared = os.environ.get("DECLARED", "https://api.example.com")
@@ -30,7 +31,9 @@ class Accounts(msgspec.Struct):
     accounts: list[Account]
 
 
-@app.tool(widget="accounts", invoking="Reading accounts", invoked="Accounts read", read_only=True)
+@app.tool(
+    widget=Shown("accounts", invoking="Reading accounts", invoked="Accounts read"), read_only=True
+)
 def accounts(owner: str = "Ada") -> Reply[Accounts]:
     """Show the accounts of one owner.
 
@@ -45,7 +48,7 @@ def accounts(owner: str = "Ada") -> Reply[Accounts]:
     )
 
 
-@app.tool(visible_to={"app"}, read_only=True)
+@app.tool(widget=Shown(visible_to={"app"}), read_only=True)
 def history(account: str) -> list[str]:
     """List the last payments of an account.
 

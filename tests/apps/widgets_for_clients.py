@@ -1,8 +1,9 @@
 """An app with widgets, for the tests with official clients."""
 
 from answerback import CSP, App, Reply, success
+from answerback.options import Access, Shown
 
-app = App("bank", url="https://example.com/mcp")
+app = App("bank", access=Access(url="https://example.com/mcp"))
 app.widget(
     "accounts",
     html="<!doctype html><html><head><title>Accounts</title></head><body></body></html>",
@@ -22,13 +23,13 @@ app.widget(
 app.widget("plain", html="<p>Nothing more</p>")
 
 
-@app.tool(widget="accounts", invoking="Loading…", invoked="Done", read_only=True)
+@app.tool(widget=Shown("accounts", invoking="Loading…", invoked="Done"), read_only=True)
 def accounts() -> Reply[dict[str, int]]:
     """List the accounts."""
     return success("One account", {"savings": 7}, {"token": "for the widget alone"})
 
 
-@app.tool(widget="plain", visible_to={"app"})
+@app.tool(widget=Shown("plain", visible_to={"app"}))
 def refresh() -> int:
     return 1
 

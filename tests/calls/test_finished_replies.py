@@ -13,6 +13,7 @@ from tests.serving import handlers_of
 
 from answerback import App, NotFound, Text, success, validate, wrap
 from answerback.calls.call import Call
+from answerback.options import Values
 
 CONTRACTS = ["standard", "aligned", "envelope", "apps", "direct"]
 
@@ -138,8 +139,8 @@ def test_a_declared_type_decides_that_an_error_is_data() -> None:
 
 
 def test_returns_value_sends_a_finished_reply_as_data() -> None:
-    of_tool = answer({"error": "high"}, returns="value")
-    app = App("test", returns="value")
+    of_tool = answer({"error": "high"}, values=Values(returns="value"))
+    app = App("test", values=Values(returns="value"))
     app.add_tool(lambda: {"error": "high"}, name="tool")
 
     of_app = asyncio.run(app.call("tool"))
@@ -187,7 +188,7 @@ OWN_TEXT = [
 @pytest.mark.parametrize("value", OWN_TEXT)
 def test_an_own_text_is_sent_alone_if_the_tool_is_not_structured(value: Any, contract: str) -> None:
     app = App("test", contract=contract)
-    app.add_tool(lambda: value, name="find", structured=False)
+    app.add_tool(lambda: value, name="find", values=Values(structured=False))
 
     sent = app.write(asyncio.run(app.call("find")), "mcp")
 
@@ -213,11 +214,13 @@ JSON_TEXTS = ['{"x":1,"y":[2]}', '{"x": 1, "y": [2]}', '{\n  "y": [2],\n  "x": 1
 def test_a_text_that_is_the_json_of_the_data_is_sent_once(text: str, structured: bool) -> None:
     app = App("test")
     block = {"type": "text", "text": text}
-    app.add_tool(lambda: success(text, data=POINT), name="success", structured=structured)
+    app.add_tool(
+        lambda: success(text, data=POINT), name="success", values=Values(structured=structured)
+    )
     app.add_tool(
         lambda: {"content": [block], "structuredContent": POINT},
         name="result",
-        structured=structured,
+        values=Values(structured=structured),
     )
 
     for name in ("success", "result"):
@@ -276,7 +279,8 @@ def test_a_finished_reply_is_logged_once_for_each_tool(caplog: pytest.LogCapture
 
     assert [record.getMessage() for record in caplog.records] == [
         "tool 'tool' returned an envelope or an error object, which is sent as the reply and not "
-        "as data; to send it as data, declare a return type or write returns='value'"
+        "as data; to send it as data, declare a return type or write "
+        "values=Values(returns='value')"
     ]
 
 

@@ -21,7 +21,7 @@ from answerback.calls.thread_pool import ThreadPool
 from answerback.records import Records
 from answerback.registry.declarations import registry_of
 from answerback.server.asgi import asgi
-from answerback.server.http.options import WebOptions
+from answerback.server.http.server_options import WebOptions
 
 NESTED = """
 from answerback import App

@@ -17,6 +17,7 @@ from answerback.core.content import Embedded, Image, Text
 from answerback.core.reply import failure, success
 from answerback.dialects import envelope
 from answerback.errors import NotFound, ToolError
+from answerback.options import Values
 
 
 class Opaque:
@@ -374,7 +375,7 @@ def test_a_number_that_is_null_is_a_result_without_data() -> None:
 
 @pytest.mark.parametrize(("result", "data"), NOT_FINITE)
 def test_a_wrapped_function_has_the_setting_of_its_app(result: Any, data: Any) -> None:
-    app = App("test", nan="null")
+    app = App("test", values=Values(nan="null"))
 
     @app.tool
     @wrap
@@ -388,7 +389,7 @@ def test_a_wrapped_function_has_the_setting_of_its_app(result: Any, data: Any) -
 
 
 def test_the_setting_of_wrap_itself_comes_first() -> None:
-    app = App("test", nan="null")
+    app = App("test", values=Values(nan="null"))
 
     @app.tool
     @wrap(nan="refuse")

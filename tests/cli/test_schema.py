@@ -59,11 +59,18 @@ def test_a_rest_reply_may_be_any_object_but_its_error_must_be_a_string(answerbac
     assert "any JSON object" in schema["description"]
 
 
-def test_the_schema_of_the_seed_is_printed_word_for_word(answerback: Run) -> None:
+def test_the_schema_of_the_convention_is_printed_word_for_word(answerback: Run) -> None:
     done = answerback("schema", "envelope", "--convention")
 
     assert json.loads(done.stdout) == json.loads(SEED.read_text())
 
 
-def test_only_the_envelope_has_a_schema_of_its_convention(answerback: Run) -> None:
+def test_only_the_envelope_has_the_schema_of_a_convention(answerback: Run) -> None:
     assert answerback("schema", "mcp", "--convention").exit == 2
+
+
+def test_the_old_flag_is_refused_with_what_to_write(answerback: Run) -> None:
+    done = answerback("schema", "envelope", "--seed")
+
+    assert done.exit == 2
+    assert "--seed is now --convention: write schema envelope --convention" in done.stderr

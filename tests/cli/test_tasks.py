@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 
 from answerback.core.limits import TaskLimits
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import KEYS, Task
+from answerback.tasks.task_record import KEYS, TaskRecord
 
 SECRET = "correct-horse-battery"
 
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> SQLiteStore:
     arguments = json.dumps({"year": 2025, "password": SECRET}).encode()
     message = f"reading\n\x1b[31m with {SECRET}"
     now = time()
-    task = Task(
+    task = TaskRecord(
         id="a" * 27,
         tool="report",
         arguments=arguments,
@@ -82,7 +82,9 @@ def test_cancel_ends_the_task_and_a_second_time_says_so(
 
 def test_an_unknown_id_and_a_plain_call_are_no_tasks(store: SQLiteStore, answerback: Run) -> None:
     now = time()
-    call = Task(id="b" * 27, tool="pay", arguments=b"{}", owner=KEYS, created=now, changed=now)
+    call = TaskRecord(
+        id="b" * 27, tool="pay", arguments=b"{}", owner=KEYS, created=now, changed=now
+    )
     store.add(call, TaskLimits())
 
     unknown = answerback("tasks", "show", "nothing", "--tasks", store.path)

@@ -24,6 +24,7 @@ from answerback.core.signing import Signer
 from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
 from answerback.gates import links as links_module
 from answerback.gates.used_tokens import UnsafeDirectory
+from answerback.options import Access
 from answerback.registry.declarations import registry_of
 from answerback.testing import TestContext
 
@@ -35,8 +36,9 @@ def never(ctx: Context) -> bool:
     return False
 
 
-def shop(tmp_path: Path, page: str = PAGE, **options: Any) -> App:
-    app = gated_app("shop", used_tokens=UsedFiles(tmp_path / "used"), **options)
+def shop(tmp_path: Path, page: str = PAGE, url: str | None = None, **options: Any) -> App:
+    access = Access(used_tokens=UsedFiles(tmp_path / "used"), url=url)
+    app = gated_app("shop", access=access, **options)
 
     @app.tool(requires=[subscription("pro", check=never, url=page, feature="exports")])
     def export() -> str:

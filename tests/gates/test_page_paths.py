@@ -11,6 +11,7 @@ from answerback import App
 from answerback.auth import OAuth
 from answerback.core.authentication import User
 from answerback.gates import subscription
+from answerback.options import Access
 from answerback.testing import TestContext
 
 
@@ -29,7 +30,10 @@ def link_of(app: App) -> Any:
 @pytest.mark.parametrize(
     ("app", "origin"),
     [
-        (App("shop", url="https://shop.example.com/tools/mcp"), "https://shop.example.com"),
+        (
+            App("shop", access=Access(url="https://shop.example.com/tools/mcp")),
+            "https://shop.example.com",
+        ),
         (
             App("shop", auth=OAuth.development("http://127.0.0.1:9000/mcp")),
             "http://127.0.0.1:9000",

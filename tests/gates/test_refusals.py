@@ -16,6 +16,7 @@ from tests.gates.named_users import METADATA, authenticated, gated_app, post, re
 
 from answerback import App, Context, Forbidden, Unauthenticated
 from answerback.gates import linked, login, scope, subscription
+from answerback.options import Access
 
 ERAS = pytest.mark.parametrize("era", ["2025-06-18", "2025-11-25", "2026-07-28"])
 FILE = """
@@ -160,9 +161,11 @@ def test_chatgpt_is_asked_to_log_in_by_the_result(
 
 
 def test_the_app_can_choose_the_form_of_a_challenge() -> None:
-    by_result = rpc(bank(challenge="result"), "tools/call", name="balance", arguments={"x": 1})
+    by_result = rpc(
+        bank(access=Access(challenge="result")), "tools/call", name="balance", arguments={"x": 1}
+    )
     by_http = post(
-        bank(challenge="http"),
+        bank(access=Access(challenge="http")),
         "/mcp",
         request("tools/call", name="balance", arguments={"x": 1}),
         user_agent="openai-mcp/1.0.0 (ChatGPT)",
@@ -175,12 +178,12 @@ def test_the_app_can_choose_the_form_of_a_challenge() -> None:
 
 def test_a_wrong_form_of_a_challenge_is_refused() -> None:
     with pytest.raises(TypeError, match="should be 'auto', 'http' or 'result'"):
-        App("bank", challenge="header")  # type: ignore[arg-type]  # the case
+        App("bank", access=Access(challenge="header"))  # type: ignore[arg-type]  # the case
 
 
 @ERAS
 def test_resources_and_prompts_have_the_status_even_for_chatgpt(era: str) -> None:
-    app = bank(challenge="result")
+    app = bank(access=Access(challenge="result"))
     read = rpc(app, "resources/read", era=era, uri="note://a")
     got = rpc(app, "prompts/get", era=era, name="ask", arguments={"what": "x"})
     step_up = rpc(app, "resources/read", "bob", era=era, uri="note://a")

@@ -24,6 +24,7 @@ from answerback.gates import (
     subscription,
     subscription_prompt,
 )
+from answerback.options import Access
 from answerback.registry.declarations import registry_of
 
 ANNA = User(subject="anna", issuer="https://id.example.com")
@@ -143,8 +144,8 @@ def by_hand() -> App:
             "openai/outputTemplate": WIDGET,
             "openai/toolInvocation/invoking": "Loading...",
             "openai/toolInvocation/invoked": "Complete!",
+            "securitySchemes": [{"type": "oauth2", "scopes": ["feature:read"]}],
         },
-        security_schemes=[{"type": "oauth2", "scopes": ["feature:read"]}],
     )
     async def your_tool(
         param1: Annotated[str, "Parameter description"], ctx: Context
@@ -168,7 +169,7 @@ def by_hand() -> App:
 
 def by_gates() -> App:
     """The same with gates: the tool has its business logic alone."""
-    app = gated_app("seed 002", contract="apps", challenge="result")
+    app = gated_app("seed 002", contract="apps", access=Access(challenge="result"))
 
     async def subscribed(ctx: Context) -> bool:
         return await has_active_subscription(ctx.user.subject)
@@ -244,7 +245,7 @@ def test_seed_002_38_the_security_schemes_come_from_the_gates() -> None:
     def open_to_all() -> int:
         return 1
 
-    @app.tool(requires=[login()], security_schemes=[{"type": "noauth"}])
+    @app.tool(requires=[login()], meta={"securitySchemes": [{"type": "noauth"}]})
     def own() -> int:
         return 1
 

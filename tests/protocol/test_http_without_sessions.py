@@ -1,4 +1,4 @@
-"""`serve --stateless` and `App(sessions=False)`: MCP before 2026-07-28 without session ids."""
+"""`serve --stateless` and `Access(sessions=False)`: MCP before 2026-07-28 without session ids."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.protocol.official_tools import FOR_CLIENTS
 from tests.protocol.signed_tokens import OURS, session_id
 
 from answerback import App, Context
+from answerback.options import Access
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
@@ -131,7 +132,7 @@ def test_the_stateless_era_is_served_as_ever(sessionless: ServedApp) -> None:
 
 
 def test_an_app_without_sessions_sends_progress_and_no_log_messages() -> None:
-    app = App("quiet", sessions=False)
+    app = App("quiet", access=Access(sessions=False))
 
     @app.tool
     def work(ctx: Context) -> str:
@@ -158,7 +159,7 @@ async def _post(app: App, frame: Any) -> str:
 
 
 def test_a_task_of_2025_11_25_is_started_and_read_without_a_session() -> None:
-    app = App("tasks", sessions=False)
+    app = App("tasks", access=Access(sessions=False))
 
     @app.tool(task="optional")
     async def work() -> int:

@@ -9,6 +9,7 @@ from tests.steps import steps_of
 
 from answerback import App, Ask, Context, Reply, wrap
 from answerback.core.shape import BARE, RESULT
+from answerback.options import Values
 from answerback.registry.declarations import Change, Registry, registry_of
 from answerback.tools.tool import Tool
 
@@ -211,7 +212,7 @@ def ask(app: App, name: str, **arguments: Any) -> Any:
 
 def test_included_tools_have_the_lenient_and_nan_settings_of_the_including_app() -> None:
     other = numbers()
-    app = App("app", lenient=False, nan="null")
+    app = App("app", values=Values(lenient=False, nan="null"))
     app.include(other)
 
     assert "expected int" in ask(app, "half", x="8")["error"]
@@ -223,9 +224,9 @@ def test_included_tools_have_the_lenient_and_nan_settings_of_the_including_app()
 
 
 def test_the_settings_that_an_included_app_or_tool_gives_come_first() -> None:
-    other = numbers(lenient=True, nan="refuse")
-    other.add_tool(other.tools["half"].fn, name="strict", lenient=False)
-    app = App("app", lenient=False, nan="null")
+    other = numbers(values=Values(lenient=True, nan="refuse"))
+    other.add_tool(other.tools["half"].fn, name="strict", values=Values(lenient=False))
+    app = App("app", values=Values(lenient=False, nan="null"))
     app.include(other)
 
     assert ask(app, "half", x="8") == {"result": 4.0}
@@ -234,7 +235,8 @@ def test_the_settings_that_an_included_app_or_tool_gives_come_first() -> None:
 
 
 def test_of_several_including_apps_the_nearest_that_gives_a_setting_counts() -> None:
-    middle, outer = App("middle", nan="null"), App("outer", nan="refuse", lenient=False)
+    middle = App("middle", values=Values(nan="null"))
+    outer = App("outer", values=Values(nan="refuse", lenient=False))
     middle.include(numbers())
     outer.include(middle)
 
@@ -250,7 +252,7 @@ def test_an_included_function_that_wrap_made_has_the_nan_setting_too() -> None:
     def mean() -> Any:
         return {"mean": float("nan")}
 
-    app = App("app", nan="null")
+    app = App("app", values=Values(nan="null"))
     app.include(other)
 
     assert ask(app, "mean") == {"mean": None}

@@ -17,6 +17,7 @@ from tests.resilience.manual_clock import ManualClock
 
 from answerback import App, Invocation, Next, Reply, failure
 from answerback.core.reply import Error
+from answerback.options import Values
 from answerback.resilience import Breaker, Limit, Retry
 from answerback.resilience.service_failure import read_failure
 
@@ -258,7 +259,9 @@ def test_data_of_a_declared_type_is_not_read_as_a_failure() -> None:
     app, clock = App("app"), ManualClock()
     breaker = Breaker("declared", failures=1, clock=clock)
 
-    @app.tool(retry=Retry(clock=clock), breaker=breaker, idempotent=True, returns="value")
+    @app.tool(
+        retry=Retry(clock=clock), breaker=breaker, idempotent=True, values=Values(returns="value")
+    )
     def fetch() -> dict[str, Any]:
         envelope: dict[str, Any] = failed_envelope()
         return envelope

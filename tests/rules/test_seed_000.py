@@ -219,6 +219,5 @@ def test_seed_000_on_other_documents_the_two_schemas_agree() -> None:
     others += [copy.deepcopy(reply) for _, reply, _ in PITFALLS]
 
     for reply in others:
-        assert accepts(convention_schema(), reply) == accepts(dialect_schema("envelope"), reply), (
-            reply
-        )
+        in_convention = accepts(convention_schema(), reply)
+        assert in_convention == accepts(dialect_schema("envelope"), reply), reply

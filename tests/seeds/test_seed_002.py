@@ -71,6 +71,7 @@ def make_app() -> App:
         "openai/outputTemplate": WIDGET,
         "openai/toolInvocation/invoking": "Loading...",
         "openai/toolInvocation/invoked": "Complete!",
+        "securitySchemes": [{"type": "oauth2", "scopes": ["feature:read"]}],
     }
 
     @app.tool(
@@ -78,7 +79,6 @@ def make_app() -> App:
         title="Your Tool Title",
         description="What this tool does",
         meta=tool_meta,
-        security_schemes=[{"type": "oauth2", "scopes": ["feature:read"]}],
     )
     def your_tool(param1: Annotated[str, "Parameter description"]) -> YourFeatureResponse:
         if param1 == "crash":

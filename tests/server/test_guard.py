@@ -14,7 +14,7 @@ from answerback.core.reply import Reply
 from answerback.errors import AnswerbackError
 from answerback.server.asgi.request import joined_headers
 from answerback.server.http.guard import Guard
-from answerback.server.http.options import WebOptions
+from answerback.server.http.server_options import WebOptions
 
 SendRequest = Callable[..., Any]
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"

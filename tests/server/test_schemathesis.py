@@ -24,6 +24,7 @@ from schemathesis.schemas import BaseSchema
 from answerback import App, Ask, Context, Image
 from answerback.contract import PRESETS
 from answerback.dialects.accept import MEDIA_TYPES
+from answerback.options import Task, Values
 
 # The other examples serve no REST: some fail on purpose, some belong to other frameworks, and
 # the demo is a program.
@@ -101,7 +102,7 @@ def echoes(types: dict[str, Any], contract: str = "standard") -> App:
             return value
 
         echo.__annotations__ = {"value": annotation, "return": annotation}
-        app.add_tool(echo, name=name, lenient=name not in BY_PYDANTIC)
+        app.add_tool(echo, name=name, values=Values(lenient=name not in BY_PYDANTIC))
     return app
 
 
@@ -268,6 +269,6 @@ def test_schemathesis_finds_no_failure_in_tasks_and_keys() -> None:
         return {"double": 2 * x}
 
     app.add_tool(double, name="optional", task="optional")
-    app.add_tool(double, name="keyed", idempotency_key=True)
+    app.add_tool(double, name="keyed", task=Task(key=True))
 
     assert failures(app, cases=5) == []

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerback import success
-from answerback.core.limits import DEFAULT_TASK_LIMITS
+from answerback.core.limits import TaskLimits
 from answerback.tasks import transitions
-from answerback.tasks.task_record import OpenQuestion, Task, new_id
+from answerback.tasks.task_record import OpenQuestion, TaskRecord, new_id
 from answerback.tasks.task_store import Change, MemoryStore
 
 NOW = 1_000_000.0
@@ -25,7 +25,7 @@ STEPS = st.one_of(
 )
 
 
-def _change(step: str, claim: Task | None) -> Change:
+def _change(step: str, claim: TaskRecord | None) -> Change:
     if step == "answer":
         return partial(transitions.answered, answers={"a": {}}, now=NOW)
     if step == "cancel":
@@ -47,7 +47,7 @@ def test_a_task_ends_once_and_only_by_the_worker_that_holds_it(
     idempotent: bool, steps: list[tuple[str, Any]]
 ) -> None:
     store = MemoryStore()
-    task = Task(
+    task = TaskRecord(
         id=new_id(),
         tool="job",
         arguments=b"{}",
@@ -55,9 +55,9 @@ def test_a_task_ends_once_and_only_by_the_worker_that_holds_it(
         changed=NOW,
         idempotent=idempotent,
     )
-    store.add(task, DEFAULT_TASK_LIMITS)
-    claims: list[Task] = []
-    ends: list[Task] = []
+    store.add(task, TaskLimits())
+    claims: list[TaskRecord] = []
+    ends: list[TaskRecord] = []
     for step, which in steps:
         if step == "claim":
             claims += store.claim(which, NOW, 10, 1)

@@ -21,11 +21,11 @@ from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App, Context, Limits
-from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
+from answerback.options import TaskLimits
 from answerback.registry.declarations import registry_of
 from answerback.tasks import task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import Task, new_id
+from answerback.tasks.task_record import TaskRecord, new_id
 from answerback.tasks.transitions import cancelled
 
 
@@ -114,8 +114,8 @@ def test_a_question_survives_a_restart(tmp_path: Path) -> None:
 def test_a_task_that_waits_for_a_slot_starts_after_a_restart(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "tasks.db")
     now = time.time()
-    task = Task(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
-    store.add(task, DEFAULT_TASK_LIMITS)
+    task = TaskRecord(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
+    store.add(task, TaskLimits())
     store.close()
     app = ServedApp("jobs", limits=Limits(shutdown=1))
     app.task_store = store
@@ -173,7 +173,7 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
     recording, go_on = threading.Event(), threading.Event()
 
     class SlowStore(SQLiteStore):
-        def add(self, task: Task, limits: TaskLimits) -> Task:
+        def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
             recording.set()
             go_on.wait(60)
             return super().add(task, limits)
@@ -202,7 +202,7 @@ def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_pat
 
     def worker(name: str) -> App:
         app = ServedApp(name, limits=Limits(shutdown=1))
-        registry_of(app).task_limits = TaskLimits(slots=1)
+        registry_of(app).limits = Limits(tasks=TaskLimits(slots=1))
         app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
         @app.tool(task="optional")

@@ -15,19 +15,19 @@ from tests.steps import steps_of
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import Task
+from answerback.tasks.task_record import TaskRecord
 from answerback.tasks.task_store import MemoryStore, TaskStore
 
 NOW = 1_000_000.0
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)
 
 
-def _task(number: int, **members: Any) -> Task:
+def _task(number: int, **members: Any) -> TaskRecord:
     given = {"id": f"task-{number}", "tool": "job", "arguments": b"{}", "owner": "ann"}
-    return Task(**{**given, "created": NOW, "changed": NOW, **members})
+    return TaskRecord(**{**given, "created": NOW, "changed": NOW, **members})
 
 
-def _ended(task: Task) -> Task:
+def _ended(task: TaskRecord) -> TaskRecord:
     return msgspec.structs.replace(task, state="completed", worker="", result=b"")
 
 
@@ -136,7 +136,7 @@ def test_a_page_in_memory_looks_at_the_tasks_of_its_owner_alone() -> None:
         for number in range(others):
             store.add(_task(number, owner=f"other {number}"), LIMITS)
         ids = [store.add(_task(-number), LIMITS).id for number in (1, 2, 3)]
-        pages: list[Task] = []
+        pages: list[TaskRecord] = []
 
         def read() -> None:
             pages.extend(store.page("ann", None, 2))

@@ -16,8 +16,8 @@ from tests.tasks.task_client import TaskClient, run_with
 from answerback import App, Ask, Context, Limits, NotFound, Unavailable
 from answerback.auth import ApiKeys
 from answerback.contract import DIRECT
-from answerback.core.limits import TaskLimits
 from answerback.gates import login
+from answerback.options import Task, TaskLimits
 from answerback.registry.declarations import registry_of
 from answerback.server import cgi
 from answerback.tasks.sqlite_store import SQLiteStore
@@ -279,7 +279,7 @@ def test_a_lost_202_does_not_double_the_work(app: App) -> None:
 def test_a_plain_call_with_a_key_runs_once_and_is_answered_alike(app: App) -> None:
     ran: list[str | None] = []
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     def pay(amount: int, ctx: Context) -> dict[str, int]:
         headers = ctx.request.headers
         ran.append(None if headers is None else headers.get("idempotency-key"))
@@ -304,7 +304,7 @@ def test_a_plain_call_with_a_key_runs_once_and_is_answered_alike(app: App) -> No
 def test_a_call_with_the_key_of_one_that_runs_is_refused_for_the_moment(app: App) -> None:
     started, free = asyncio.Event(), asyncio.Event()
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     async def pay() -> str:
         started.set()
         await free.wait()
@@ -326,7 +326,7 @@ def test_a_call_with_the_key_of_one_that_runs_is_refused_for_the_moment(app: App
 def test_a_key_may_be_used_again_after_a_call_that_was_refused_for_the_moment(app: App) -> None:
     ran: list[int] = []
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     def pay(amount: int) -> str:
         ran.append(amount)
         if len(ran) == 1:
@@ -351,7 +351,7 @@ def test_a_key_may_be_used_again_after_a_call_that_was_refused_for_the_moment(ap
 def test_a_malformed_key_is_refused_before_the_tool_runs(key: str, name: str) -> None:
     ran: list[int] = []
     app = App("jobs")
-    app.add_tool(lambda: ran.append(1), name="plain", idempotency_key=True)
+    app.add_tool(lambda: ran.append(1), name="plain", task=Task(key=True))
     app.add_tool(lambda: ran.append(1), name="work", task="required")
     headers = {b"Idempotency-Key": key.encode("latin-1")}
 
@@ -367,7 +367,7 @@ def test_keys_of_two_users_are_two_keys(app: App) -> None:
         {sha256(each.encode()).hexdigest(): name for name, each in secrets.items()}
     )
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     def pay(ctx: Context) -> str:
         return str(ctx.user.subject)
 
@@ -387,7 +387,7 @@ def test_keys_of_two_users_are_two_keys(app: App) -> None:
 def test_a_plain_mcp_call_with_a_key_in_its_meta_runs_once(app: App) -> None:
     ran: list[int] = []
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     def pay(amount: int) -> None:
         ran.append(amount)
 
@@ -407,7 +407,7 @@ def test_a_plain_mcp_call_with_a_key_in_its_meta_runs_once(app: App) -> None:
 
 def test_full_limits_are_refused_with_the_seconds_to_wait() -> None:
     app = App("jobs", limits=Limits(shutdown=0.1))
-    registry_of(app).task_limits = TaskLimits(slots=1, queue=1)
+    registry_of(app).limits = Limits(tasks=TaskLimits(slots=1, queue=1))
 
     @app.tool(task="required")
     async def work() -> None:
@@ -426,7 +426,7 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
     registry_of(app).auth = ApiKeys(
         {sha256(each.encode()).hexdigest(): name for name, each in secrets.items()}
     )
-    registry_of(app).task_limits = TaskLimits(per_owner=1)
+    registry_of(app).limits = Limits(tasks=TaskLimits(per_owner=1))
 
     @app.tool(task="required")
     async def work() -> None:
@@ -442,7 +442,7 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
 
 
 def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> None:
-    registry_of(app).task_limits = TaskLimits(answer_bytes=1000)
+    registry_of(app).limits = Limits(tasks=TaskLimits(answer_bytes=1000))
 
     @app.tool(task="required")
     async def rename(ctx: Context) -> str:
@@ -462,9 +462,9 @@ def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> 
 
 
 def test_many_keys_and_large_replies_do_not_fill_the_store(app: App) -> None:
-    registry_of(app).task_limits = TaskLimits(total_bytes=400_000, result_bytes=50_000)
+    registry_of(app).limits = Limits(tasks=TaskLimits(total_bytes=400_000, result_bytes=50_000))
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     def fill(size: int) -> str:
         return "x" * size
 
@@ -538,7 +538,7 @@ def test_cgi_refuses_what_would_outlive_its_process(
     app = App("jobs")
     app.add_tool(lambda: 1, name="work", task="required")
     app.add_tool(lambda: 1, name="either", task="optional")
-    app.add_tool(lambda: 1, name="pay", idempotency_key=True)
+    app.add_tool(lambda: 1, name="pay", task=Task(key=True))
     environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, **headers}
 
     written = cgi.answer(registry_of(app), environ, cgi.RequestBody(environ, -1))
@@ -550,11 +550,12 @@ CRASHING = """
 import os, pathlib, signal
 
 from answerback import App
+from answerback.options import Task
 
 app = App("jobs")
 
 
-@app.tool(idempotency_key=True)
+@app.tool(task=Task(key=True))
 def pay() -> None:
     with open("ran.txt", "a") as file:
         file.write("x")
@@ -590,7 +591,7 @@ def test_the_arguments_and_the_user_of_a_plain_call_are_not_kept(tmp_path: Path)
     app = ServedApp("jobs")
     app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
-    @app.tool(idempotency_key=True)
+    @app.tool(task=Task(key=True))
     def pay(card: str) -> str:
         return "paid"
 

@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 from answerback import Image, Link, success
-from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
+from answerback.core.limits import TaskLimits
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
 from answerback.tasks import transitions
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
-from answerback.tasks.task_record import FORMAT, OpenQuestion, Task, fingerprint_of, new_id
+from answerback.tasks.task_record import FORMAT, OpenQuestion, TaskRecord, fingerprint_of, new_id
 from answerback.tasks.task_store import MemoryStore, TaskStore
 
 NOW = 1_000_000.0
 QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})
 
 
-def _task(**members: object) -> Task:
+def _task(**members: object) -> TaskRecord:
     given = {"id": new_id(), "tool": "report", "arguments": b"{}", "created": NOW, "changed": NOW}
-    return Task(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
+    return TaskRecord(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -37,20 +37,20 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> TaskStore:
     return SQLiteStore(tmp_path / "tasks.db", durable=False)
 
 
-def _claim(store: TaskStore, worker: str = "w1") -> Task:
+def _claim(store: TaskStore, worker: str = "w1") -> TaskRecord:
     [task] = store.claim(worker, NOW, 10, 1)
     return task
 
 
 def test_a_task_is_found_by_its_id_as_it_was_added(store: TaskStore) -> None:
-    task = store.add(_task(owner="ann", answers={"a": {"x": [1, None]}}), DEFAULT_TASK_LIMITS)
+    task = store.add(_task(owner="ann", answers={"a": {"x": [1, None]}}), TaskLimits())
 
     assert store.get(task.id) == task
     assert store.get("other") is None
 
 
 def test_the_reply_of_a_finished_task_has_all_its_parts(store: TaskStore) -> None:
-    store.add(_task(), DEFAULT_TASK_LIMITS)
+    store.add(_task(), TaskLimits())
     task = _claim(store)
     reply = success(
         "done",
@@ -70,12 +70,12 @@ def test_the_reply_of_a_finished_task_has_all_its_parts(store: TaskStore) -> Non
 
 
 def test_a_worker_that_lost_its_claim_cannot_write_a_result(store: TaskStore) -> None:
-    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    store.add(_task(idempotent=True), TaskLimits())
     first = _claim(store, "w1")
     store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
     second = _claim(store, "w2")
 
-    def finish(task: Task, worker: str, text: str) -> Task | None:
+    def finish(task: TaskRecord, worker: str, text: str) -> TaskRecord | None:
         return store.change(
             task.id,
             partial(
@@ -93,7 +93,7 @@ def test_a_worker_that_lost_its_claim_cannot_write_a_result(store: TaskStore) ->
 
 
 def test_a_task_that_is_not_idempotent_fails_when_its_worker_is_lost(store: TaskStore) -> None:
-    store.add(_task(), DEFAULT_TASK_LIMITS)
+    store.add(_task(), TaskLimits())
     task = _claim(store)
 
     lost = store.change(
@@ -107,12 +107,12 @@ def test_a_task_that_is_not_idempotent_fails_when_its_worker_is_lost(store: Task
 
 
 def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -> None:
-    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    store.add(_task(idempotent=True), TaskLimits())
     first = _claim(store, "w1")
     store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
     second = _claim(store, "w2")
 
-    def refuse(worker: str, fence: int) -> Task | None:
+    def refuse(worker: str, fence: int) -> TaskRecord | None:
         error = ToolError("no such tool")
         change = partial(transitions.refused, worker=worker, fence=fence, error=error, now=NOW)
         return store.change(first.id, change)
@@ -122,7 +122,7 @@ def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -
 
 
 def test_an_idempotent_task_that_ends_its_workers_fails_after_the_fifth(store: TaskStore) -> None:
-    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    store.add(_task(idempotent=True), TaskLimits())
     states = []
     for worker in ("w1", "w2", "w3", "w4", "w5"):
         task = _claim(store, worker)
@@ -134,7 +134,7 @@ def test_an_idempotent_task_that_ends_its_workers_fails_after_the_fifth(store: T
 
 
 def test_shutdowns_of_workers_do_not_end_an_idempotent_task(store: TaskStore) -> None:
-    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    store.add(_task(idempotent=True), TaskLimits())
     for worker in ("w1", "w2", "w3", "w4", "w5"):
         task = _claim(store, worker)
         leave = partial(
@@ -147,8 +147,8 @@ def test_shutdowns_of_workers_do_not_end_an_idempotent_task(store: TaskStore) ->
 
 def test_a_record_of_a_later_format_does_not_stop_the_other_tasks(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "tasks.db")
-    later = store.add(_task(format=FORMAT + 1), DEFAULT_TASK_LIMITS)
-    known = store.add(_task(), DEFAULT_TASK_LIMITS)
+    later = store.add(_task(format=FORMAT + 1), TaskLimits())
+    known = store.add(_task(), TaskLimits())
 
     assert [task.id for task in store.page(None, None, 10)] == [known.id]
     assert [task.id for task in store.claim("w1", NOW, 10, 1)] == [known.id]
@@ -157,7 +157,7 @@ def test_a_record_of_a_later_format_does_not_stop_the_other_tasks(tmp_path: Path
 
 
 def test_a_final_state_never_changes(store: TaskStore) -> None:
-    store.add(_task(), DEFAULT_TASK_LIMITS)
+    store.add(_task(), TaskLimits())
     task = _claim(store)
     store.change(task.id, partial(transitions.cancelled, now=NOW))
 
@@ -169,7 +169,7 @@ def test_a_final_state_never_changes(store: TaskStore) -> None:
 
 
 def test_a_task_resumes_when_its_last_question_is_answered(store: TaskStore) -> None:
-    store.add(_task(), DEFAULT_TASK_LIMITS)
+    store.add(_task(), TaskLimits())
     task = _claim(store)
     questions = {"a": QUESTION, "b": QUESTION}
     store.change(
@@ -177,7 +177,7 @@ def test_a_task_resumes_when_its_last_question_is_answered(store: TaskStore) -> 
         partial(transitions.asked, worker="w1", fence=task.fence, questions=questions, now=NOW),
     )
 
-    def answer(**answers: object) -> Task | None:
+    def answer(**answers: object) -> TaskRecord | None:
         return store.change(task.id, partial(transitions.answered, answers=answers, now=NOW))
 
     assert answer(unknown=1) is None
@@ -192,7 +192,7 @@ def test_a_task_resumes_when_its_last_question_is_answered(store: TaskStore) -> 
 
 def test_each_task_is_claimed_once_however_many_workers_ask(store: TaskStore) -> None:
     for _ in range(60):
-        store.add(_task(), DEFAULT_TASK_LIMITS)
+        store.add(_task(), TaskLimits())
     claimed: list[str] = []
 
     def work(worker: str) -> None:
@@ -210,15 +210,13 @@ def test_each_task_is_claimed_once_however_many_workers_ask(store: TaskStore) ->
 
 def test_the_same_idempotency_key_gives_the_same_task(store: TaskStore) -> None:
     mark = fingerprint_of("report", b"{}")
-    first = store.add(_task(idempotency_key="k", fingerprint=mark), DEFAULT_TASK_LIMITS)
-    again = store.add(_task(idempotency_key="k", fingerprint=mark), DEFAULT_TASK_LIMITS)
-    other = store.add(
-        _task(idempotency_key="k", fingerprint=mark, owner="bob"), DEFAULT_TASK_LIMITS
-    )
+    first = store.add(_task(idempotency_key="k", fingerprint=mark), TaskLimits())
+    again = store.add(_task(idempotency_key="k", fingerprint=mark), TaskLimits())
+    other = store.add(_task(idempotency_key="k", fingerprint=mark, owner="bob"), TaskLimits())
 
     assert again.id == first.id != other.id
     with pytest.raises(Conflict):
-        store.add(_task(idempotency_key="k", fingerprint=b"other"), DEFAULT_TASK_LIMITS)
+        store.add(_task(idempotency_key="k", fingerprint=b"other"), TaskLimits())
 
 
 def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
@@ -236,26 +234,26 @@ def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
 
 
 def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(store: TaskStore) -> None:
-    asking = store.add(_task(expires=NOW + 1, idempotency_key="k"), DEFAULT_TASK_LIMITS)
+    asking = store.add(_task(expires=NOW + 1, idempotency_key="k"), TaskLimits())
     claim = _claim(store)
     ask = partial(
         transitions.asked, worker="w1", fence=claim.fence, questions={"a": QUESTION}, now=NOW
     )
     store.change(asking.id, ask)
-    running = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
+    running = store.add(_task(expires=NOW + 1), TaskLimits())
     _claim(store)
-    waiting = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
-    kept = store.add(_task(expires=None), DEFAULT_TASK_LIMITS)
+    waiting = store.add(_task(expires=NOW + 1), TaskLimits())
+    kept = store.add(_task(expires=None), TaskLimits())
 
     assert store.remove_expired(NOW) == 0
     assert store.remove_expired(NOW + 2) == 1
     assert store.get(asking.id) is None
     assert [task.id for task in store.page(None, None, 10)] == [running.id, waiting.id, kept.id]
-    assert store.add(_task(idempotency_key="k"), DEFAULT_TASK_LIMITS).id != asking.id
+    assert store.add(_task(idempotency_key="k"), TaskLimits()).id != asking.id
 
 
 def test_pages_go_on_after_the_last_task_of_the_page_before(store: TaskStore) -> None:
-    ids = [store.add(_task(owner=who), DEFAULT_TASK_LIMITS).id for who in ("a", "b", "a", "a")]
+    ids = [store.add(_task(owner=who), TaskLimits()).id for who in ("a", "b", "a", "a")]
 
     first = store.page("a", None, 2)
     second = store.page("a", first[-1].id, 2)
@@ -274,7 +272,7 @@ def test_the_file_is_private_and_another_process_sees_its_changes(tmp_path: Path
     path = tmp_path / "tasks.db"
     store, other = SQLiteStore(path), SQLiteStore(path)
     before = other.version()
-    task = store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = store.add(_task(), TaskLimits())
 
     assert os.stat(path).st_mode & 0o777 == 0o600
     assert other.version() != before
@@ -313,33 +311,33 @@ def test_a_file_that_cannot_be_created_is_unavailable(tmp_path: Path) -> None:
 def test_a_locked_file_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "tasks.db"
     store = SQLiteStore(path, busy=0.05)
-    task = store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = store.add(_task(), TaskLimits())
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(Unavailable):
-        store.add(_task(), DEFAULT_TASK_LIMITS)
+        store.add(_task(), TaskLimits())
     assert store.get(task.id) == task
     holder.execute("ROLLBACK")
     holder.close()
 
-    store.add(_task(), DEFAULT_TASK_LIMITS)
+    store.add(_task(), TaskLimits())
     assert len(store.page(None, None, 10)) == 2
 
 
 def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "tasks.db", durable=False)
-    task = store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = store.add(_task(), TaskLimits())
     connection = store._opened()
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
 
     with pytest.raises(Unavailable):
-        store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
+        store.add(_task(arguments=b"x" * 100_000), TaskLimits())
     assert store.get(task.id) == task
     connection.execute("PRAGMA max_page_count = 100000")
 
-    store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
+    store.add(_task(arguments=b"x" * 100_000), TaskLimits())
     assert len(store.page(None, None, 10)) == 2
 
 
@@ -347,12 +345,12 @@ _FILLED_BY_THE_LOG = """
 import resource, sys
 from msgspec.structs import replace
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_record import Task
-from answerback.core.limits import DEFAULT_TASK_LIMITS
+from answerback.tasks.task_record import TaskRecord
+from answerback.core.limits import TaskLimits
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 store = SQLiteStore(sys.argv[1], durable=False)
-store.add(Task(id="1", tool="add", arguments=b"", created=1, changed=1), DEFAULT_TASK_LIMITS)
+store.add(TaskRecord(id="1", tool="add", arguments=b"", created=1, changed=1), TaskLimits())
 for number in range(60):
     changed = store.change("1", lambda task: replace(task, message=f"{number} " + "x" * 10_000))
 print(changed.message[:3])
@@ -369,7 +367,7 @@ def test_a_log_that_fills_the_disk_is_emptied(tmp_path: Path) -> None:
 
 
 def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
-    store.add(_task(), DEFAULT_TASK_LIMITS)
+    store.add(_task(), TaskLimits())
     task = _claim(store)
 
     assert store.claims() == [(task.id, "w1", task.fence, NOW + 10)]

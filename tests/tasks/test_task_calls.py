@@ -14,11 +14,10 @@ from tests.protocol.official_tools import CONFORMANCE
 from tests.serving import ServedApp
 from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
-import answerback.tasks
 from answerback import App, Ask, Context, Limits, NotFound
 from answerback.auth import ApiKeys
-from answerback.core.limits import TaskLimits
 from answerback.gates import login
+from answerback.options import TaskLimits
 from answerback.records import Records
 from answerback.registry.declarations import registry_of
 from answerback.resilience import Limit
@@ -107,7 +106,7 @@ def test_a_client_that_did_not_declare_tasks_waits_or_is_refused(app: App) -> No
 
 
 def test_a_question_inside_a_task_frees_its_slot_and_is_answered_later(app: App) -> None:
-    registry_of(app).task_limits = TaskLimits(slots=1)
+    registry_of(app).limits = Limits(tasks=TaskLimits(slots=1))
 
     @app.tool(task="optional")
     async def rename(ctx: Context) -> str:
@@ -243,7 +242,7 @@ def test_a_plain_function_goes_on_after_the_cancellation_and_is_not_heard(app: A
 
 
 def test_more_tasks_than_slots_wait_and_all_end(app: App) -> None:
-    registry_of(app).task_limits = TaskLimits(slots=3)
+    registry_of(app).limits = Limits(tasks=TaskLimits(slots=3))
     at_a_time: list[int] = []
     running = [0]
 
@@ -333,7 +332,7 @@ def test_a_task_is_created_once_for_each_idempotency_key(app: App) -> None:
 
 
 def test_a_result_above_the_limit_becomes_an_error(app: App) -> None:
-    registry_of(app).task_limits = TaskLimits(result_bytes=1000)
+    registry_of(app).limits = Limits(tasks=TaskLimits(result_bytes=1000))
     app.add_tool(lambda: "x" * 2000, name="large", task="optional")
 
     task = run_with(app, lambda client: _run(client, "large"))
@@ -343,7 +342,7 @@ def test_a_result_above_the_limit_becomes_an_error(app: App) -> None:
 
 
 def test_the_limits_of_tasks_are_an_option_of_the_app() -> None:
-    app = App("jobs", task_limits=answerback.tasks.TaskLimits(result_bytes=1000))
+    app = App("jobs", limits=Limits(tasks=TaskLimits(result_bytes=1000)))
     app.add_tool(lambda: "x" * 2000, name="large", task="required")
 
     done = run_with(app, lambda client: _run(client, "large"))
@@ -352,7 +351,7 @@ def test_the_limits_of_tasks_are_an_option_of_the_app() -> None:
 
 
 def test_a_full_queue_refuses_further_tasks(app: App) -> None:
-    registry_of(app).task_limits = TaskLimits(slots=1, queue=1)
+    registry_of(app).limits = Limits(tasks=TaskLimits(slots=1, queue=1))
 
     @app.tool(task="optional")
     async def sleep() -> None:

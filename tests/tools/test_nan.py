@@ -13,6 +13,7 @@ import pydantic
 import pytest
 
 from answerback import App
+from answerback.options import Values
 
 
 @dataclass
@@ -95,7 +96,7 @@ def app_returning(annotation: Any, value: Any, **options: Any) -> App:
 def test_a_float_that_is_not_finite_is_sent_as_null_and_fits_the_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
-    app = app_returning(annotation, value, nan="null")
+    app = app_returning(annotation, value, values=Values(nan="null"))
 
     sent = app.write(asyncio.run(app.call("tool")))
 
@@ -108,7 +109,7 @@ def test_a_float_that_is_not_finite_is_sent_as_null_and_fits_the_schema(
 def test_a_tool_may_send_null_where_its_app_refuses() -> None:
     app = App("test")
 
-    @app.tool(nan="null")
+    @app.tool(values=Values(nan="null"))
     def mean() -> float:
         return nan
 
@@ -134,7 +135,7 @@ def test_a_float_that_is_not_finite_is_refused_by_default(value: Any, annotation
     [("words", float), (None, int), (Decimal("NaN"), Any), ({"celsius": None}, Model)],
 )
 def test_only_a_float_becomes_null(value: Any, annotation: Any) -> None:
-    app = app_returning(annotation, value, nan="null")
+    app = app_returning(annotation, value, values=Values(nan="null"))
 
     reply = asyncio.run(app.call("tool"))
 
@@ -148,7 +149,7 @@ def test_the_openapi_document_has_both_forms_of_a_class() -> None:
     def move(reading: Reading) -> Reading:
         return reading
 
-    app.add_tool(move, nan="null")
+    app.add_tool(move, values=Values(nan="null"))
     schemas = app.openapi()["components"]["schemas"]
 
     celsius = [each["properties"]["celsius"] for each in schemas.values() if "celsius" in str(each)]

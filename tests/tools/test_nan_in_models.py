@@ -13,6 +13,7 @@ import pydantic
 import pytest
 
 from answerback import App
+from answerback.options import Values
 
 
 class Reading(pydantic.BaseModel):
@@ -117,7 +118,7 @@ def answers(app: App) -> tuple[Any, dict[str, Any], dict[str, Any], dict[str, An
 def test_a_float_of_a_model_is_sent_as_null_and_fits_the_announced_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
-    app = app_returning(annotation, value, nan="null")
+    app = app_returning(annotation, value, values=Values(nan="null"))
 
     rest, document, result, tool = answers(app)
 
@@ -132,7 +133,7 @@ def test_a_float_of_a_model_is_sent_as_null_and_fits_the_announced_schema(
 
 
 def test_the_announced_schema_says_number_or_null() -> None:
-    schema = answers(app_returning(Place, built(), nan="null"))[3]["outputSchema"]
+    schema = answers(app_returning(Place, built(), values=Values(nan="null")))[3]["outputSchema"]
 
     rain, wind = schema["properties"]["rain"], schema["properties"]["wind"]
     assert rain["anyOf"] == [{"minimum": 0, "type": "number"}, {"type": "null"}]
@@ -173,7 +174,7 @@ def test_a_float_of_a_model_is_refused_by_default(annotation: Any, value: Any) -
 def test_a_value_that_the_model_refuses_is_still_refused_with_nan_as_null(
     annotation: Any, value: Any, path: str
 ) -> None:
-    app = app_returning(annotation, value, nan="null")
+    app = app_returning(annotation, value, values=Values(nan="null"))
 
     reply = asyncio.run(app.call("tool"))
 
@@ -182,7 +183,7 @@ def test_a_value_that_the_model_refuses_is_still_refused_with_nan_as_null(
 
 
 def test_the_arguments_of_a_tool_with_nan_as_null_are_read_as_before() -> None:
-    app = App("test", nan="null")
+    app = App("test", values=Values(nan="null"))
 
     @app.tool
     def tool(reading: Reading) -> Reading:

@@ -12,6 +12,7 @@ import pytest
 from answerback import App, Embedded, Image, Link, Reply, Text, success
 from answerback.core.versions import LATEST_STATEFUL
 from answerback.dialects import write
+from answerback.options import Values
 from answerback.protocol.listing import tool_entry
 
 PIXEL = Image(b"\x89PNG", "image/png")
@@ -329,7 +330,7 @@ def test_a_tool_without_structured_output_sends_its_text_alone() -> None:
         return Point(1, 2)
 
     app = App("test")
-    app.add_tool(point, structured=False)
+    app.add_tool(point, values=Values(structured=False))
 
     reply = asyncio.run(app.call("point"))
 

@@ -68,6 +68,15 @@ class Login(pydantic.BaseModel):
         raise ValueError(f"{self.password} is not the password of {self.user}")
 
 
+class Settings(pydantic.BaseModel):
+    text: str
+
+    @pydantic.field_validator("text")
+    @classmethod
+    def refuse(cls, value: str) -> str:
+        raise ValueError(f"{json.loads(value)['password']} is too short")
+
+
 class Pin(msgspec.Struct):
     pin: str
 
@@ -78,6 +87,7 @@ class Pin(msgspec.Struct):
 class Account(msgspec.Struct):
     user: str
     api_key: Annotated[str, msgspec.Meta(max_length=3)]
+    number: int = msgspec.field(name="api.key", default=0)
 
 
 class Custom(pydantic.BaseModel):
@@ -113,6 +123,10 @@ def app() -> App:
     @app.tool
     def log_in(login: Login) -> str:
         return login.user
+
+    @app.tool
+    def set_up(settings: Settings) -> str:
+        return settings.text
 
     @app.tool
     def unlock(value: Pin) -> str:
@@ -184,6 +198,8 @@ def test_the_text_of_a_type_error_is_logged_and_not_shown(
         ("account", {"value": {"user": "ada", "api_key": SECRET}}),
         ("log_in", {"login": {"password": SECRET, "user": "ada"}}),
         ("custom", {"value": {"token": SECRET}}),
+        ("set_up", {"settings": {"text": json.dumps({"password": SECRET})}}),
+        ("account", {"value": {"user": "ada", "api_key": "x", "api.key": SECRET}}),
         ("unlock", {"value": {"pin": SECRET}}),
         ("unlock", {"value": {"pin": f"'\n\"{SECRET}"}}),
         ("account", {"value": f'{{"api_key": "{SECRET}"'}),

@@ -18,6 +18,7 @@ from answerback import (
     Embedded,
     Image,
     Invocation,
+    Limits,
     Link,
     Next,
     NotFound,
@@ -30,9 +31,10 @@ from answerback import (
     success,
     wrap,
 )
+from answerback.options import Access, Shown, Task, TaskLimits, Values
 from answerback.registry.declarations import registry_of
 
-app = App("typed", version="1.0.0", contract="aligned", lenient=True)
+app = App("typed", version="1.0.0", contract="aligned", values=Values(lenient=True))
 mine = App("mine", contract=Contract(name="mine", text="own").derive(error_text="coded"))
 
 
@@ -170,16 +172,30 @@ app.widget(
     border=True,
     host="claude",
 )
-app.add_tool(add, widget="accounts", invoking="…", invoked=".", visible_to={"model", "app"})
+app.add_tool(add, widget=Shown("accounts", invoking="…", invoked=".", visible_to={"model", "app"}))
 app.widget("b", html="<p>", csp={"connect": []})  # type: ignore[arg-type]  # it is a CSP
-app.add_tool(add, visible_to={"user"})  # type: ignore[arg-type]  # there is no such caller
+Shown(visible_to={"user"})  # type: ignore[arg-type]  # there is no such caller
+Shown("accounts", "Loading…")  # type: ignore[call-arg]  # only the widget's name is positional
+app.add_tool(add, widget=Shown(visible_to={"app"}), task="optional", values=Values(nan="null"))
+app.add_tool(add, task=Task("optional", key=True))
+app.add_tool(add, task=Task(key=True))
+app.add_tool(add, task="later")  # type: ignore[arg-type]  # there is no such mode
+Task("later")  # type: ignore[arg-type]  # likewise
+Task("optional", True)  # type: ignore[call-arg]  # key is given by name
+assert_type(Task("optional").key, bool)
+assert_type(Shown("accounts").name, str | None)
+app.add_tool(add, invoking="…")  # type: ignore[call-arg]  # it is part of widget=
+App("a", task_limits=TaskLimits())  # type: ignore[call-arg]  # it is part of limits=
+App("a", access=Access(url="https://example.com/mcp", sessions=False))
+App("a", limits=Limits(tasks=TaskLimits(slots=20)))
 CSP(["https://example.com"])  # type: ignore[call-arg]  # members are given by name
 
-App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
-App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value
+App("a", values=Values(returns="value", nan="null"), codes={"CITY_UNKNOWN": 404})
+Values(nan="zero")  # type: ignore[arg-type]  # there is no such value
 failure("gone", code="CITY_UNKNOWN", kind=NotFound)
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option
-App("a", "1.0")  # type: ignore[call-arg]  # options are given by name
+version: Any = "1.0"
+App("a", version)  # type: ignore[call-arg]  # options are given by name
 success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":

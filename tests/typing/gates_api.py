@@ -4,7 +4,7 @@ from typing import Any, TypedDict, assert_type
 from uuid import UUID
 
 from answerback import App, Context, Limits, Reply, success
-from answerback.core.authentication import User
+from answerback.auth import User
 from answerback.gates import (
     Redeemed,
     Refusal,
@@ -17,12 +17,12 @@ from answerback.gates import (
     subscription,
     subscription_prompt,
 )
+from answerback.options import Access
 
 app = App(
     "bank",
     requires=[login()],
-    challenge="http",
-    used_tokens=UsedFiles("/var/lib/bank/used"),
+    access=Access(challenge="http", used_tokens=UsedFiles("/var/lib/bank/used")),
     limits=Limits(gates=5),
 )
 
@@ -77,6 +77,6 @@ def redeem(token: str, user: Any) -> None:
     assert_type(app.redeem(token, user), Redeemed)
 
 
-App("a", challenge="header")  # type: ignore[arg-type]  # there is no such form
+Access(challenge="header")  # type: ignore[arg-type]  # there is no such form
 login(True)  # type: ignore[call-arg]  # hide is given by name
 scope(7)  # type: ignore[arg-type]  # a scope is text

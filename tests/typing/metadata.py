@@ -101,7 +101,7 @@ def accounts_page() -> Embedded:
     return Embedded("ui://widget/accounts.html", text="<p>", content_meta=resource_meta)
 
 
-@app.tool(meta=tool_meta, security_schemes=schemes)
+@app.tool(meta=tool_meta)
 def get_account_balances(bank: str) -> AccountBalancesResponse:
     if not bank:
         return failure("no bank", meta={"mcp/www_authenticate": "Bearer"})
@@ -112,7 +112,7 @@ def get_account_balances(bank: str) -> AccountBalancesResponse:
     )
 
 
-@app.tool(security_schemes=[{"type": "noauth"}])
+@app.tool(meta={"securitySchemes": schemes})
 def without_meta() -> AccountBalancesResponse:
     return success("none", AccountBalances(accounts=[], totalBalance=0, lastUpdated="now"))
 

@@ -17,6 +17,7 @@ from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_o
 from answerback import App
 from answerback.core.authentication import checked_authenticator
 from answerback.core.hosts import QUIRKS
+from answerback.options import Access
 from answerback.registry.declarations import registry_of
 
 URL = "https://example.com/mcp"
@@ -24,7 +25,7 @@ DOMAIN = "c3d80a4ed901ee05b21755a88273b4a4.claudemcpcontent.com"
 
 
 def bank(url: str = URL, **options: Any) -> App:
-    app = App("bank", url=url) if url else App("bank")
+    app = App("bank", access=Access(url=url)) if url else App("bank")
     app.widget("accounts", html="<h1>Accounts</h1>", domain="https://a.example.com", **options)
     return app
 
@@ -117,16 +118,16 @@ def test_the_url_of_the_authentication_counts_first() -> None:
 
 
 def test_two_urls_of_one_endpoint_are_refused() -> None:
-    same = App("bank", url=URL, auth=Login())
+    same = App("bank", access=Access(url=URL), auth=Login())
 
     with pytest.raises(ValueError, match="is not the url of auth=; leave one of them out"):
-        App("bank", url="https://other.example/mcp", auth=Login())
+        App("bank", access=Access(url="https://other.example/mcp"), auth=Login())
 
     assert registry_of(same).url == URL
 
 
 def test_the_url_of_the_app_that_serves_counts_for_included_widgets() -> None:
-    inner, outer = bank("https://inner.example/mcp"), App("outer", url=URL)
+    inner, outer = bank("https://inner.example/mcp"), App("outer", access=Access(url=URL))
     outer.include(inner)
 
     assert domain(outer, agent="Claude-User") == DOMAIN
@@ -160,8 +161,9 @@ def test_a_server_on_stdio_has_no_url_that_claude_could_know(tmp_path: Path) -> 
 
 PROGRAM = """
 from answerback import App
+from answerback.options import Access
 
-app = App("bank", url="https://example.com/mcp")
+app = App("bank", access=Access(url="https://example.com/mcp"))
 app.widget("accounts", html="<h1>Accounts</h1>")
 app.run()
 """
@@ -171,7 +173,7 @@ def test_the_command_line_gives_the_url(tmp_path: Path) -> None:
     import httpx
 
     file = tmp_path / "bank.py"
-    file.write_text(PROGRAM.replace(', url="https://example.com/mcp"', ""))
+    file.write_text(PROGRAM.replace(', access=Access(url="https://example.com/mcp")', ""))
     meta = {
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientCapabilities": {},

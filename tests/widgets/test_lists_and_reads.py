@@ -9,6 +9,7 @@ import pytest
 from tests.widgets.mcp_requests import WITH_META, content, result, tool, widget
 
 from answerback import CSP, App
+from answerback.options import Access, Shown
 
 URI = "ui://widget/accounts.html"
 UI = {
@@ -46,7 +47,7 @@ TOOL_META = {
 
 
 def bank() -> App:
-    app = App("bank", url="https://example.com/mcp")
+    app = App("bank", access=Access(url="https://example.com/mcp"))
     app.widget(
         "accounts",
         html="<!doctype html><html><head><title>Accounts</title></head><body></body></html>",
@@ -65,10 +66,7 @@ def bank() -> App:
     )
 
     @app.tool(
-        widget="accounts",
-        invoking="Loading…",
-        invoked="Done",
-        visible_to={"app", "model"},
+        widget=Shown("accounts", invoking="Loading…", invoked="Done", visible_to={"app", "model"}),
         meta={"example.com/team": "billing"},
     )
     def accounts() -> dict[str, int]:
@@ -163,7 +161,7 @@ def test_the_visibility_of_a_tool_is_told_to_both_kinds_of_hosts(
     """A tool that only the page calls needs no widget of its own."""
     app = App("bank")
 
-    @app.tool(visible_to=visible_to)
+    @app.tool(widget=Shown(visible_to=visible_to))
     def refresh() -> int:
         return 1
 
@@ -196,7 +194,7 @@ def test_hints_that_the_author_gave_stay_and_reading_destroys_nothing() -> None:
 def test_a_tool_without_a_widget_is_listed_as_before() -> None:
     app = App("bank")
 
-    @app.tool(invoking="Adding…")
+    @app.tool(widget=Shown(invoking="Adding…"))
     def add(x: int) -> int:
         return x
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from answerback import CSP, App
+from answerback.options import Access, Shown
 
 PAGE = "<h1>Accounts</h1>"
 
@@ -163,12 +164,7 @@ def test_a_file_that_is_no_page_is_refused(tmp_path: Path, data: bytes, message:
     ("options", "message"),
     [
         ({"widget": 7}, "widget=7 should be the name of a widget, such as 'accounts'"),
-        ({"widget": "a", "invoking": "x" * 65}, "should be a text of 1 to 64 characters"),
-        ({"invoked": "x" * 65}, "should be a text of 1 to 64 characters"),
-        ({"invoked": ""}, "should be a text of 1 to 64 characters"),
-        ({"visible_to": {"user"}}, "should be a set of 'model' and 'app', such as {'app'}"),
-        ({"visible_to": set()}, "should be a set of 'model' and 'app'"),
-        ({"visible_to": "app"}, "should be a set of 'model' and 'app'"),
+        ({"widget": ""}, "widget='' should be the name of a widget, such as 'accounts'"),
         ({"widget": "a", "colour": 1}, "no option is named 'colour'"),
     ],
 )
@@ -177,6 +173,25 @@ def test_a_wrong_option_of_a_tool_is_refused(options: Any, message: str) -> None
 
     with pytest.raises(TypeError) as caught:
         app.add_tool(lambda: 1, name="one", **options)
+
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"name": 7}, "name=7 of Shown should be the name of a widget, such as 'orders'"),
+        ({"invoking": "x" * 65}, "should be a text of 1 to 64 characters"),
+        ({"invoked": "x" * 65}, "should be a text of 1 to 64 characters"),
+        ({"invoked": ""}, "invoked='' of Shown should be a text of 1 to 64 characters"),
+        ({"visible_to": {"user"}}, "should be a set of 'model' and 'app', such as {'app'}"),
+        ({"visible_to": set()}, "should be a set of 'model' and 'app'"),
+        ({"visible_to": "app"}, "should be a set of 'model' and 'app'"),
+    ],
+)
+def test_a_wrong_part_of_shown_is_refused(parts: Any, message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Shown(**parts)
 
     assert message in str(caught.value)
 
@@ -222,4 +237,4 @@ def test_meta_with_other_keys_is_merged_and_left_as_it_is() -> None:
 )
 def test_an_app_takes_the_whole_url_of_its_endpoint(url: Any) -> None:
     with pytest.raises(TypeError, match="should be the whole URL of the MCP endpoint"):
-        App("bank", url=url)
+        Access(url=url)

@@ -203,7 +203,7 @@ def _log_once(tool: Tool, kind: str) -> None:
     tool.told_finished = True
     message = (
         "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
-        "declare a return type or write returns='value'"
+        "declare a return type or write values=Values(returns='value')"
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
     logger().info(message, tool.name, kind)

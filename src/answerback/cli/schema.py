@@ -18,6 +18,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("schema", "DIALECT [--convention]", epilog=_EPILOG)
     parser.add_argument("dialect", choices=("mcp", "rest", "envelope", "problem"))
     parser.add_argument("--convention", action="store_true", help="the envelope's original schema")
+    if "--seed" in arguments:
+        parser.error("--seed is now --convention: write schema envelope --convention")
     options = parser.parse_args(arguments)
     if options.convention and options.dialect != "envelope":
         parser.error("--convention goes with envelope only")

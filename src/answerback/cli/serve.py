@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..calls.runtime import runtime_on_loop
 from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
-from ..server.http.options import BadOption
+from ..server.http.server_options import BadOption
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
 from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets, write_stderr
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..app import App
     from ..calls.runtime import Runtime
     from ..records import Records, Sink
-    from ..server.http.options import ServeOptions
+    from ..server.http.server_options import ServeOptions
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
 

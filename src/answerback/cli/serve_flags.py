@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.hosts import is_endpoint
 from ..core.limits import MAX_BODY
-from ..server.http.options import BadOption, ServeOptions, WebOptions
+from ..server.http.server_options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
 from .task_file import add_tasks_option
 
@@ -136,7 +136,7 @@ def _add_access(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stateless",
         action="store_true",
-        help="serve MCP without sessions, as App(sessions=False) does",
+        help="serve MCP without sessions, as Access(sessions=False) does",
     )
     parser.add_argument(
         "--dev-auth",

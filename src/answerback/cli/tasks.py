@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.secrets.mask import Masker
 from ..dialects.readable import render
-from ..records.masking import Masker
 from ..tasks.sqlite_store import SQLiteStore
-from ..tasks.task_record import FINAL, Task
+from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
 from .argument_parser import PrintableParser
@@ -116,14 +116,14 @@ def _cancel(store: SQLiteStore, options: Namespace) -> int:
     return 0 if task.state == "cancelled" else 1
 
 
-def _all(store: SQLiteStore) -> Iterator[Task]:
+def _all(store: SQLiteStore) -> Iterator[TaskRecord]:
     after: str | None = None
     while page := store.page(None, after, _PAGE):
         yield from (task for task in page if not task.is_plain_call)
         after = page[-1].id
 
 
-def _found(store: SQLiteStore, id: str) -> Task | None:
+def _found(store: SQLiteStore, id: str) -> TaskRecord | None:
     task = store.get(id)
     if task is None or task.is_plain_call:
         write_stderr(f"no task has the id {id!r}; it never existed, or has expired")
@@ -131,13 +131,13 @@ def _found(store: SQLiteStore, id: str) -> Task | None:
     return task
 
 
-def _cells(task: Task) -> tuple[str, ...]:
+def _cells(task: TaskRecord) -> tuple[str, ...]:
     message = _line(Masker(task.arguments).text(task.message))
     short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
     return (task.id, task.state, _line(task.tool), _age(time() - task.created), short)
 
 
-def _members(task: Task, *, with_result: bool) -> JsonObject:
+def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
     """The members of a task for people and programs; secrets are masked."""
     masker = Masker(task.arguments)
     members: JsonObject = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..client.faults import LoginError
-from ..client.shown_urls import shown
+from ..core.secrets.mask import mask_url
 from .host_config import settings_folder
 from .program import write_stderr
 from .terminal_peer import stderr_is_terminal
@@ -79,7 +79,7 @@ class _Terminal:
         if not (stderr_is_terminal() and os.isatty(self._stdin)):
             raise LoginError(
                 "the server asks for a login, which needs a terminal; run this once in a terminal: "
-                f"answerback list {shown(self._target)}"
+                f"answerback list {mask_url(self._target)}"
             )
 
     def _read(self, prompt: str) -> str:

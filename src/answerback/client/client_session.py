@@ -1,6 +1,6 @@
 """ClientSession: the requests to one server, over a connection that is opened again when lost.
 
-It alone decides what is sent a second time; `docs/client.md` has the table.
+It alone decides what is sent a second time; `docs/guides/client.md` has the table.
 """
 
 from __future__ import annotations

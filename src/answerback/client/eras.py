@@ -11,7 +11,7 @@ import msgspec
 from ..core.versions import STATEFUL, V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
 from ..protocol.params import PREFIX, TASKS
-from ..protocol.routing_headers import NAMED_BY, encode_header
+from ..protocol.routing_headers import NAMED_BY, encode_header, is_plain
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -136,5 +136,5 @@ class StatelessEra:
         found = {"MCP-Protocol-Version": self._version, "Mcp-Method": method}
         name = params.get(NAMED_BY.get(method, ""))
         if isinstance(name, str):
-            found["Mcp-Name"] = encode_header(name)
+            found["Mcp-Name"] = name if is_plain(name) else encode_header(name)
         return found

@@ -64,8 +64,6 @@ class Transport(Protocol):
     """True if closing the stream of a response cancels a stateless request."""
     has_headers: bool
     """True if the headers of a message are sent."""
-    may_log_in: bool
-    """True if a request may wait for a login of the user, for which time-outs stop."""
 
     @property
     def send_now(self) -> Callable[[Outgoing], bool] | None:

@@ -15,6 +15,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from ..core.reply import Reply, failure
+from ..core.secrets.mask import mask_url
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
 from ..errors import NotFound, ToolError
@@ -25,7 +26,6 @@ from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply
 from .listed import RemoteTool, read_entries
 from .request_policy import ClientOptions, refused_reply, under_policy
 from .results import KnownTool, known_tools
-from .shown_urls import shown
 from .targets import ServerEntry
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class RestSession:
             pass  # The server has no list; its tools can be called all the same.
         except NoAnswer as exc:
             await self.close()
-            raise ConnectError(f"cannot connect to {shown(self.base)}: {exc}") from None
+            raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
 
     async def close(self) -> None:
         await self._http.close()
@@ -180,7 +180,7 @@ class RestSession:
     async def _get(self, path: str) -> bytes:
         async with self._http.stream("GET", _JSON, url=self.base + path) as response:
             if response.status_code >= 300:
-                raise self._http.refusal(response, await response.read_refusal())
+                raise self._http.refusal(response, await self._http.refusal_body(response))
             return await response.aread()
 
     async def _post(self, path: str, body: JsonObject) -> HttpReply:

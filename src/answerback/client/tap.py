@@ -77,7 +77,6 @@ class _Tapped:
         self._watch = watch
         self.closes_to_cancel = transport.closes_to_cancel
         self.has_headers = transport.has_headers
-        self.may_log_in = transport.may_log_in
 
     @property
     def receives_changes(self) -> bool:
@@ -120,7 +119,6 @@ class Replay:
     send_now = None
     closes_to_cancel = False
     has_headers = False
-    may_log_in = False
     receives_changes = True
 
     def __init__(self, path: Path) -> None:

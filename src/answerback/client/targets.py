@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.secrets.mask import mask_command, mask_url
 from ..errors import AnswerbackError
 from ..registry.declarations import HasRegistry, Registry, registry_of
 from .frames import Transport
-from .shown_urls import shown, shown_command
 
 if TYPE_CHECKING:
     from ..core.json_value import Json
@@ -51,7 +51,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
         """The server as errors name it, without passwords and tokens."""
         if self.app is not None:
             return self.app.name
-        return shown(self.url) or shlex.join(shown_command(self.command))
+        return mask_url(self.url) or shlex.join(mask_command(self.command))
 
     def __repr__(self) -> str:
         # The environment and the headers may hold secrets.
@@ -70,7 +70,7 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
         return _read_text(target)
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
-    words = shown_command([str(each) for each in target])
+    words = mask_command([str(each) for each in target])
     raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
 
 

@@ -57,6 +57,16 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """All the scopes that the request needs."""
 
 
+class UsedTokens(Protocol):
+    """Remembers used tokens. A database that several machines share can be one."""
+
+    def add(self, token: bytes, expires: int) -> bool:
+        """Remember *token* until *expires*, in seconds since 1970; False if it was there already.
+
+        Of two calls at the same time with one token, only one may return True.
+        """
+
+
 class Unauthorized(AnswerbackError):
     """The credentials of a request are bad, or there are none and the app requires them."""
 

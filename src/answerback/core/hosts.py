@@ -129,7 +129,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "ChatGPT",
         "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
-        'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
+        'such a result instead of HTTP 401 or 403, unless `Access(challenge="http")`',
         "Apps SDK reference",
         _CHECKED,
     ),

@@ -12,38 +12,6 @@ from .json_value import is_integer, is_number
 _MAX_SECONDS = 366 * 24 * 3600
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    threads: int = 40
-    """How many plain `def` tools run at a time; further calls wait for a free thread."""
-    calls: int = 1000
-    """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
-    seconds: float | None = None
-    """The time-out of tools without a `timeout` of their own; None means no time-out."""
-    wait: float = 30.0
-    """The seconds that a call waits for a thread while no running call ends; then it is refused."""
-    gates: float = 10.0
-    """The seconds that a gate may take; a call whose gate takes longer is refused."""
-    shutdown: float = 30.0
-    """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
-
-    values: int = 200_000
-    """How many values the arguments of a call may have if pydantic reads any of them."""
-
-    def __post_init__(self) -> None:
-        if self.threads < 1 or self.calls < 1:
-            raise ValueError("limits must let at least one call through")
-        if self.values < 1:
-            raise ValueError("arguments must have at least one value")
-        if self.seconds is not None and self.seconds <= 0:
-            raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
-        if self.wait <= 0:
-            raise ValueError(f"a call cannot wait {self.wait!r} seconds; give more")
-        if self.gates <= 0:
-            raise ValueError(f"a gate cannot take {self.gates!r} seconds; give more")
-        if self.shutdown <= 0:
-            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
-
-
 class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many tasks there may be, how large their results, and how long they are kept."""
 
@@ -80,8 +48,46 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many calls, threads and tasks there may be at a time, and for how long."""
+
+    threads: int = 40
+    """How many plain `def` tools run at a time; further calls wait for a free thread."""
+    calls: int = 1000
+    """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
+    seconds: float | None = None
+    """The time-out of tools without a `timeout` of their own; None means no time-out."""
+    wait: float = 30.0
+    """The seconds that a call waits for a thread while no running call ends; then it is refused."""
+    gates: float = 10.0
+    """The seconds that a gate may take; a call whose gate takes longer is refused."""
+    shutdown: float = 30.0
+    """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
+
+    values: int = 200_000
+    """How many values the arguments of a call may have if pydantic reads any of them."""
+    tasks: TaskLimits = TaskLimits()
+    """How many tasks there may be, how large their results, and how long they are kept."""
+
+    def __post_init__(self) -> None:
+        if self.threads < 1 or self.calls < 1:
+            raise ValueError("limits must let at least one call through")
+        if self.values < 1:
+            raise ValueError("arguments must have at least one value")
+        if self.seconds is not None and self.seconds <= 0:
+            raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
+        if self.wait <= 0:
+            raise ValueError(f"a call cannot wait {self.wait!r} seconds; give more")
+        if self.gates <= 0:
+            raise ValueError(f"a gate cannot take {self.gates!r} seconds; give more")
+        if self.shutdown <= 0:
+            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
+        wrong: object = self.tasks
+        if not isinstance(wrong, TaskLimits):
+            raise TypeError(f"tasks={wrong!r} should be a TaskLimits of answerback.options")
+
+
 DEFAULT_LIMITS = Limits()
-DEFAULT_TASK_LIMITS = TaskLimits()
 LARGE_BODY = 64 * 1024
 """A body or result of this size is sent in pieces, because joining them would copy it."""
 MAX_BODY = 4 * 1024 * 1024

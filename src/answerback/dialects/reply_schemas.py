@@ -138,7 +138,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
 
 
 def convention_schema() -> Schema:
-    """Return the schema of the envelope exactly as its convention has it."""
+    """Return the schema of the envelope word for word as its convention has it."""
     schema: Schema = msgspec.json.decode(
         Path(__file__).with_name("envelope.convention.json").read_bytes()
     )

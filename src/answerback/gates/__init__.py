@@ -3,11 +3,12 @@
 A gate is a function of `ctx`; the ones here are ready to use.
 """
 
+from ..core.authentication import UsedTokens
 from ..tools.gate_list import Refusal
 from .links import LinkRefused, Redeemed
 from .prompts import link_prompt, login_prompt, subscription_prompt
 from .ready import linked, login, scope, subscription
-from .used_tokens import UsedFiles, UsedTokens
+from .used_tokens import UsedFiles
 
 __all__ = [
     "LinkRefused",

@@ -6,19 +6,14 @@ import hmac
 import os
 import time
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..core.authentication import User
+from ..core.authentication import UsedTokens, User
 from ..core.log import logger
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
 from ..tools.context import CURRENT
-from .used_tokens import UsedTokens
-
-if TYPE_CHECKING:
-    pass
 
 LIFETIME = 900
 """The seconds that a link can be used for."""

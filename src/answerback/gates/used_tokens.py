@@ -7,22 +7,11 @@ import stat
 import time
 from contextlib import suppress
 from hashlib import sha256
-from typing import Protocol
 
 from ..errors import AnswerbackError
 
 _SPARE = 60
 """Seconds that a file is kept beyond the end of its token."""
-
-
-class UsedTokens(Protocol):
-    """Remembers used tokens. A database that several machines share can be one."""
-
-    def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*, in seconds since 1970; False if it was there already.
-
-        Of two calls at the same time with one token, only one may return True.
-        """
 
 
 class UnsafeDirectory(AnswerbackError):
@@ -63,7 +52,7 @@ class UsedFiles:
         if not stat.S_ISDIR(found.st_mode) or not is_ours:
             raise UnsafeDirectory(
                 f"{directory} must be a directory of this user alone; remove it, or give "
-                "App(used_tokens=UsedFiles('/a/directory/of/yours'))"
+                "App(access=Access(used_tokens=UsedFiles('/a/directory/of/yours')))"
             )
         return directory
 

@@ -10,8 +10,8 @@ from typing import cast
 from .http_errors import HttpFailure
 from .http_parsing import BadResponse, ResponseHead, ResponseReader
 
-_MAX_AHEAD = 1024 * 1024
-"""Bytes of a stream that are read before somebody takes them."""
+_MAX_AHEAD = 128 * 1024
+"""Bytes of a stream that are read before somebody takes them, and then decodes them at once."""
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
 _LARGE_BODY = 64 * 1024
@@ -43,7 +43,10 @@ class HttpConnection(asyncio.Protocol):
         return self.is_closed or self._ready()
 
     async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
-        """Send a request, and wait for the head of its response; raises HttpFailure."""
+        """Send a request, and wait for the head of its response; raises HttpFailure.
+
+        The connection is closed if that fails.
+        """
         transport = self.transport
         if transport is None or self.is_closed or transport.is_closing():
             raise HttpFailure("the connection was closed", may_have_run=False)
@@ -54,8 +57,12 @@ class HttpConnection(asyncio.Protocol):
         else:
             transport.write(head)
             transport.write(body)
-        while reader.head is None:
-            await self._more()
+        try:
+            while reader.head is None:
+                await self._more()
+        except BaseException:
+            self.close()
+            raise
         return reader.head
 
     async def read_all(self) -> bytes:
@@ -175,6 +182,44 @@ class HttpConnection(asyncio.Protocol):
         transport = self.transport
         if transport is not None and not self.is_closed and not transport.is_reading():
             transport.resume_reading()
+
+
+class HttpResponse:
+    """A response whose body is still to be read."""
+
+    def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
+        self._connection = connection
+        self.status_code = head.status
+        self.headers = head.headers
+        self.url = url
+
+    @property
+    def is_event_stream(self) -> bool:
+        found = self.headers.get("content-type", "")
+        return found.partition(";")[0].strip().lower() == "text/event-stream"
+
+    async def aread(self) -> bytes:
+        """The whole body; raises HttpFailure."""
+        return await self._connection.read_all()
+
+    async def read_up_to(self, limit: int) -> bytes:
+        """The body, or its first *limit* bytes; raises HttpFailure."""
+        body = bytearray()
+        while len(body) < limit and (part := await self._connection.read_some()):
+            body += part
+        return bytes(body[:limit])
+
+    async def read_some(self) -> bytes:
+        """The next part of the body, or nothing at its end; raises HttpFailure."""
+        return await self._connection.read_some()
+
+    def close(self) -> None:
+        """End the reading; a connection whose response is not complete is closed."""
+        self._connection.release()
+
+    def drain(self) -> None:
+        """Keep the connection, although the end of its response has not arrived yet."""
+        self._connection.drain()
 
 
 def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:

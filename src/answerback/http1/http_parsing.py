@@ -195,7 +195,8 @@ class ResponseReader:
     def _read_chunk(self) -> bool:
         if self._left:
             self._take_counted()
-            return True
+            if self._left:
+                return True
         line = self._line(2, "end of a chunk")
         if line is None:
             return False

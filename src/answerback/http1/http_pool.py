@@ -12,9 +12,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
-from .http_connection import HttpConnection
+from .http_connection import HttpConnection, HttpResponse
 from .http_errors import HttpFailure
-from .http_parsing import ResponseHead
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -75,39 +74,6 @@ def parse_url(url: str) -> HttpUrl:
     return HttpUrl(scheme, host, usual if port is None else port, netloc, target, login)
 
 
-class HttpResponse:
-    """A response whose body is still to be read."""
-
-    def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
-        self._connection = connection
-        self.status_code = head.status
-        self.headers = head.headers
-        self.url = url
-
-    async def aread(self) -> bytes:
-        """The whole body; raises HttpFailure."""
-        return await self._connection.read_all()
-
-    async def read_up_to(self, limit: int) -> bytes:
-        """The body, or its first *limit* bytes; raises HttpFailure."""
-        body = bytearray()
-        while len(body) < limit and (part := await self._connection.read_some()):
-            body += part
-        return bytes(body[:limit])
-
-    async def read_some(self) -> bytes:
-        """The next part of the body, or nothing at its end; raises HttpFailure."""
-        return await self._connection.read_some()
-
-    def close(self) -> None:
-        """End the reading; a connection whose response is not complete is closed."""
-        self._connection.release()
-
-    def drain(self) -> None:
-        """Keep the connection, although the end of its response has not arrived yet."""
-        self._connection.drain()
-
-
 class HttpPool:
     """Sends requests; connections that are idle are kept for the next request."""
 
@@ -129,7 +95,7 @@ class HttpPool:
         connection = self._kept(where)
         if connection is not None:
             try:
-                found = await _answered(connection, method, head, body)
+                found = await connection.request(method, head, body)
             except HttpFailure as exc:
                 # The server may close a kept connection at any time.
                 may_repeat = method in _IDEMPOTENT or not exc.may_have_run
@@ -138,7 +104,7 @@ class HttpPool:
                 connection = None
         if connection is None:
             connection = await self._connected(where, proxy)
-            found = await _answered(connection, method, head, body)
+            found = await connection.request(method, head, body)
         if found.cookies:
             self._cookies.keep(where, found.cookies)
         return HttpResponse(connection, found, url)
@@ -243,16 +209,6 @@ class HttpPool:
             # It reads hundreds of certificates.
             self._tls = await asyncio.to_thread(tls_context)
         return self._tls
-
-
-async def _answered(
-    connection: HttpConnection, method: str, head: bytes, body: bytes | None
-) -> ResponseHead:
-    try:
-        return await connection.request(method, head, body)
-    except BaseException:
-        connection.close()
-        raise
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:

@@ -15,13 +15,13 @@ NAMED_BY = {
 }
 """The parameter that the header `Mcp-Name` repeats, by method."""
 _OPEN, _CLOSE = "=?base64?", "?="
-_PLAIN = re.compile(r"[\x20-\x7e]*")
+is_plain = re.compile(r"(?!=\?base64\?.*\?=$)(?! )[\x20-\x7e]*(?<! )").fullmatch
+"""Matches a value that a header carries as it is; nearly every name of a tool is one."""
 
 
 def encode_header(value: str) -> str:
     """The value of a header; in base64 if a header could not carry it as it is."""
-    is_marked = value.startswith(_OPEN) and value.endswith(_CLOSE)
-    if _PLAIN.fullmatch(value) and value == value.strip() and not is_marked:
+    if is_plain(value):
         return value
     return f"{_OPEN}{b64encode(value.encode()).decode()}{_CLOSE}"
 

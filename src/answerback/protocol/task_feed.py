@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..calls.runners import run_at_once
-from ..tasks.task_record import Task, owner_of
+from ..tasks.task_record import TaskRecord, owner_of
 from .jsonrpc import notification_frame
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MAX_TASKS = 100
 class TaskFeed:
     """Sends a client the state of its tasks: once at the beginning, then at each change."""
 
-    def __init__(self, methods: TaskMethods, tasks: list[Task], version: Version) -> None:
+    def __init__(self, methods: TaskMethods, tasks: list[TaskRecord], version: Version) -> None:
         self.ids = tuple(task.id for task in tasks)
         self._methods = methods
         self._version = version
@@ -54,7 +54,7 @@ class TaskFeed:
                     send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
 
 
-def _mark(task: Task) -> tuple[Any, ...]:
+def _mark(task: TaskRecord) -> tuple[Any, ...]:
     return (task.state, task.message, tuple(task.questions))
 
 

@@ -19,7 +19,7 @@ from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
-from ..tasks.task_record import Task, owner_of
+from ..tasks.task_record import TaskRecord, owner_of
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -116,7 +116,7 @@ class TaskMethods:
         ttl = None if peer.version.stateless else _seconds(asked.task)
         key = _key(asked)
         made = await self.service.create(call, ttl=ttl, key=key)
-        if not isinstance(made, Task):
+        if not isinstance(made, TaskRecord):
             return made
         if peer.version.stateless:
             result: JsonObject = {"resultType": "task", **_members(made, peer.version)}
@@ -128,7 +128,7 @@ class TaskMethods:
         task = await self._find(peer, raw)
         return self._server_info.encode_result(self.task_json(task, peer.version), peer.version)
 
-    def task_json(self, task: Task, version: Version) -> JsonObject:
+    def task_json(self, task: TaskRecord, version: Version) -> JsonObject:
         """A task as `tasks/get` shows it, and as the extension's notifications do."""
         members = _members(task, version)
         if not version.stateless:
@@ -181,7 +181,7 @@ class TaskMethods:
             raise RpcError(error["code"], error["message"], error.get("data"))
         return self._tool_result(task, peer.version)
 
-    async def _ask(self, task: Task, key: str, peer: McpPeer) -> None:
+    async def _ask(self, task: TaskRecord, key: str, peer: McpPeer) -> None:
         """Ask the client a question of a task, and give the task the answer."""
         question = task.questions[key]
         if not peer.client.can_answer(Question(question.method, question.params)):
@@ -204,14 +204,14 @@ class TaskMethods:
             result["nextCursor"] = tasks[-1].id
         return self._server_info.encode_result(result, peer.version)
 
-    async def _find(self, peer: McpPeer, raw: Params) -> Task:
+    async def _find(self, peer: McpPeer, raw: Params) -> TaskRecord:
         id = read_params(raw, TaskId).id
         task = await self.service.get(id, _owner(peer))
         if task is None:
             raise _unknown(id)
         return task
 
-    def _tool_result(self, task: Task, version: Version) -> bytes:
+    def _tool_result(self, task: TaskRecord, version: Version) -> bytes:
         """The result that the call itself would have had."""
         reply = task.reply()
         tool = self._registry.tools.get(task.tool)
@@ -252,7 +252,7 @@ def _unknown(id: str) -> RpcError:
     return RpcError(INVALID_PARAMS, "Unknown task: it never existed, has expired, or is not yours")
 
 
-def _members(task: Task, version: Version) -> JsonObject:
+def _members(task: TaskRecord, version: Version) -> JsonObject:
     ttl = None if task.ttl is None else int(task.ttl * 1000)
     suffix = "Ms" if version.stateless else ""
     members: JsonObject = {
@@ -271,7 +271,7 @@ def _iso(seconds: float) -> str:
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _rpc_error(task: Task) -> JsonObject:
+def _rpc_error(task: TaskRecord) -> JsonObject:
     """The JSON-RPC error of a task that failed or was cancelled."""
     found = task.reply().error
     error = found or Error("UNKNOWN_ERROR", "Unknown error")

@@ -36,7 +36,7 @@ _KINDS = {"INVALID_REQUEST": "INVALID_INPUT", "METHOD_NOT_FOUND": "NOT_FOUND"}
 _UNKNOWN_TOOL = re.compile(
     r"unknown tool|tool .{0,200}not found|no tool (named|called)|no such tool", re.IGNORECASE
 )
-# As the convention `standard` writes errors: `CODE: message (details)`.
+# As the `standard` convention writes errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
 # As the TypeScript SDK writes its errors into the text of a result.
 _NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)

@@ -1,6 +1,6 @@
 """`read`: any reply of any server becomes a `Reply`.
 
-The order is that of the convention `direct`: an error of the protocol, `isError`,
+The order is that of the `direct` convention: an error of the protocol, `isError`,
 `structuredContent`, text, other blocks. `dialects.detect` decides which dialect a reply is in.
 """
 
@@ -379,7 +379,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return _with_text_data(reply, data, is_wrapped=is_wrapped)
     match finished_dialect(found):
         case "envelope" if "data" in found:
-            # The whole envelope as a text: the convention `standard` calls that wrong.
+            # The whole envelope as a text, which the `standard` convention calls wrong.
             return _with_text_data(reply, found["data"])
         case "mcp":
             return _from_flattened(reply, found)

@@ -20,6 +20,7 @@ from ..types.json_text import LARGE
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
 
 if TYPE_CHECKING:
+    from ..core.secrets.mask import Masker
     from ..rules.finding import Finding
 
 
@@ -128,9 +129,11 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
     """Return the event of a call; *kept* has further members of the event, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
-        from .masking import Masker
-
-        issues = Masker(record.arguments, aliases=aliases_in(record)).issues(findings)
+        masker = masker_for(record)
+        issues = tuple(
+            Issue(f.rule, f.name, f.severity, masker.pointer(f.pointer), masker.text(f.message))
+            for f in findings
+        )
     return Event(
         event=ISSUE if issues else REPLY,
         time=datetime.fromtimestamp(record.started_at, UTC),
@@ -155,19 +158,24 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
     )
 
 
-def aliases_in(record: CallRecord) -> frozenset[str]:
-    """Return the names of arguments that are secrets and do not look like ones."""
-    return frozenset() if record.tool is None else record.tool.arguments.aliases
+def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
+    """Return what masks the secrets of a call; *reply* is the reply's JSON."""
+    from ..core.secrets.mask import Masker
+
+    # Names of arguments that are secrets and do not look like ones.
+    aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
+    bodies = (each for each in (record.arguments, reply) if len(each) <= MAX_KEPT_BYTES)
+    return Masker(*bodies, aliases=aliases)
 
 
 def _name(record: CallRecord) -> str:
     """Return the name that was called; one that the client made up is masked and shortened."""
     if not record.code and record.kind != "resource":
         return record.name[:_MAX_NAME_LENGTH]
-    from .masking import masked_name
+    from ..core.secrets.mask import mask
 
     unknown = record.code == TOOL_NOT_FOUND
-    return masked_name(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]
+    return mask(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]
 
 
 def digest(arguments: bytes) -> str:

@@ -13,9 +13,9 @@ from ..registry.declarations import HealthState
 from .call_record import (
     MAX_KEPT_BYTES,
     CallRecord,
-    aliases_in,
     make_call_record,
     make_event,
+    masker_for,
     reply_json,
 )
 from .event import Event
@@ -141,8 +141,6 @@ class Records:
         """Return the members of the event that hold the arguments and the reply."""
         if not (self._arguments or self._content):
             return {}
-        from .masking import Masker
-
         bodies: dict[str, bytes] = {}
         if self._arguments:
             bodies["arguments"] = record.arguments
@@ -151,8 +149,7 @@ class Records:
             bodies["reply"] = b"" if too_large else reply_json(record.reply)
         # A large body is not shortened: half a secret would no longer be recognised and masked.
         fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= MAX_KEPT_BYTES}
-        reply = fitting.get("reply", b"")
-        masker = Masker(record.arguments, reply, aliases=aliases_in(record))
+        masker = masker_for(record, fitting.get("reply", b""))
         kept = {name: msgspec.Raw(masker.json(body)) for name, body in fitting.items()}
         return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Un
 import msgspec
 
 from ..contract import RESERVED_ROUTES, Contract
-from ..core.limits import DEFAULT_LIMITS, Limits, TaskLimits
+from ..core.limits import DEFAULT_LIMITS, Limits
 from ..tools.tool import Tool
-from ..tools.tool_options import CommonOptions, ToolOptions, check_options
+from ..tools.tool_options import CommonOptions, ToolOptions, check_options, settings_in
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
@@ -178,8 +178,6 @@ class Registry:
     """Whether a tool that this serves may run as a task."""
     has_keys = False
     """Whether a tool that this serves takes an idempotency key in a plain call."""
-    task_limits: TaskLimits | None = None
-    """The limits of tasks; None for the defaults."""
 
     def __init__(
         self,
@@ -189,7 +187,6 @@ class Registry:
         title: str,
         description: str,
         contract: Contract,
-        lenient: bool = True,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.name = name
@@ -197,10 +194,9 @@ class Registry:
         self.title = title
         self.description = description
         self.contract = contract
-        self.lenient = lenient
         self.limits = limits
-        self.tool_defaults: ToolOptions = {}
-        """The options of a tool that gives none of its own."""
+        self.tool_defaults: dict[str, Any] = {}
+        """The settings of a tool that gives none of its own."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
         self.auth: AppAuth | None = None
@@ -226,10 +222,9 @@ class Registry:
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         check_options(options, ToolOptions)
-        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
-        merged = {**merged, **self.tool_defaults, **options}
-        tool = Tool(fn, merged, self.contract)
-        tool.chosen_options = frozenset({*self.tool_defaults, *options})
+        given = {**self.tool_defaults, **settings_in(options)}
+        tool = Tool(fn, {"timeout": self.limits.seconds, **given}, self.contract)
+        tool.chosen_options = frozenset(given)
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from .detectors.named_secrets import mask_text
+from ..core.secrets.mask import mask
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -104,7 +104,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def finding(self, fault: Fault) -> Finding:
         """The finding of a fault; its message is masked, because it goes to logs and reports."""
         hint = fault.hint or self.hint
-        message = mask_text(fault.message)
+        message = mask(fault.message)
         return Finding(self.id, self.name, self.severity, fault.pointer, message, hint)
 
 

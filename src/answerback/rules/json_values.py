@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .detectors.named_secrets import mask_text
+from ..core.secrets.mask import mask
 
 # Only the beginning of a text is quoted; no secret that begins there is recognised by its end.
 _MAX_MASKED = 4096
@@ -33,9 +33,9 @@ def quoted(value: Any, limit: int = 60) -> str:
     A text is masked before it is cut, because half a secret would not be recognised.
     """
     if isinstance(value, str):
-        text = mask_text(value[:_MAX_MASKED])
+        text = mask(value[:_MAX_MASKED])
         return repr(text if len(text) <= limit else text[: limit - 1] + "…")
-    text = mask_text(repr(value))
+    text = mask(repr(value))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

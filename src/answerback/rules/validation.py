@@ -11,12 +11,12 @@ import msgspec
 from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
 from ..core.reply import Reply
+from ..core.secrets.secret_forms import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
 from ..dialects import shape_of, write
 from ..dialects.detect import dialect_of
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
-from .detectors.secrets import may_hold_secrets, secrets_in
 from .finding import Fault, Faults, Finding
 from .json_values import kind_name
 from .reply_view import NO_CONTEXT, CheckContext, ReplyView

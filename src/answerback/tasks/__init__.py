@@ -1,10 +1,10 @@
 """Tasks: calls that outlive their request.
 
-`TaskService` (in `service`) is what a wire uses; `Task` (in `task_record`) is the one record of a
-task. How a wire uses them:
+`TaskService` (in `service`) is what a wire uses; `TaskRecord` (in `task_record`) is the one record
+of a task. How a wire uses them:
 
     service = task_service(registry, handlers)   # made at the first use, then the same one
-    made = await service.create(call, key=…)     # a Task; a Reply or NeedsInput if it was refused
+    made = await service.create(call, key=…)     # a TaskRecord; if refused, a Reply or NeedsInput
     task = await service.get(id, owner)          # None: no such task, or somebody else's
     task = await service.answer(id, owner, {key: answer})
     task = await service.cancel(id, owner)
@@ -17,7 +17,3 @@ task. How a wire uses them:
 now=time()))`. Programs beside a server, such as `answerback tasks cancel`, open the same SQLite
 file and use these functions; the server sees the change at once.
 """
-
-from ..core.limits import TaskLimits
-
-__all__ = ["TaskLimits"]

@@ -18,7 +18,7 @@ from ..calls.handlers import ADMITTED
 from ..core.reply import Error, Reply, failure
 from ..errors import Conflict, ToolError
 from .stored_reply import dump_reply
-from .task_record import KEYS, Task
+from .task_record import KEYS, TaskRecord
 from .task_store import TaskStore, checked_key
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
@@ -64,7 +64,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     return outcome
 
 
-def _record(service: TaskService, call: Call, key: str | None) -> Task:
+def _record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
     made = service.new_task(call, {}, None, key)
     return _replace(
         made,
@@ -81,7 +81,7 @@ def _record(service: TaskService, call: Call, key: str | None) -> Task:
     )
 
 
-def _repeated(kept: Task, call: Call) -> Reply[Any]:
+def _repeated(kept: TaskRecord, call: Call) -> Reply[Any]:
     if not kept.is_final:
         raise Conflict(
             "A call with this idempotency key still runs",

@@ -13,12 +13,11 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
 from ..calls.runners import ON_LOOP, running_loop
-from ..core.limits import DEFAULT_TASK_LIMITS
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
-from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
+from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import MemoryStore, TaskStore, checked_key
 from .task_watch import TaskWatch, new_worker_name
@@ -42,7 +41,7 @@ class TaskService:
     """One for each runtime. Without an event loop no method waits."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self.limits = runtime.registry.task_limits or DEFAULT_TASK_LIMITS
+        self.limits = runtime.registry.limits.tasks
         self.store = cast("TaskStore", runtime.task_store or MemoryStore())
         self._runtime = runtime
         self.admit: Handler = runtime.admit
@@ -67,7 +66,7 @@ class TaskService:
         ttl: float | None = None,
         key: str | None = None,
         asks_later: bool = False,
-    ) -> Task | Outcome:
+    ) -> TaskRecord | Outcome:
         """Make a task of a call and start it; return the refusal or the question if it may not run.
 
         *ttl* are the seconds that the client wants the task to be kept. With an idempotency *key*
@@ -83,17 +82,17 @@ class TaskService:
         try:
             kept_key = None if key is None else checked_key(key)
             task = self.new_task(call, answers, ttl, kept_key)
-            return await _to_the_end(self._start(task))
+            return await self._to_the_end(self._start(task))
         except ToolError as exc:
             return await self.refuse(call, Reply(error=Error.of(exc)))
 
-    async def get(self, id: str, owner: str) -> Task | None:
+    async def get(self, id: str, owner: str) -> TaskRecord | None:
         """The task with this id, if it belongs to *owner*."""
         self.remove_expired()
         task = await self.runner.off_loop(self.store.get, id)
         return task if task is not None and task.owner == owner else None
 
-    async def page(self, owner: str, after: str | None, count: int) -> list[Task]:
+    async def page(self, owner: str, after: str | None, count: int) -> list[TaskRecord]:
         """Tasks of *owner* in the order of their creation, after the one with the id *after*.
 
         Anonymous callers own nothing: the id of a task is the only key to it.
@@ -102,7 +101,7 @@ class TaskService:
             raise ValueError("tasks without an owner are not listed")
         return await self.runner.off_loop(self.store.page, owner, after, count)
 
-    async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
+    async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> TaskRecord | None:
         """Give a task answers to its questions; None if there is no such task.
 
         Raises ToolError for answers that are too large.
@@ -123,13 +122,13 @@ class TaskService:
             await self._fill()
         return changed
 
-    async def cancel(self, id: str, owner: str) -> Task | None:
+    async def cancel(self, id: str, owner: str) -> TaskRecord | None:
         """Cancel a task; one that has ended stays as it is. None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
-        return await _to_the_end(self._cancel(id)) or await self.get(id, owner)
+        return await self._to_the_end(self._cancel(id)) or await self.get(id, owner)
 
-    async def _cancel(self, id: str) -> Task | None:
+    async def _cancel(self, id: str) -> TaskRecord | None:
         change = partial(cancelled, now=time())
         changed = await self.runner.off_loop(self.store.change, id, change)
         if changed is None:
@@ -140,8 +139,8 @@ class TaskService:
         return changed
 
     async def wait(
-        self, id: str, owner: str, is_done: Callable[[Task], bool], seconds: float
-    ) -> Task | None:
+        self, id: str, owner: str, is_done: Callable[[TaskRecord], bool], seconds: float
+    ) -> TaskRecord | None:
         """The task, once *is_done* or after *seconds*; None if there is no such task."""
         await ON_LOOP
         until = monotonic() + seconds
@@ -181,7 +180,7 @@ class TaskService:
             self._watch.stop()
         self.store.close()
 
-    async def _start(self, task: Task) -> Task:
+    async def _start(self, task: TaskRecord) -> TaskRecord:
         """Record the task, then start it; if all slots are taken it waits in the store."""
         runner = self.runner
         self.remove_expired()
@@ -206,6 +205,16 @@ class TaskService:
             runner.slots.free(1)
         return kept
 
+    async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:
+        """Run to the end also if the client disconnects: what is recorded must be started."""
+        # With a store that does not block the steps never wait, so that nothing can cancel them.
+        if not self.store.blocks or running_loop() is None:
+            return await steps
+        import asyncio
+
+        result: T = await asyncio.shield(asyncio.ensure_future(steps))
+        return result
+
     async def _fill(self) -> None:
         """Start tasks that wait; if the store fails now, the watch tries again."""
         with suppress(Unavailable):
@@ -213,7 +222,7 @@ class TaskService:
 
     def new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
-    ) -> Task:
+    ) -> TaskRecord:
         """The record of an admitted call."""
         tool = call.tool
         assert tool is not None
@@ -222,7 +231,7 @@ class TaskService:
         user = call.user if call.user is not None or request is None else request.user
         limits = self.limits
         kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
-        return Task(
+        return TaskRecord(
             id=new_id(),
             tool=call.name,
             arguments=call.arguments,
@@ -247,7 +256,7 @@ class TaskService:
         if self._watch is None:
             self.store.remove_expired(time())
 
-    def wake(self, task: Task | None = None) -> None:
+    def wake(self, task: TaskRecord | None = None) -> None:
         """Let everyone who waits for this task look at it again; without one, for any task."""
         for listener in tuple(self._waiters.values()):
             listener(None if task is None else task.id)
@@ -278,13 +287,3 @@ class _Waiter:
 def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
     """Calls that are no tasks are served while the file fails, so the server is ready."""
     return HealthState(True, {"failing": watch.is_failing, "running": len(runner.runs)})
-
-
-async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:
-    """Run to the end also if the client disconnects: what is recorded must be started."""
-    if running_loop() is None:
-        return await steps
-    import asyncio
-
-    result: T = await asyncio.shield(asyncio.ensure_future(steps))
-    return result

@@ -14,7 +14,7 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
-from .task_record import FORMAT, Task
+from .task_record import FORMAT, TaskRecord
 from .task_store import (
     Change,
     Claim,
@@ -64,7 +64,7 @@ _UNFINISHED = (
 _BUSY_SECONDS = 5.0
 
 _encode = msgspec.msgpack.Encoder().encode
-_records = msgspec.msgpack.Decoder(Task)
+_records = msgspec.msgpack.Decoder(TaskRecord)
 
 
 class UnknownTaskFile(AnswerbackError):
@@ -94,27 +94,27 @@ class SQLiteStore:
         self._connection: Connection | None = None
         self._pid = 0
 
-    def add(self, task: Task, limits: TaskLimits) -> Task:
+    def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         return self._write(lambda connection: _add(connection, task, limits))
 
-    def get(self, id: str) -> Task | None:
+    def get(self, id: str) -> TaskRecord | None:
         rows = self._read("SELECT record FROM tasks WHERE id = ?", id)
         task = _decode(rows[0][0]) if rows else None
         if rows and task is None:
             logger().error("the record of the task %r cannot be read", id)
         return task
 
-    def change(self, id: str, change: Change) -> Task | None:
+    def change(self, id: str, change: Change) -> TaskRecord | None:
         return self._write(lambda connection: _change(connection, id, change))
 
-    def claim(self, worker: str, now: float, lease: float, count: int) -> list[Task]:
+    def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
         if count < 1 or not self._read(f"SELECT 1 {_WAITING} LIMIT 1"):
             return []
 
-        def take(task: Task) -> Task | None:
+        def take(task: TaskRecord) -> TaskRecord | None:
             return claimed(task, worker=worker, now=now, lease=lease)
 
-        def claim_oldest(connection: Connection) -> list[Task]:
+        def claim_oldest(connection: Connection) -> list[TaskRecord]:
             # All are read only as far as there are records that cannot be read.
             rows = connection.execute(f"SELECT record {_WAITING} ORDER BY number")
             oldest = _first(rows, count)
@@ -136,7 +136,7 @@ class SQLiteStore:
         rows = self._read("SELECT id, worker, fence, lease FROM tasks WHERE worker <> ''")
         return [Claim(*row) for row in rows]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
+    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         query, values = "SELECT record FROM tasks WHERE 1", []
         if owner is not None:
             query, values = f"{query} AND owner = ?", [owner]
@@ -228,7 +228,7 @@ def _may_need_room(error: Exception) -> bool:
     return error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 
 
-def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
+def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
     def are_at_least(limit: int, query: str, *values: object) -> bool:
         # No more rows are read than the limit needs.
         row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
@@ -263,7 +263,7 @@ def _used_bytes(connection: Connection) -> int:
     return int((pages - free) * size)
 
 
-def _change(connection: Connection, id: str, change: Change) -> Task | None:
+def _change(connection: Connection, id: str, change: Change) -> TaskRecord | None:
     found = connection.execute("SELECT record FROM tasks WHERE id = ?", (id,)).fetchone()
     before = None if found is None else _decode(found[0])
     changed = None if before is None else change(before)
@@ -276,7 +276,7 @@ def _change(connection: Connection, id: str, change: Change) -> Task | None:
     return changed
 
 
-def _decode(record: bytes) -> Task | None:
+def _decode(record: bytes) -> TaskRecord | None:
     """The task; None for a record that is damaged, or that a later version wrote."""
     try:
         task = _records.decode(record)
@@ -285,9 +285,9 @@ def _decode(record: bytes) -> Task | None:
     return task if task.format <= FORMAT else None
 
 
-def _first(rows: Cursor, count: int) -> list[Task]:
+def _first(rows: Cursor, count: int) -> list[TaskRecord]:
     """The first *count* tasks that can be read."""
-    found: list[Task] = []
+    found: list[TaskRecord] = []
     for row in rows:
         if len(found) == count:
             break
@@ -298,7 +298,7 @@ def _first(rows: Cursor, count: int) -> list[Task]:
     return found
 
 
-def _columns(task: Task) -> tuple[Any, ...]:
+def _columns(task: TaskRecord) -> tuple[Any, ...]:
     return (task.state, task.worker, task.lease, task.fence, task.expires, _encode(task))
 
 

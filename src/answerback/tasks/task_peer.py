@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
-from .task_record import OpenQuestion, Task
+from .task_record import OpenQuestion, TaskRecord
 
 if TYPE_CHECKING:
     from ..core.authentication import User
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class TaskPeer(Peer):
     """Answers come from the record of the task; progress becomes its message."""
 
-    def __init__(self, task: Task, report: Callable[[str], None]) -> None:
+    def __init__(self, task: TaskRecord, report: Callable[[str], None]) -> None:
         super().__init__()
         self.task = task
         self.id = task.id

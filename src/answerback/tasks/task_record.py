@@ -1,4 +1,4 @@
-"""Task: the one record of a call that outlives its request. Stores keep it, wires show it."""
+"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     params: dict[str, Any]
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Frozen: `transitions` makes the changed record, and a store puts it in the place of the old.
 
     Times are in seconds since 1970.

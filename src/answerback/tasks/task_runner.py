@@ -20,7 +20,7 @@ from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
 from .stored_reply import dump_reply
 from .task_peer import TaskPeer, open_questions
-from .task_record import OpenQuestion, Task
+from .task_record import OpenQuestion, TaskRecord
 from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
@@ -62,7 +62,10 @@ class TaskRun:
     """A task that this worker has claimed."""
 
     def __init__(
-        self, task: Task, loop: asyncio.AbstractEventLoop, report: Callable[[TaskRun, str], None]
+        self,
+        task: TaskRecord,
+        loop: asyncio.AbstractEventLoop,
+        report: Callable[[TaskRun, str], None],
     ) -> None:
         self.task = task
         self.loop = loop
@@ -92,7 +95,7 @@ class TaskRunner:
         store: TaskStore,
         limits: TaskLimits,
         worker: str,
-        on_change: Callable[[Task], None],
+        on_change: Callable[[TaskRecord], None],
     ) -> None:
         self._wire = runtime
         self._store = store
@@ -113,7 +116,7 @@ class TaskRunner:
         if loop is not None:
             self._loop = loop
 
-    def start(self, task: Task) -> None:
+    def start(self, task: TaskRecord) -> None:
         """Run a task that was claimed; its slot is taken."""
         loop = self._current_loop()
         run = TaskRun(task, loop, self._report)
@@ -132,7 +135,7 @@ class TaskRunner:
         # then claimed by the thread that comes next.
         with self._filling:
             count = self.slots.take(self._limits.slots)
-            claimed: list[Task] = []
+            claimed: list[TaskRecord] = []
             try:
                 if count:
                     claimed = self._store.claim(self.worker, time(), LEASE, count)
@@ -266,7 +269,7 @@ class TaskRunner:
             self._on_change(changed)
 
 
-def _questions(outcome: Outcome, task: Task) -> dict[str, OpenQuestion]:
+def _questions(outcome: Outcome, task: TaskRecord) -> dict[str, OpenQuestion]:
     if isinstance(outcome, Reply):
         return {}
     return open_questions(outcome.questions, task.can)

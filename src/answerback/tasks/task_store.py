@@ -10,10 +10,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from ..core.limits import TaskLimits
 from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
-from .task_record import Task
+from .task_record import TaskRecord
 from .transitions import claimed
 
-Change: TypeAlias = Callable[[Task], "Task | None"]
+Change: TypeAlias = Callable[[TaskRecord], "TaskRecord | None"]
 """A function of `transitions` with its arguments; None leaves the record as it is."""
 
 
@@ -24,7 +24,7 @@ _EXPIRED_AT_A_TIME = 1_000
 
 
 class Claim(NamedTuple):
-    """A worker runs a task; see the members of `Task` with the same names."""
+    """A worker runs a task; see the members of `TaskRecord` with the same names."""
 
     id: str
     worker: str
@@ -50,18 +50,18 @@ class TaskStore(Protocol):
     def notice_path(self) -> str:
         """A file that is written with each change; empty if no other process makes changes."""
 
-    def add(self, task: Task, limits: TaskLimits) -> Task:
+    def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         """Keep a new task. With an idempotency key that is known, return the task that has it.
 
         Raises KeyReused if that task is another call, and Unavailable or RateLimited above a limit.
         """
 
-    def get(self, id: str) -> Task | None: ...
+    def get(self, id: str) -> TaskRecord | None: ...
 
-    def change(self, id: str, change: Change) -> Task | None:
+    def change(self, id: str, change: Change) -> TaskRecord | None:
         """Change a record; returns the new record, or None if there was no change."""
 
-    def claim(self, worker: str, now: float, lease: float, count: int) -> list[Task]:
+    def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
         """Claim up to *count* tasks that wait for a worker, the oldest first."""
 
     def renew(self, worker: str, until: float) -> None:
@@ -70,7 +70,7 @@ class TaskStore(Protocol):
     def claims(self) -> list[Claim]:
         """The claims of all workers."""
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
+    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         """Tasks in the order of their creation; *owner* None lists those of all owners.
 
         *after* is the id of the last task of the page before.
@@ -126,7 +126,7 @@ def too_many_of_owner(limits: TaskLimits) -> RateLimited:
     )
 
 
-def checked_repeat(found: Task, task: Task) -> Task:
+def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
     """The task that has the idempotency key of *task*; raises KeyReused if it is another call."""
     if found.fingerprint != task.fingerprint:
         raise KeyReused(
@@ -144,7 +144,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, TaskRecord] = {}
         # Dicts keep their order, and removing an entry is quick.
         self._waiting: dict[str, None] = {}
         self._unfinished: dict[str, int] = {}
@@ -156,7 +156,7 @@ class MemoryStore:
         """A heap with one entry for each task that expires: when to look at it, and its id."""
         self._bytes = 0
 
-    def add(self, task: Task, limits: TaskLimits) -> Task:
+    def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         with self._lock:
             if task.idempotency_key is not None:
                 known = self._keys.get((task.owner, task.idempotency_key))
@@ -174,15 +174,15 @@ class MemoryStore:
             self._put(task)
             return task
 
-    def get(self, id: str) -> Task | None:
+    def get(self, id: str) -> TaskRecord | None:
         return self._tasks.get(id)
 
-    def change(self, id: str, change: Change) -> Task | None:
+    def change(self, id: str, change: Change) -> TaskRecord | None:
         with self._lock:
             return self._change(id, change)
 
-    def claim(self, worker: str, now: float, lease: float, count: int) -> list[Task]:
-        def take(task: Task) -> Task | None:
+    def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
+        def take(task: TaskRecord) -> TaskRecord | None:
             return claimed(task, worker=worker, now=now, lease=lease)
 
         with self._lock:
@@ -196,7 +196,7 @@ class MemoryStore:
         claimed = [task for task in tuple(self._tasks.values()) if task.worker]
         return [Claim(task.id, task.worker, task.fence, task.lease) for task in claimed]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
+    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         with self._lock:
             ids = iter(self._tasks if owner is None else self._by_owner.get(owner, ()))
             if after is not None and after not in ids:  # This goes on to the one after it.
@@ -227,7 +227,7 @@ class MemoryStore:
     def close(self) -> None:
         pass
 
-    def _change(self, id: str, change: Change) -> Task | None:
+    def _change(self, id: str, change: Change) -> TaskRecord | None:
         before = self._tasks.get(id)
         after = None if before is None else change(before)
         if before is not None and after is not None:
@@ -236,7 +236,7 @@ class MemoryStore:
             self._put(after)
         return after
 
-    def _put(self, task: Task) -> None:
+    def _put(self, task: TaskRecord) -> None:
         before = self._tasks.get(task.id)
         self._bytes += _size(task) - (0 if before is None else _size(before))
         self._tasks[task.id] = task
@@ -251,7 +251,7 @@ class MemoryStore:
         if task.expires is not None and (known is None or task.expires < known):
             heappush(self._expiries, (task.expires, task.id))
 
-    def _remove(self, task: Task) -> None:
+    def _remove(self, task: TaskRecord) -> None:
         del self._tasks[task.id]
         of_owner = self._by_owner[task.owner]
         del of_owner[task.id]
@@ -272,5 +272,5 @@ class MemoryStore:
             self._unfinished.pop(owner, None)
 
 
-def _size(task: Task) -> int:
+def _size(task: TaskRecord) -> int:
     return _RECORD_BYTES + len(task.arguments) + len(task.result or b"")

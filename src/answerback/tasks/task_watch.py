@@ -17,7 +17,7 @@ from time import monotonic, time
 from ..calls.failures import log_internal_error
 from ..errors import Unavailable
 from .file_notice import FileNotice
-from .task_record import Task
+from .task_record import TaskRecord
 from .task_runner import LEASE, TaskRunner
 from .task_store import Claim, TaskStore
 from .transitions import given_up
@@ -39,7 +39,7 @@ class TaskWatch:
         store: TaskStore,
         runner: TaskRunner,
         is_waiting: Callable[[], bool],
-        wake: Callable[[Task | None], None],
+        wake: Callable[[TaskRecord | None], None],
     ) -> None:
         self._store = store
         self._runner = runner

@@ -15,7 +15,7 @@ from ..core.reply import Error, Reply
 from ..core.shape import Shape
 from ..errors import Conflict, ToolError
 from .stored_reply import dump_reply
-from .task_record import FINAL, OpenQuestion, State, Task
+from .task_record import FINAL, OpenQuestion, State, TaskRecord
 
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
@@ -25,7 +25,7 @@ GRACE = 300.0
 """The seconds that a client has at least to read the result of a task."""
 
 
-def claimed(task: Task, *, worker: str, now: float, lease: float) -> Task | None:
+def claimed(task: TaskRecord, *, worker: str, now: float, lease: float) -> TaskRecord | None:
     """A worker begins to run a task that waits."""
     if not task.is_waiting:
         return None
@@ -38,7 +38,9 @@ def claimed(task: Task, *, worker: str, now: float, lease: float) -> Task | None
     )
 
 
-def reported(task: Task, *, worker: str, fence: int, message: str, now: float) -> Task | None:
+def reported(
+    task: TaskRecord, *, worker: str, fence: int, message: str, now: float
+) -> TaskRecord | None:
     """The function reported its progress."""
     if not _holds(task, worker, fence):
         return None
@@ -46,14 +48,14 @@ def reported(task: Task, *, worker: str, fence: int, message: str, now: float) -
 
 
 def finished(
-    task: Task,
+    task: TaskRecord,
     *,
     worker: str,
     fence: int,
     reply: Reply[Any],
     now: float,
     shape: Shape | None = None,
-) -> Task | None:
+) -> TaskRecord | None:
     """The function returned or failed; *shape* is how the data of the reply is wrapped."""
     if not _holds(task, worker, fence):
         return None
@@ -65,8 +67,8 @@ def finished(
 
 
 def asked(
-    task: Task, *, worker: str, fence: int, questions: Mapping[str, OpenQuestion], now: float
-) -> Task | None:
+    task: TaskRecord, *, worker: str, fence: int, questions: Mapping[str, OpenQuestion], now: float
+) -> TaskRecord | None:
     """The function asked the client. The task waits without a worker until all is answered."""
     if not _holds(task, worker, fence):
         return None
@@ -74,7 +76,7 @@ def asked(
     return _replace(task, state="input_required", questions=new, worker="", lease=0.0, changed=now)
 
 
-def answered(task: Task, *, answers: Mapping[str, Any], now: float) -> Task | None:
+def answered(task: TaskRecord, *, answers: Mapping[str, Any], now: float) -> TaskRecord | None:
     """The client answered some of the questions; answers to other keys are ignored."""
     if task.state != "input_required":
         return None
@@ -91,7 +93,7 @@ def answered(task: Task, *, answers: Mapping[str, Any], now: float) -> Task | No
     )
 
 
-def cancelled(task: Task, *, now: float) -> Task | None:
+def cancelled(task: TaskRecord, *, now: float) -> TaskRecord | None:
     """The client wants no result; a function that runs may go on, and its result is discarded."""
     if task.state in FINAL:
         return None
@@ -99,14 +101,16 @@ def cancelled(task: Task, *, now: float) -> Task | None:
     return _ended(task, "cancelled", error.message, now, dump_reply(Reply(error=Error.of(error))))
 
 
-def refused(task: Task, *, worker: str, fence: int, error: ToolError, now: float) -> Task | None:
+def refused(
+    task: TaskRecord, *, worker: str, fence: int, error: ToolError, now: float
+) -> TaskRecord | None:
     """The task cannot be carried out."""
     return _failed(task, error, now) if _holds(task, worker, fence) else None
 
 
 def given_up(
-    task: Task, *, worker: str, fence: int, now: float, is_shutdown: bool = False
-) -> Task | None:
+    task: TaskRecord, *, worker: str, fence: int, now: float, is_shutdown: bool = False
+) -> TaskRecord | None:
     """The worker of a task died: an idempotent task waits for another one, any other task fails.
 
     So does an idempotent task after several workers, which it may have ended itself.
@@ -125,17 +129,17 @@ def given_up(
     return _failed(task, error, now)
 
 
-def _failed(task: Task, error: ToolError, now: float) -> Task:
+def _failed(task: TaskRecord, error: ToolError, now: float) -> TaskRecord:
     reply: Reply[Any] = Reply(error=Error.of(error))
     return _ended(task, "failed", error.message, now, dump_reply(reply))
 
 
-def _holds(task: Task, worker: str, fence: int) -> bool:
+def _holds(task: TaskRecord, worker: str, fence: int) -> bool:
     """Whether the worker still has its claim on the task."""
     return task.state == "working" and task.worker == worker and task.fence == fence
 
 
-def _ended(task: Task, state: State, message: str, now: float, result: bytes) -> Task:
+def _ended(task: TaskRecord, state: State, message: str, now: float, result: bytes) -> TaskRecord:
     return _replace(
         task,
         state=state,

@@ -149,7 +149,7 @@ def _decode(found: dict[str, Any]) -> Reply[Any]:
 
 
 def _report(findings: Sequence[Finding]) -> str:
-    from ..rules.detectors.named_secrets import mask_pointer
+    from ..core.secrets.mask import mask_pointer
     from ..types.describe import counted
 
     lines = [f"the reply breaks {counted(len(findings), 'rule')}:"]

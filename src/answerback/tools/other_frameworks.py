@@ -1,17 +1,21 @@
-"""Names that authors know from FastMCP, the official SDK and other frameworks, and what to write.
+"""Names that authors know from elsewhere, and what to write.
+
+They come from FastMCP, the official SDK, other frameworks, and drafts of this library.
 
 Only messages use it, so it is imported when something is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 _OPTIONS = {
     "instructions": "write description=, which models read as the server's instructions",
     "annotations": "write read_only=, destructive=, idempotent= or open_world=",
     "output_schema": "write a return annotation, which makes the schema",
-    "structured_output": "write structured=False, or a return annotation, which makes the schema",
+    "structured_output": "write values=Values(structured=False), or a return annotation, which "
+    "makes the schema",
     "mime_type": "write mime=",
     "uri": "write the URI first, as in @app.resource('config://app')",
     "host": "give it to the command: serve --host 127.0.0.1",
@@ -20,7 +24,7 @@ _OPTIONS = {
     "debug": "give it to the command: serve --debug",
     "mask_error_details": "exceptions are masked unless serve has --debug; raise ToolError to show "
     "a message",
-    "strict_input_validation": "write lenient=False",
+    "strict_input_validation": "write values=Values(lenient=False)",
     "on_duplicate_tools": "a second tool of one name is always refused",
     "stateless_http": "HTTP clients choose; nothing is to be set",
     "json_response": "HTTP clients choose; nothing is to be set",
@@ -29,6 +33,7 @@ _OPTIONS = {
     # `auth` is an option of an app; FastMCP has it on tools too.
     "auth": "write requires=[login(), scope('admin')] of answerback.gates",
     "scopes": "write requires=[scope('admin')] of answerback.gates",
+    "security_schemes": "write meta={'securitySchemes': [{'type': 'noauth'}]}",
     "app": "write widget='NAME', and app.widget('NAME', path='NAME.html')",
 }
 _CONTEXT = {
@@ -62,6 +67,40 @@ _OF_THE_SERVER = frozenset(
     {"manager", "logger", "db", "database", "session", "client", "pool", "conn", "connection"}
     | {"config", "settings", "request", "req", "user"}
 )
+
+_GROUPED = {
+    **dict.fromkeys(("invoking", "invoked", "visible_to"), ("widget", "Shown", "")),
+    "idempotency_key": ("task", "Task", "key"),
+    **dict.fromkeys(("lenient", "returns", "structured", "nan"), ("values", "Values", "")),
+    **dict.fromkeys(("url", "sessions", "challenge", "used_tokens"), ("access", "Access", "")),
+    "task_limits": ("limits", "Limits", "tasks"),
+}
+"""Options that became part of another one: that one, its class, and the new name if it has one."""
+
+
+def refuse_grouped(options: Mapping[str, object], known: Collection[str]) -> None:
+    """Raise TypeError if one of *options* became part of another one, which is among *known*."""
+    old = {name: _GROUPED[name] for name in sorted(options) if name in _GROUPED}
+    old = {name: place for name, place in old.items() if name not in known and place[0] in known}
+    if not old:
+        return
+    first, (option, kind, _) = next(iter(old.items()))
+    plain = options.get(option)
+    parts = [repr(plain)] if isinstance(plain, str) else []
+    parts += [
+        f"{renamed or name}={_shown(options[name])}"
+        for name, (place, _, renamed) in old.items()
+        if place == option
+    ]
+    package = "answerback" if kind == "Limits" else "answerback.options"
+    raise TypeError(
+        f"{first}= is now part of {option}=: write {option}={kind}({', '.join(parts)}), "
+        f"with {kind} from {package}"
+    )
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str | bool | set | list | tuple) else "…"
 
 
 def option_hint(name: str) -> str | None:

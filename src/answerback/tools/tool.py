@@ -68,6 +68,7 @@ class Tool:
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
+        """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
         self.timeout = settings.timeout
         if settings.limit or settings.breaker or settings.retry:
             self.policy = policy_of(settings)
@@ -187,21 +188,17 @@ class Tool:
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
-    """Return the security schemes, which an author may also give in the `_meta` of the tool.
+    """Return the security schemes in the `_meta` of the tool.
 
     Raises TypeError or ValueError if a key of hosts in that `_meta` is wrong.
     """
-    given = tuple(settings.security_schemes)
     # Hosts define no keys for prompts, and widgets make theirs.
     if not settings.meta or noun not in ("tool", "resource"):
-        return given
+        return ()
     from ..core.metadata.meta_check import check_meta
 
     check_meta(settings.meta, "tool" if noun == "tool" else "resource")
-    mirrored = tuple(settings.meta.get("securitySchemes", ()))
-    if given and mirrored and given != mirrored:
-        raise ValueError("meta has other 'securitySchemes' than security_schemes=; give one")
-    return given or mirrored
+    return tuple(settings.meta.get("securitySchemes", ()))
 
 
 def _refuse_lambda(name: object) -> None:

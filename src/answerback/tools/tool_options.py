@@ -1,7 +1,8 @@
 """The options of tools, resources and prompts: their types, their checks and their defaults.
 
 A new option is a key of a TypedDict here, a field of `ToolSettings` with its default and,
-if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `resource`.
+if a value can be wrong, a row of `_CHECKS`. Options with several parts are values of
+`answerback.options`. Options that only resources have are in `resource`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 import msgspec
 
 from ..core.content import Icon
+from ..core.limits import Limits
 from ..errors import ToolError
 
 if TYPE_CHECKING:
-    from ..core.metadata.meta_types import SecurityScheme
+    from ..options import Shown, Task, TaskMode, Values
     from ..registry.declarations import Check
     from .context import RunningCall
     from .tool import Tool
@@ -86,32 +88,17 @@ class ToolOptions(CommonOptions, total=False):
     """Stops calling a service that fails: Breaker("weather-api")."""
     limit: PolicyPart | Sequence[PolicyPart] | None
     """Refuses calls that are too many: Limit("10/s", per="user")."""
-    lenient: bool
-    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
-    returns: Literal["reply", "value"]
-    """Where no type is declared: "reply" takes a finished reply for one, "value" for data."""
-    structured: bool
-    """False: MCP sends the text alone, without outputSchema and structuredContent."""
-    nan: Literal["refuse", "null"]
-    """"null" sends a float that is not finite as null; "refuse" answers INVALID_OUTPUT."""
+    values: Values
+    """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
     destructive: bool
     idempotent: bool
     open_world: bool
     """Hints for hosts; a host must not rely on them."""
-    security_schemes: Sequence[SecurityScheme]
-    """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
-    task: Literal["forbidden", "optional", "required"]
-    """Whether a call may outlive its request, as a task; "forbidden" by default."""
-    idempotency_key: bool
-    """A plain call with the same key gets the reply of the first one, and does not run again."""
-    widget: str
-    """The name of the widget that shows the reply."""
-    invoking: str
-    invoked: str
-    """Texts of at most 64 characters that ChatGPT shows while the tool runs, and after it."""
-    visible_to: Collection[Literal["model", "app"]]
-    """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
+    task: TaskMode | Task
+    """Whether a call may outlive its request, as a task: "optional", Task("optional", key=True)."""
+    widget: str | Shown
+    """The widget that shows the reply: "orders", Shown("orders", invoking="Loading…")."""
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,8 +127,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
-    security_schemes: Sequence[SecurityScheme] = ()
-    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    task: TaskMode = "forbidden"
     idempotency_key: bool = False
     widget: str | None = None
 
@@ -168,11 +154,23 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
     return ToolSettings(**given)
 
 
+def settings_in(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a tool that its *options* give, which `check_options` has checked."""
+    settings = dict(options)
+    for name in ("values", "task", "widget"):
+        value = settings.get(name)
+        if value is not None and not isinstance(value, str):
+            del settings[name]
+            settings |= value.settings()
+    return settings
+
+
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
-        from .other_frameworks import option_hint
+        from .other_frameworks import option_hint, refuse_grouped
 
+        refuse_grouped(options, known.__annotations__)
         name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
         hint = option_hint(name) or f"there are {names}{_meant(name, known)}"
@@ -196,12 +194,6 @@ def _are_all(values: object, is_valid: Callable[[Any], bool]) -> bool:
 
 def _is_error_class(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, ToolError)
-
-
-def _is_security_scheme(value: object) -> bool:
-    from ..core.metadata.key_table import is_security_scheme
-
-    return is_security_scheme(value)
 
 
 def _are_gates(value: object) -> bool:
@@ -241,15 +233,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def _is_endpoint(value: object) -> bool:
-    # Imported here, so that an app without a URL does not pay for it.
-    from ..core.hosts import is_endpoint
+def _is_grouped(value: object, name: str) -> bool:
+    # Imported here, so that an app without such a value does not pay for it.
+    from .. import options
 
-    return isinstance(value, str) and is_endpoint(value)
-
-
-def _is_status(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 64
+    return isinstance(value, getattr(options, name))
 
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -266,10 +254,6 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "a list of parameters' names",
         lambda value: _are_all(value, _is_text),
     ),
-    "security_schemes": (
-        "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}",
-        lambda value: _are_all(value, _is_security_scheme),
-    ),
     "tags": (
         "a set of str, such as {'read'}",
         lambda value: (
@@ -278,9 +262,9 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ),
     ),
     "requires": ("a list of gates, such as [login()]", _are_gates),
-    "challenge": (
-        "'auto', 'http' or 'result'",
-        lambda value: value in ("auto", "http", "result"),
+    "access": (
+        "an Access of answerback.options, such as Access(url='https://example.com/mcp')",
+        lambda value: _is_grouped(value, "Access"),
     ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
@@ -294,29 +278,22 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "retry": ("a Retry of answerback.resilience", lambda value: _is_part(value, "retry")),
     "breaker": ("a Breaker of answerback.resilience", lambda value: _is_part(value, "breaker")),
     "limit": ("a Limit of answerback.resilience, or a list of them", _are_limits),
-    "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
-    "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "values": (
+        "a Values of answerback.options, such as Values(lenient=False)",
+        lambda value: _is_grouped(value, "Values"),
+    ),
     "task": (
-        "'forbidden', 'optional' or 'required'",
-        lambda value: value in ("forbidden", "optional", "required"),
+        "'forbidden', 'optional', 'required', or a Task of answerback.options",
+        lambda value: value in ("forbidden", "optional", "required") or _is_grouped(value, "Task"),
     ),
-    "idempotency_key": ("True or False", lambda value: isinstance(value, bool)),
-    "widget": ("the name of a widget, such as 'accounts'", _is_text),
-    "invoking": ("a text of 1 to 64 characters", _is_status),
-    "invoked": ("a text of 1 to 64 characters", _is_status),
-    "visible_to": (
-        "a set of 'model' and 'app', such as {'app'}",
-        lambda value: (
-            isinstance(value, set | frozenset | list | tuple)
-            and bool(value)
-            and all(who in ("model", "app") for who in value)
-        ),
+    "widget": (
+        "the name of a widget, such as 'accounts', or a Shown of answerback.options",
+        lambda value: _is_text(value) or _is_grouped(value, "Shown"),
     ),
-    "url": (
-        "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'",
-        _is_endpoint,
+    "limits": (
+        "a Limits of answerback, such as Limits(seconds=30)",
+        lambda value: isinstance(value, Limits),
     ),
-    "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",
         lambda value: isinstance(value, dict) and value.get("type") == "object",

@@ -160,7 +160,7 @@ class _ArgumentsDecoder:
     @cached_property
     def aliases(self) -> frozenset[str]:
         """All names of the arguments and fields that have the name of a secret among theirs."""
-        from .secret_names import aliases_of_secrets
+        from ..core.secrets.secret_names import aliases_of_secrets
 
         return aliases_of_secrets(self._names())
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ErrorType
 
+from ..core.secrets.secret_values import quotes_secret
 from .annotated import read_metadata
 from .describe import describe
 from .json_text import ENCODER, encode_with_nan
@@ -23,7 +24,7 @@ from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import with_texts_read
 from .scalars import format_keyword, join_descriptions
-from .validator_text import quotes_secret, refusal
+from .validator_text import refusal
 
 
 @cache

@@ -118,34 +118,16 @@ def test_base64_text_is_sent_as_it_was_given() -> None:
 
 def test_security_schemes_are_listed_on_the_tool_and_in_its_meta() -> None:
     app = App("schemes")
-    meta = {"openai/outputTemplate": "ui://widget/a.html"}
+    meta = {"openai/outputTemplate": "ui://widget/a.html", "securitySchemes": SCHEMES}
 
-    @app.tool(security_schemes=SCHEMES, meta=meta)
+    @app.tool(meta=meta)
     def balances() -> int:
         return 1
 
     (tool,) = ask(app, "tools/list")["tools"]
 
     assert tool["securitySchemes"] == SCHEMES
-    assert tool["_meta"] == meta | {"securitySchemes": SCHEMES}
-    assert app.tools["balances"].settings.meta == meta
-
-
-def test_security_schemes_in_the_meta_of_a_tool_are_listed_on_the_tool_too() -> None:
-    app = App("schemes")
-    app.add_tool(lambda: 1, name="balances", meta={"securitySchemes": SCHEMES})
-
-    (tool,) = ask(app, "tools/list")["tools"]
-
-    assert tool["securitySchemes"] == tool["_meta"]["securitySchemes"] == SCHEMES
-
-
-def test_two_different_lists_of_security_schemes_are_refused() -> None:
-    app = App("schemes")
-    meta = {"securitySchemes": SCHEMES[:1]}
-
-    with pytest.raises(ValueError, match="meta has other 'securitySchemes' than security_schemes="):
-        app.add_tool(lambda: 1, name="balances", meta=meta, security_schemes=SCHEMES)
+    assert tool["_meta"] == meta
 
 
 def test_a_tool_without_security_schemes_lists_none() -> None:
@@ -171,8 +153,8 @@ def test_a_tool_without_security_schemes_lists_none() -> None:
 def test_wrong_security_schemes_are_refused(schemes: Any) -> None:
     app = App("schemes")
 
-    with pytest.raises(TypeError, match=r"security_schemes=.* should be a list of {'type'"):
-        app.add_tool(lambda: 1, name="balances", security_schemes=schemes)
+    with pytest.raises(TypeError, match=r"'securitySchemes'.* should be a list of {'type'"):
+        app.add_tool(lambda: 1, name="balances", meta={"securitySchemes": schemes})
 
 
 def hints_of(meta: Any) -> Any:

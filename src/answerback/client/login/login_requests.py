@@ -12,10 +12,10 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
+from ...core.secrets.mask import mask_url
 from ...http1.http_errors import HttpFailure
 from ...http1.http_fetch import BodyTooLarge, Fetched, fetch
 from ..faults import LoginError
-from ..shown_urls import shown
 
 if TYPE_CHECKING:
     from ...core.json_value import JsonObject
@@ -75,10 +75,10 @@ async def send(
                     return LoginResponse(found.status, _document(found.body))
                 url = urljoin(url, location)
     except TimeoutError:
-        raise LoginError(f"{shown(url)} did not answer within {_SECONDS:g} seconds") from None
+        raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
     except HttpFailure as exc:
-        raise LoginError(f"{shown(url)} cannot be read: {exc}") from None
-    raise LoginError(f"{shown(url)} is redirected too often")
+        raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
+    raise LoginError(f"{mask_url(url)} is redirected too often")
 
 
 def _content(
@@ -101,7 +101,7 @@ async def _fetch(
     try:
         return await fetch(method, url, headers, content, limit=_MAX_DOCUMENT, uses_proxies=proxies)
     except BodyTooLarge:
-        raise LoginError(f"{shown(url)} is larger than {_MAX_DOCUMENT} bytes") from None
+        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
 
 
 def _document(body: bytes) -> JsonObject:
@@ -137,8 +137,10 @@ def _zone_of(address: str) -> int:
 async def check_zone(url: str, zone: int) -> None:
     """Raise LoginError for a page without https, or in a nearer network zone than *zone*."""
     if not is_secure(url):
-        raise LoginError(f"{shown(url)!r} should be an https URL; http is for this machine alone")
+        raise LoginError(
+            f"{mask_url(url)!r} should be an https URL; http is for this machine alone"
+        )
     if zone > 0 and await network_zone(url) < zone:
         raise LoginError(
-            f"{shown(url)!r} leads into a private network, which the server is not part of"
+            f"{mask_url(url)!r} leads into a private network, which the server is not part of"
         )

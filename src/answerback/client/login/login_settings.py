@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...auth.urls import is_secure
-from ..shown_urls import shown
+from ...core.secrets.mask import mask_url
 from .client_registration import AskClient, ClientChoice
 from .login_records import LoginRecords, RegisteredClient
 from .loopback_redirect import LoopbackRedirect
@@ -110,7 +110,7 @@ class BearerToken:
     def __init__(self, token: str, url: str) -> None:
         if not is_secure(url):
             raise ValueError(
-                f"a token is sent over https or to this machine only, not to {shown(url)}"
+                f"a token is sent over https or to this machine only, not to {mask_url(url)}"
             )
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise ValueError(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...auth.urls import is_secure
+from ...core.secrets.mask import mask_url
 from ..faults import LoginError
-from ..shown_urls import shown
 from .challenge_header import AskedLogin, asked_login
 from .chosen_issuer import ChosenIssuer, canonical, choose_issuer
 from .login_records import Grant
@@ -77,7 +77,7 @@ class ServerLogin:
             text = f"the server does not allow this (HTTP status 403): {said[:200]}"
             raise LoginError(text, code="FORBIDDEN")
         if not is_secure(self._url):
-            text = f"{shown(self._url)} asks for a login, but tokens are sent over https only"
+            text = f"{mask_url(self._url)} asks for a login, but tokens are sent over https only"
             raise LoginError(text)
         async with self._lock:
             if await self._has_other_token(challenge.sent):

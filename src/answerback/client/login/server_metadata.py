@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...auth.urls import is_secure, metadata_urls
+from ...core.secrets.mask import mask_url
 from ..faults import LoginError
-from ..shown_urls import shown
 from .login_requests import send
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def find_resource(
             continue
         if response.status == 200 and response.document:
             return _resource(response.document, server, url)
-        failures.append(f"{shown(url)} answered with HTTP status {response.status}")
+        failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
     if all("HTTP status 4" in each for each in failures):
         parts = urlsplit(server)
         return ResourceMetadata(server, (issuer or f"{parts.scheme}://{parts.netloc}",))
@@ -79,12 +79,12 @@ def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
     resource = document.get("resource")
     if not isinstance(resource, str) or not _covers(resource, server):
         raise LoginError(
-            f"{shown(url)} is the metadata of {resource!r}, not of {shown(server)}: the server is "
-            "not the one that its metadata names, so nothing is sent to its issuer"
+            f"{mask_url(url)} is the metadata of {resource!r}, not of {mask_url(server)}: the "
+            "server is not the one that its metadata names, so nothing is sent to its issuer"
         )
     issuers = _strings(document.get("authorization_servers"))
     if not issuers:
-        raise LoginError(f"{shown(url)} names no authorization server")
+        raise LoginError(f"{mask_url(url)} names no authorization server")
     return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
 
 
@@ -120,10 +120,10 @@ async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
             failures.append(str(exc))
             continue
         if response.status != 200 or not response.document:
-            failures.append(f"{shown(url)} answered with HTTP status {response.status}")
+            failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
         elif response.document.get("issuer") != issuer:
             named = response.document.get("issuer")
-            failures.append(f"{shown(url)} is the metadata of {named!r}, not of {issuer!r}")
+            failures.append(f"{mask_url(url)} is the metadata of {named!r}, not of {issuer!r}")
         else:
             return _issuer(response.document, url)
     raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
@@ -135,7 +135,7 @@ def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
     try:
         found = msgspec.convert(kept, IssuerMetadata)
     except msgspec.ValidationError as exc:
-        raise LoginError(f"{shown(url)} cannot be used: {exc}") from None
+        raise LoginError(f"{mask_url(url)} cannot be used: {exc}") from None
     pages = {
         "authorization_endpoint": found.authorization_endpoint,
         "token_endpoint": found.token_endpoint,
@@ -143,5 +143,5 @@ def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
     }
     for name, page in pages.items():
         if page and not is_secure(page):
-            raise LoginError(f"{shown(url)}: {name} {page!r} should be an https URL")
+            raise LoginError(f"{mask_url(url)}: {name} {page!r} should be an https URL")
     return found

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from ...core.secrets.mask import mask_command
 from ...core.signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive
-from ..shown_urls import shown_command
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
@@ -66,7 +66,6 @@ class ChildProcess:
 
     closes_to_cancel = False
     has_headers = False
-    may_log_in = False
     receives_changes = True
 
     def __init__(
@@ -93,7 +92,7 @@ class ChildProcess:
             watch.close()
             if not isinstance(exc, OSError | ValueError):
                 raise
-            command = " ".join(shown_command(self._command))
+            command = " ".join(mask_command(self._command))
             raise ConnectError(f"cannot start {command!r}: {exc}") from None
         self._child = child
 

@@ -10,13 +10,16 @@ from urllib.parse import urljoin
 import msgspec
 
 from ...core.stopped_clocks import clocks_stopped
+from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure
 from ...http1.http_pool import HttpPool, parse_url
 from ..faults import ConnectionLost, HttpRefused, LoginError, NoAnswer
 from ..frames import Receive
 from .sent_credentials import SentCredentials
-from .server_response import ServerResponse, connection_lost
 
+_MAX_REFUSAL = 64 * 1024
+"""The most bytes that are read of a response that is an error."""
+_MAX_QUOTED = 80
 _LOGINS = 3
 """How often a request is sent again after the server asked for credentials."""
 
@@ -51,7 +54,6 @@ class HttpRequests:
         self.url = url
         self._headers = _in_lower_case(headers or {})
         self._auth = auth
-        self.has_auth = auth is not None
         self._client: HttpPool | None = None
         self.credentials: Mapping[str, str] = {}
         """The headers with credentials that were sent last."""
@@ -64,22 +66,27 @@ class HttpRequests:
     @asynccontextmanager
     async def stream(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
-    ) -> AsyncIterator[ServerResponse]:
-        """The response, whose body is still to be read; raises NoAnswer."""
-        response = await self.send(method, headers, body, url)
-        try:
-            yield response
-        finally:
-            response.close()
+    ) -> AsyncIterator[HttpResponse]:
+        """The response, whose body is still to be read.
 
-    async def send(
-        self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
-    ) -> ServerResponse:
-        """The same as `stream`, for a caller that closes the response itself."""
+        Raises NoAnswer, also in the block that reads the body.
+        """
+        response: HttpResponse | None = None
+        try:
+            response = await self._send(method, headers, body, url or self.url)
+            yield response
+        except HttpFailure as exc:
+            raise self._lost(exc) from None
+        finally:
+            if response is not None:
+                response.close()
+
+    async def _send(
+        self, method: str, headers: Mapping[str, str], body: bytes | None, url: str
+    ) -> HttpResponse:
         client = self._client
         if client is None:
             raise ConnectionLost("the connection was closed", may_have_run=False)
-        url = url or self.url
         if self._auth is not None:
             self.credentials = await self._login(self._auth.headers())
         given = self._headers | _in_lower_case(headers)
@@ -89,10 +96,7 @@ class HttpRequests:
                 found = _in_lower_case(self.credentials)
                 self.sent.keep(found)
                 sent = given | found
-            try:
-                response = ServerResponse(await client.send(method, url, sent, body), self.sent)
-            except HttpFailure as exc:
-                raise connection_lost(exc, self.sent) from None
+            response = await client.send(method, url, sent, body)
             status = response.status_code
             if status < 300:
                 return response
@@ -107,12 +111,23 @@ class HttpRequests:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
 
+    def _lost(self, error: HttpFailure) -> ConnectionLost:
+        """The failure of a request, without the credentials that the response may repeat."""
+        text = str(error)
+        if error.quoted:
+            text += f": {self.sent.masked_text(error.quoted)[:_MAX_QUOTED]!r}"
+        return ConnectionLost(text, may_have_run=error.may_have_run)
+
     async def identity(self) -> str:
         """The credentials that the next request will have, for caches."""
         found = self.credentials if self._auth is None else await self._auth.headers()
         return repr(sorted(found.items()))
 
-    def refusal(self, response: ServerResponse, body: bytes = b"") -> HttpRefused:
+    async def refusal_body(self, response: HttpResponse) -> bytes:
+        """The beginning of the body of a response that is an error, without credentials."""
+        return self.sent.masked(await response.read_up_to(_MAX_REFUSAL))
+
+    def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
         """The error for a response without an answer; it does not show what the client sent."""
         said = _redirect(response).encode() or body
         text = self.sent.masked(said)[:1000].decode(errors="replace")
@@ -121,7 +136,7 @@ class HttpRequests:
 
     def receiver(self, receive: Receive) -> Receive:
         """The function that takes frames of the server, without the client's credentials."""
-        return self.sent.masking(receive) if self.sent or self.has_auth else receive
+        return self.sent.masking(receive) if self.sent or self._auth is not None else receive
 
     async def _login(self, asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
         """The headers from the user's `auth`; an exception in there ends one request."""
@@ -135,9 +150,9 @@ class HttpRequests:
             text = self.sent.masked_text(text)
             raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
 
-    async def _challenge(self, response: ServerResponse, sent: str) -> AuthChallenge:
+    async def _challenge(self, response: HttpResponse, sent: str) -> AuthChallenge:
         try:
-            body = self.sent.masked(await response.read_refusal())
+            body = await self.refusal_body(response)
         finally:
             response.close()
         return AuthChallenge(response.url, response.status_code, response.headers, body, sent)
@@ -161,7 +176,7 @@ def _login_of(url: str) -> dict[str, str]:
     return {"authorization": login} if login else {}
 
 
-def _moved_to(response: ServerResponse) -> str | None:
+def _moved_to(response: HttpResponse) -> str | None:
     """The URL of a redirect that keeps the method and stays with the same server."""
     if response.status_code not in (307, 308) or "location" not in response.headers:
         return None
@@ -173,7 +188,7 @@ def _moved_to(response: ServerResponse) -> str | None:
     return there if same else None
 
 
-def _redirect(response: ServerResponse) -> str:
+def _redirect(response: HttpResponse) -> str:
     """Where a redirect leads that was not followed, and why; empty for other responses."""
     if not 300 <= response.status_code < 400 or "location" not in response.headers:
         return ""
@@ -189,7 +204,7 @@ def _redirect(response: ServerResponse) -> str:
     return f"a redirect to {place[:100]}, which is not followed because {reason}"
 
 
-def _advice(response: ServerResponse) -> str:
+def _advice(response: HttpResponse) -> str:
     """The URLs to try, if the one that was asked has no path and does not speak MCP."""
     where = parse_url(response.url)
     has_mcp = response.status_code not in (200, 404, 405)
@@ -198,8 +213,3 @@ def _advice(response: ServerResponse) -> str:
     return (
         f"try {where.scheme}://{where.netloc}/mcp, or the transport rest if the server has no MCP"
     )
-
-
-def is_event_stream(response: ServerResponse) -> bool:
-    found = response.headers.get("content-type", "")
-    return found.partition(";")[0].strip().lower() == "text/event-stream"

@@ -56,7 +56,6 @@ class InMemory:
     send_now = None
     closes_to_cancel = False
     has_headers = False
-    may_log_in = False
     receives_changes = True
 
     def __init__(self, app: Registry) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urljoin, urlsplit
 
-from ...http1.event_stream import StreamEvent
+from ...http1.event_stream import ReceivedEvents, StreamEvent
 from ..faults import ConnectionLost, NoAnswer
-from ..frames import Lost, Outgoing, Receive
-from .http_requests import HttpRequests, is_event_stream
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive
+from .http_requests import HttpRequests
 
 
 class OldSse:
@@ -21,7 +21,6 @@ class OldSse:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
-        self.may_log_in = http.has_auth
         self._stream: asyncio.Task[None] | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:
@@ -39,7 +38,7 @@ class OldSse:
         url = await asyncio.shield(self._endpoint)
         async with self._http.stream("POST", headers, outgoing.frame, url) as response:
             if response.status_code >= 300:
-                raise self._http.refusal(response, await response.read_refusal())
+                raise self._http.refusal(response, await self._http.refusal_body(response))
             await response.aread()
 
     async def listen(self) -> None:
@@ -58,9 +57,9 @@ class OldSse:
     async def _read(self) -> None:
         try:
             async with self._http.stream("GET", {"accept": "text/event-stream"}) as response:
-                if response.status_code >= 300 or not is_event_stream(response):
+                if response.status_code >= 300 or not response.is_event_stream:
                     raise self._http.refusal(response)
-                async for event in response.events():
+                async for event in ReceivedEvents(response.read_some, MAX_FRAME):
                     self._take(event)
             self._end(ConnectionLost("the event stream of the server has ended"))
         except NoAnswer as error:

@@ -6,18 +6,15 @@ Credentials are `Authorization`, `Cookie`, and the headers and URL parameters wi
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from collections.abc import Iterator, Mapping
-from urllib.parse import unquote
+from collections.abc import Mapping
 
-from ...rules.detectors.secrets import MASK
-from ...types.secret_names import is_secret_name
+from ...core.secrets.http_secrets import secrets_in_headers, secrets_in_url
+from ...core.secrets.mask import MASK
+from ...core.secrets.secret_values import written_forms
 from ..frames import Receive, decode_frame
 
 _KEPT = 32
 """How many values of logins are kept; a login changes its token now and then."""
-_MIN_LENGTH = 4
-"""Shorter values are not masked, because ordinary words contain them."""
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
 
 
@@ -25,7 +22,7 @@ class SentCredentials:
     """Keeps the credentials in the URL and the headers of all requests, and those of logins."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        self._fixed = [*_in_url(url), *_in_headers(headers)]
+        self._fixed = [*secrets_in_url(url), *secrets_in_headers(headers)]
         self._last: Mapping[str, str] = {}
         self._logins: list[str] = []
         self._forms = _forms(self._fixed)
@@ -37,7 +34,7 @@ class SentCredentials:
         """Keep the headers of a login, whose names are in lower case."""
         if headers != self._last:
             self._last = headers
-            self._logins = [*self._logins, *_in_headers(headers)][-_KEPT:]
+            self._logins = [*self._logins, *secrets_in_headers(headers)][-_KEPT:]
             self._forms = _forms([*self._fixed, *self._logins])
 
     def masked(self, body: bytes) -> bytes:
@@ -65,38 +62,8 @@ def _is_success(frame: bytes) -> bool:
     return message is not None and bool(message.result) and not _IS_ERROR.search(frame)
 
 
-def _in_url(url: str) -> Iterator[str]:
-    for each in url.partition("?")[2].partition("#")[0].split("&"):
-        name, _, value = each.partition("=")
-        if is_secret_name(unquote(name)):
-            yield from (value, unquote(value))
-
-
-def _in_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    """The whole values, and the tokens, passwords and cookies in them."""
-    for name, value in headers.items():
-        if name == "cookie":
-            yield from (each.partition("=")[2].strip() for each in value.split(";"))
-        elif is_secret_name(name):
-            scheme, _, token = value.partition(" ")
-            yield from (value, token.strip())
-            if scheme.lower() == "basic":
-                yield _password(token)
-
-
-def _password(encoded: str) -> str:
-    try:
-        return b64decode(encoded).decode().partition(":")[2]
-    except ValueError:
-        return ""
-
-
 def _forms(secrets: list[str]) -> list[bytes]:
-    """The values as they are and as JSON writes them, the longest first."""
-    forms = set()
-    for each in secrets:
-        if len(each) >= _MIN_LENGTH:
-            written = each.replace("\\", "\\\\").replace('"', '\\"')
-            forms |= {each, written, written.replace("/", "\\/")}
+    """The values in all forms in which they are written, the longest first."""
+    forms = {form for each in secrets for form in written_forms(each)}
     # A value may be a part of another one.
     return sorted((each.encode(errors="replace") for each in forms), key=len, reverse=True)

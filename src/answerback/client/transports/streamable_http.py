@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from ...http1.event_stream import ReceivedEvents
+from ...http1.http_connection import HttpResponse
+from ...http1.http_errors import HttpFailure
 from ...protocol.params import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
-from ..frames import Lost, Outgoing, Receive, decode_frame
-from .http_requests import HttpRequests, is_event_stream
-from .server_response import ServerResponse
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive, decode_frame
+from .http_requests import HttpRequests
 
 _SESSION = "mcp-session-id"
 _RETRY_SECONDS = 1.0
@@ -42,7 +44,6 @@ class StreamableHttp:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
-        self.may_log_in = http.has_auth
         self._session: str | None = None
         self._version: dict[str, str] = {}
         self._listening: asyncio.Task[None] | None = None
@@ -58,21 +59,36 @@ class StreamableHttp:
         self._http.open()
 
     async def send(self, outgoing: Outgoing) -> None:
+        headers = {**_ACCEPT, **outgoing.headers, **self._session_for(outgoing)}
+        state, body = None, b""
+        async with self._http.stream("POST", headers, outgoing.frame) as response:
+            is_stream = response.is_event_stream
+            if response.status_code < 300 and not is_stream:
+                body = await response.aread()
+            if outgoing.method == "initialize":
+                self._session = response.headers.get(_SESSION)
+            if response.status_code >= 300:
+                await self._take_refusal(response, outgoing, in_session=_SESSION in headers)
+            elif is_stream:
+                state = _StreamState()
+                if await self._take_events(response, outgoing.id, state):
+                    return
+        if outgoing.answer is None or outgoing.answer.done():
+            return
+        if state is not None:
+            await self._resume_until(outgoing.answer, state, outgoing)
+        elif not body.strip() or self._receive(body) is None:
+            text = f"the response (HTTP status {response.status_code}) has no result in it"
+            raise ConnectionLost(text)
+
+    def _session_for(self, outgoing: Outgoing) -> Mapping[str, str]:
+        """The header of the session; the first message begins a new one."""
         if outgoing.method == "initialize":
             self._session = None
             self._version = {}
         elif "MCP-Protocol-Version" in outgoing.headers:
             self._version = {"MCP-Protocol-Version": outgoing.headers["MCP-Protocol-Version"]}
-        session = self._session
-        headers = {**_ACCEPT, **outgoing.headers, **self._session_header()}
-        async with self._http.stream("POST", headers, outgoing.frame) as response:
-            if response.status_code == 404 and session is not None:
-                raise SessionLost("the server no longer knows the session", may_have_run=False)
-            if outgoing.method == "initialize":
-                self._session = response.headers.get(_SESSION)
-            answered = await self._take(response, outgoing)
-        if answered is not None and outgoing.answer is not None:
-            await self._resume_until(outgoing.answer, answered, outgoing)
+        return self._session_header()
 
     async def listen(self) -> None:
         """Open the stream, and wait a moment until it is open, so that nothing is missed."""
@@ -107,27 +123,13 @@ class StreamableHttp:
     def _session_header(self) -> Mapping[str, str]:
         return {} if self._session is None else {_SESSION: self._session}
 
-    async def _take(self, response: ServerResponse, outgoing: Outgoing) -> _StreamState | None:
-        """Receive the response; returns where to resume a stream that ended too early."""
-        status = response.status_code
-        if status >= 300:
-            await self._take_refusal(response, outgoing)
-            return None
-        if is_event_stream(response):
-            state = _StreamState()
-            if await self._take_events(response, outgoing.id, state):
-                return None
-            return state
-        body = await response.aread()
-        if outgoing.id is None:
-            return None
-        if not body.strip() or self._receive(body) is None:
-            raise ConnectionLost(f"the response (HTTP status {status}) has no result in it")
-        return None
-
-    async def _take_refusal(self, response: ServerResponse, outgoing: Outgoing) -> None:
+    async def _take_refusal(
+        self, response: HttpResponse, outgoing: Outgoing, *, in_session: bool
+    ) -> None:
         """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
-        body = self._http.sent.masked(await response.read_refusal())
+        if response.status_code == 404 and in_session:
+            raise SessionLost("the server no longer knows the session", may_have_run=False)
+        body = await self._http.refusal_body(response)
         message = decode_frame(body)
         if outgoing.id is not None and message is not None and message.error is not None:
             if response.status_code in _OVERLOADED:
@@ -140,12 +142,12 @@ class StreamableHttp:
         raise self._http.refusal(response, body)
 
     async def _take_events(
-        self, response: ServerResponse, id: Id | None, state: _StreamState
+        self, response: HttpResponse, id: Id | None, state: _StreamState
     ) -> bool:
         """Receive the events; True when the response to the request *id* was among them."""
         is_answered = False
         try:
-            async for event in response.events():
+            async for event in ReceivedEvents(response.read_some, MAX_FRAME):
                 if event.id:
                     state.last_id = event.id
                     state.attempts = 0
@@ -157,7 +159,7 @@ class StreamableHttp:
                 if is_answered:
                     response.drain()
                     return True
-        except NoAnswer:
+        except HttpFailure:
             if not state.last_id:
                 raise
         return False
@@ -195,7 +197,7 @@ class StreamableHttp:
         if state.last_id:
             headers["last-event-id"] = state.last_id
         async with self._http.stream("GET", headers) as response:
-            if response.status_code >= 300 or not is_event_stream(response):
+            if response.status_code >= 300 or not response.is_event_stream:
                 raise self._http.refusal(response)
             if outgoing_id is None:
                 self._opened.set()

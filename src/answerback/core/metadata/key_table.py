@@ -184,4 +184,4 @@ KEYS: tuple[MetaKey, ...] = (
     MetaKey("openai/session", TEXT, _REQUEST, APPS_SDK),
     MetaKey("openai/organization", TEXT, _REQUEST, APPS_SDK),
 )
-"""The convention `apps` puts the keys of widgets into results, so that they may stand there too."""
+"""The `apps` convention puts the keys of widgets into results, so that they may stand there too."""

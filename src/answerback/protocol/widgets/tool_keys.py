@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.suggestions import did_you_mean, similar_names
+from ...options import Shown
 from ...tools.tool_options import ToolOptions, check_options
 from .widget import Widget, widget_uri
 
@@ -29,9 +30,11 @@ def with_widget_keys(options: ToolOptions) -> ToolOptions:
     """
     check_options(options, ToolOptions)
     made: ToolOptions = {**options}
-    if meta := _merged(options.get("meta") or {}, _keys(options)):
+    widget = options.get("widget")
+    shown = widget if isinstance(widget, Shown) else Shown(widget)
+    if meta := _merged(options.get("meta") or {}, _keys(shown)):
         made["meta"] = meta
-    if options.get("widget") is not None:
+    if shown.name is not None:
         read_only = bool(options.get("read_only"))
         defaults = {"read_only": False, "destructive": not read_only, "open_world": True}
         for name, default in defaults.items():
@@ -40,24 +43,24 @@ def with_widget_keys(options: ToolOptions) -> ToolOptions:
     return made
 
 
-def _keys(options: ToolOptions) -> JsonObject:
+def _keys(shown: Shown) -> JsonObject:
     """The keys of MCP Apps, and those of ChatGPT that say the same."""
     ui: JsonObject = {}
     keys: JsonObject = {"ui": ui}
-    if (name := options.get("widget")) is not None:
+    if (name := shown.name) is not None:
         uri = widget_uri(name)
         ui["resourceUri"] = uri
         keys |= {"ui/resourceUri": uri, "openai/outputTemplate": uri}
-    visible = options.get("visible_to")
+    visible = shown.visible_to
     if name is not None or visible is not None:
         visible = ("model", "app") if visible is None else visible
         ui["visibility"] = [who for who in ("model", "app") if who in visible]
         keys["openai/widgetAccessible"] = "app" in visible
         keys["openai/visibility"] = "public" if "model" in visible else "private"
-    if (invoking := options.get("invoking")) is not None:
-        keys["openai/toolInvocation/invoking"] = invoking
-    if (invoked := options.get("invoked")) is not None:
-        keys["openai/toolInvocation/invoked"] = invoked
+    if shown.invoking is not None:
+        keys["openai/toolInvocation/invoking"] = shown.invoking
+    if shown.invoked is not None:
+        keys["openai/toolInvocation/invoked"] = shown.invoked
     return keys if ui else {name: value for name, value in keys.items() if name != "ui"}
 
 
@@ -73,10 +76,7 @@ def _merged(meta: Mapping[str, Any], keys: JsonObject) -> JsonObject:
     twice = [name for name in meta if name in keys and name != "ui"]
     twice += [f"ui.{name}" for name in authors_ui if name in ours]
     if twice:
-        raise ValueError(
-            f"meta has {twice[0]!r}, which widget=, invoking=, invoked= and visible_to= write; "
-            "leave it out of meta"
-        )
+        raise ValueError(f"meta has {twice[0]!r}, which widget= writes; leave it out of meta")
     merged = {**meta, **keys}
     if authors_ui or ours:
         merged["ui"] = {**authors_ui, **ours}

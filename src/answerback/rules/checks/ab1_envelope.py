@@ -1,4 +1,4 @@
-"""AB1xx, the envelope: every check of its convention's validator, auditor and JSON Schema.
+"""AB1xx, the envelope: every check of the convention's validator, auditor and JSON Schema.
 
 Where the convention has texts for a violation, the auditor's text is the message and the
 validator's the hint.

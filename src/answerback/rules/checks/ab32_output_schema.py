@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ...core.secrets.secret_names import is_secret_name
 from ...errors import needs_extra
-from ...types.secret_names import is_secret_name
 from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import pointer_token

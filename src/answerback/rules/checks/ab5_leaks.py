@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..detectors.named_secrets import masked_part
-from ..detectors.secrets import Secret, mask
+from ...core.secrets.mask import mask_forms, mask_part
+from ...core.secrets.secret_forms import Secret
 from ..examples import MCP_FAILURE, text_result
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import parent_of, quoted
@@ -73,7 +73,7 @@ _PATH_END = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
 def _mask_secrets(reply: dict[str, Any], pointer: str) -> None:
     holder, name = parent_of(reply, pointer)
     key = int(name) if isinstance(holder, list) else name
-    holder[key] = mask(holder[key])
+    holder[key] = mask_forms(holder[key])
 
 
 def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
@@ -240,4 +240,4 @@ def _path_span(text: str, match: re.Match[str]) -> tuple[int, int]:
 
 def _quoted_part(text: str, start: int, end: int, limit: int = 60) -> str:
     """A part of *text*, with the secrets masked that are in the whole text."""
-    return quoted(masked_part(text, start, end).strip(), limit)
+    return quoted(mask_part(text, start, end).strip(), limit)

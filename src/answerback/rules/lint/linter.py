@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from ...core.secrets.mask import mask_pointer
 from ...errors import AnswerbackError, MissingExtraError
 from ..catalogue import RULES
 from ..checks.ab1_result import not_json
-from ..detectors.named_secrets import mask_pointer
 from ..finding import Fault, Finding
 from ..repair import can_repair, repair
 from ..validation import check

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
-    from ..http.options import WebOptions
+    from ..http.server_options import WebOptions
     from .application import AsgiApp
 
 

@@ -15,9 +15,9 @@ from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...registry.declarations import Change, HealthState
 from ..http.guard import FORWARDED_HOST, Guard
-from ..http.options import WebOptions, networks
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
+from ..http.server_options import WebOptions, networks
 from .other_server import DisconnectWatch, call_before_shutdown
 from .own_pages import OwnPages
 from .request import (

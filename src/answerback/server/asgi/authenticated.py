@@ -11,8 +11,8 @@ from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
 from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
-from ..http.options import host_name
 from ..http.routes import Routes
+from ..http.server_options import host_name
 from .request import HttpRequest, Receive, Scope, Send
 
 MCP_PATHS = ("/mcp", "/message")

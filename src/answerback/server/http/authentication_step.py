@@ -21,8 +21,8 @@ from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...errors import AnswerbackError
 from ...registry.composition import check_auth
-from .options import is_loopback
 from .pages import PUBLIC
+from .server_options import is_loopback
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime

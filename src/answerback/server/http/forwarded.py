@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from .options import Network
+from .server_options import Network
 
 _MAX_HEADER = 2048
 """A longer header is ignored."""

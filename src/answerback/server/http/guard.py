@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from ...core.reply import Error, Reply, failure
-from .options import WebOptions, host_name, is_loopback
+from .server_options import WebOptions, host_name, is_loopback
 
 FORWARDED_HOST = "answerback.forwarded_host"
 """The key in a scope of the host that a trusted proxy was asked for."""

@@ -19,7 +19,7 @@ from ...dialects.http_reply import JSON, RETRY_AFTER
 from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError
 from ...tasks.keyed_calls import run_once
 from ...tasks.service import task_service
-from ...tasks.task_record import Task, owner_of
+from ...tasks.task_record import TaskRecord, owner_of
 from ...tasks.task_store import checked_key
 from .refusals import refuse_media, refuse_method
 
@@ -127,7 +127,7 @@ class TaskRoutes:
     ) -> Outcome | HttpReply:
         call.peer = _CREATOR
         made = await self._service.create(call, key=_key(request), asks_later=True)
-        if not isinstance(made, Task):
+        if not isinstance(made, TaskRecord):
             return made
         seconds = _seconds(preferences)
         if seconds and not made.is_final:
@@ -142,7 +142,7 @@ class TaskRoutes:
                 headers.append((APPLIED, _ASYNC))
         return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
-    async def _find(self, tool: str, id: str, request: RestRequest) -> Task:
+    async def _find(self, tool: str, id: str, request: RestRequest) -> TaskRecord:
         owner = owner_of(request.describe_request("rest").user)
         task = await self._service.get(id, owner)
         if task is None or task.tool != tool:
@@ -152,15 +152,17 @@ class TaskRoutes:
             return await self._waited(task, seconds)
         return task
 
-    async def _waited(self, task: Task, seconds: float) -> Task:
+    async def _waited(self, task: TaskRecord, seconds: float) -> TaskRecord:
         """The task, once it ended or asks, or after the seconds."""
 
-        def is_done(task: Task) -> bool:
+        def is_done(task: TaskRecord) -> bool:
             return task.is_final or task.state == "input_required"
 
         return await self._service.wait(task.id, task.owner, is_done, seconds) or task
 
-    async def _answered(self, task: Task, request: RestRequest, body: bytes | Reply[Any]) -> Task:
+    async def _answered(
+        self, task: TaskRecord, request: RestRequest, body: bytes | Reply[Any]
+    ) -> TaskRecord:
         if isinstance(body, Reply):
             raise _Refused(body)
         if (refused := refuse_media(request.content_type)) is not None:
@@ -176,7 +178,7 @@ class TaskRoutes:
             )
         return await self._service.answer(task.id, task.owner, answers) or task
 
-    def _result(self, task: Task, request: RestRequest) -> HttpReply:
+    def _result(self, task: TaskRecord, request: RestRequest) -> HttpReply:
         """The reply of a task that has ended; the task itself with 202 before that."""
         if not task.is_final:
             return self._shown(task, request, 202)
@@ -184,7 +186,7 @@ class TaskRoutes:
         written = self._writer.write_finished(reply, request, reply.shape or RESULT)
         return msgspec.structs.replace(written, headers=(*written.headers, _NO_STORE))
 
-    def _shown(self, task: Task, request: RestRequest, status: int) -> HttpReply:
+    def _shown(self, task: TaskRecord, request: RestRequest, status: int) -> HttpReply:
         path = f"{request.root}{self._registry.contract.route}{task.tool}{TASKS}{task.id}"
         headers = [_NO_STORE]
         if status == 202:
@@ -263,7 +265,7 @@ def _read_answers(body: bytes) -> dict[str, JsonObject]:
         raise _Refused(failure(f"Invalid JSON: {exc}", code=INVALID_JSON)) from None
 
 
-def _members(task: Task, path: str) -> JsonObject:
+def _members(task: TaskRecord, path: str) -> JsonObject:
     """A task as JSON, with the names that MCP has for them."""
     members: JsonObject = {
         "taskId": task.id,

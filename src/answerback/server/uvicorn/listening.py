@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...errors import AnswerbackError
-from ..http.options import BadOption, ServeOptions
+from ..http.server_options import BadOption, ServeOptions
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -16,7 +16,7 @@ from ...core.reply import failure
 from ...core.shape import RESULT
 from ...dialects import write
 from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
-from ..http.options import ServeOptions, is_loopback, networks
+from ..http.server_options import ServeOptions, is_loopback, networks
 
 if TYPE_CHECKING:
     from logging import Logger

@@ -19,7 +19,7 @@ from ...errors import needs_extra
 from ...tools.context import CURRENT
 from ..asgi import asgi
 from ..asgi.worker_bus import SocketBus
-from ..http.options import BadOption, ServeOptions, is_loopback
+from ..http.server_options import BadOption, ServeOptions, is_loopback
 from .listening import CannotListen, base_url, listens_on, tls_context
 from .prefork import prefork
 from .request_layers import add_layers, set_up_logging

@@ -52,7 +52,7 @@ _FORM_HEADER = {
     "description": "Sent if the body is not data but content blocks, or the bytes of one block",
     "schema": {"enum": ["content", "image", "audio"]},
 }
-# The convention `aligned` reads these responses in the operation itself and follows no references.
+# The `aligned` convention reads these responses in the operation itself and follows no references.
 _INLINE_STATUSES = (400, 500)
 # The statuses of requests that reach no tool.
 _BEFORE_THE_CALL = (400, 413, 415)

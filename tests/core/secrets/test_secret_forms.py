@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerback import validate
-from answerback.rules.detectors.secrets import MASK, mask, may_hold_secrets, secrets_in
+from answerback.core.secrets.mask import MASK, mask_forms
+from answerback.core.secrets.secret_forms import may_hold_secrets, secrets_in
 
 SECRETS = [
     "hV7-t9aQ",
@@ -90,7 +91,7 @@ def in_context(secret: str) -> str:
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_a_secret_is_masked_and_the_text_around_it_is_kept(secret: str) -> None:
-    masked = mask(f"before {in_context(secret)} after")
+    masked = mask_forms(f"before {in_context(secret)} after")
 
     assert secret not in masked
     assert MASK in masked
@@ -118,13 +119,13 @@ def test_a_secret_in_a_text_is_suspected_in_its_json_too(
 def test_a_private_key_is_masked_from_its_first_line_to_its_last() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF" * 3 + "\n"
 
-    assert mask(f"a {key}-----END PRIVATE KEY----- b") == f"a {MASK} b"
+    assert mask_forms(f"a {key}-----END PRIVATE KEY----- b") == f"a {MASK} b"
 
 
 def test_several_secrets_in_a_text_are_all_masked() -> None:
     text = " ".join(map(in_context, SECRETS))
 
-    masked = mask(text)
+    masked = mask_forms(text)
 
     assert not [secret for secret in SECRETS if secret in masked]
 
@@ -132,19 +133,19 @@ def test_several_secrets_in_a_text_are_all_masked() -> None:
 def test_a_secret_of_two_kinds_is_masked_once() -> None:
     token = "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UifQ.c2lnbmF0dXJlLWhlcmU1Mg"
 
-    assert mask(f"Bearer {token} and the rest") == f"Bearer {MASK} and the rest"
+    assert mask_forms(f"Bearer {token} and the rest") == f"Bearer {MASK} and the rest"
 
 
 @pytest.mark.parametrize("text", NO_SECRETS)
 def test_a_text_that_only_looks_like_a_secret_is_left_alone(text: str) -> None:
-    assert mask(text) == text
+    assert mask_forms(text) == text
     assert validate({"content": [{"type": "text", "text": text}]}) == ()
 
 
 def test_a_text_without_secrets_is_not_changed() -> None:
     text = "https://example.com/a@b:c and postgres://user:password@host/db"
 
-    assert mask(text) == text
+    assert mask_forms(text) == text
 
 
 HOSTILE = [

@@ -38,6 +38,7 @@ def error_of(target: Any, **options: Any) -> str:
         ("http://anna:s3cret@127.0.0.1:1/mcp", "http://anna:***@127.0.0.1:1/mcp"),
         ("http://anna:s3cr@s3cret@127.0.0.1:1/mcp", "http://anna:***@127.0.0.1:1/mcp"),
         ("http://t0ken@127.0.0.1:1/mcp", "http://***@127.0.0.1:1/mcp"),
+        ("http://anna@b.c:s3cret@127.0.0.1:1/mcp", "http://***@127.0.0.1:1/mcp"),
         ("http://127.0.0.1:1/mcp?api_key=t0ken&x=1", "http://127.0.0.1:1/mcp?api_key=***&x=1"),
         ("http://127.0.0.1:1/mcp?x=1&access%5Ftoken=t0ken", "?x=1&access%5Ftoken=***"),
         ("http://127.0.0.1:1/@scope/mcp?mail=a@b.c", "http://127.0.0.1:1/@scope/mcp?mail=a@b.c"),

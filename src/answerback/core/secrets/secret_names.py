@@ -13,14 +13,17 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS = re.compile(r"[-_ .]+")
+_BRACKETS = re.compile(r"[\[\]'\"]+")
 _NO_NAME = re.compile(r"[^\w.-]+")
 # Names with one wrong, missing, additional or swapped letter count too. Shorter words are not in
 # the list, because they are one letter away from ordinary names.
 _WORDS = ("password", "passphrase", "passcode", "secret", "apikey", "privatekey", "credential")
 
 
-def is_secret_name(name: str) -> bool:
-    """Return whether a member with this name probably holds a secret."""
+def is_secret_name(name: str, aliases: frozenset[str] = frozenset()) -> bool:
+    """Return whether a member with this name probably holds a secret, or is one of *aliases*."""
+    if name in aliases:
+        return True
     if len(name) > _MAX_LENGTH:
         name = name[-_MAX_LENGTH:]
     if _SECRET.search(name):
@@ -32,12 +35,12 @@ def is_secret_name(name: str) -> bool:
     return any(_is_misspelt(part, word) for part in parts for word in _WORDS)
 
 
-def aliases_of_secrets(values: Iterable[tuple[str, ...]]) -> frozenset[str]:
-    """Return all names of the values that have the name of a secret among theirs.
-
-    Each of *values* is the names of one value, such as that of a parameter and its alias.
-    """
-    return frozenset(name for names in values if any(map(is_secret_name, names)) for name in names)
+def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
+    """Return whether one of the names on a path such as `login.keys[0]` is a secret's name."""
+    quoted = _BRACKETS.split(path)
+    # A dot separates two names, or belongs to a name in quotes.
+    names = {*quoted, *(name for each in quoted for name in each.split("."))}
+    return any(is_secret_name(name, aliases) for name in names)
 
 
 def has_secret_name(text: str) -> bool:
@@ -45,6 +48,14 @@ def has_secret_name(text: str) -> bool:
     if not text.lstrip().startswith(("[", "{")):
         return False
     return any(map(is_secret_name, _NO_NAME.split(text)))
+
+
+def aliases_of_secrets(values: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    """Return all names of the values that have the name of a secret among theirs.
+
+    Each of *values* is the names of one value, such as that of a parameter and its alias.
+    """
+    return frozenset(name for names in values if any(map(is_secret_name, names)) for name in names)
 
 
 def _is_misspelt(part: str, word: str) -> bool:

@@ -1,4 +1,7 @@
-"""Finds secrets (passwords, tokens, keys) in a text, and masks them."""
+"""Recognises secrets (passwords, tokens, keys of services) by their own form in any text.
+
+The rules AB5xx detect secrets this way, so placeholders and well-known examples are left out.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ import re
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from typing import NamedTuple
-
-MASK = "***"
 
 # `app:app@db` is not a secret: developers' machines and containers use the user name as password
 # for a local database.
@@ -94,13 +95,9 @@ def _looks_random(token: str) -> bool:
     return has_digit and len(set(token)) > 9 and not _EXAMPLE_KEY.search(token)
 
 
-def _always(_: str) -> bool:
-    return True
-
-
 def _is_web_token(token: str) -> bool:
     """Whether the first part is the header of a JSON web token; cursors look like tokens too."""
-    head, payload = map(_decoded, token.split(".")[:2])
+    head, payload = map(decode_base64, token.split(".")[:2])
     try:
         header = json.loads(head)
     except ValueError:
@@ -110,14 +107,14 @@ def _is_web_token(token: str) -> bool:
 
 
 def _is_name_and_password(encoded: str) -> bool:
-    decoded = _decoded(encoded)
+    decoded = decode_base64(encoded)
     name, colon, password = decoded.decode("ascii", "replace").partition(":")
     if not colon or not (name + password).isprintable() or "\ufffd" in name + password:
         return False
     return _is_password(password or name) and not decoded.startswith(_SAMPLES)
 
 
-def _decoded(part: str) -> bytes:
+def decode_base64(part: str) -> bytes:
     """The bytes that *part* is the base64 of, in either alphabet; empty if it is not base64."""
     try:
         return urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4))
@@ -132,7 +129,7 @@ _KINDS = (
     ("connection", _CONNECTION, _is_literal),
     ("bearer", _BEARER, _looks_random),
     ("basic", _BASIC, _is_name_and_password),
-    ("private-key", _PRIVATE_KEY, _always),
+    ("private-key", _PRIVATE_KEY, bool),
     ("key", _KEYS, _looks_random),
     ("key", _AWS_SECRET, _looks_random),
     ("token", _JWT, _is_web_token),
@@ -195,14 +192,3 @@ def secrets_in(text: str) -> Iterator[Secret]:
                 group = pattern.groups
                 if is_real(found[group]):
                     yield Secret(*found.span(group), kind)
-
-
-def mask(text: str) -> str:
-    """The text with every secret replaced by `***`."""
-    kept, done = [], 0
-    for start, end, _ in sorted(secrets_in(text)):
-        # Two kinds may overlap, such as a bearer token that is a JSON web token.
-        if start >= done:
-            kept += [text[done:start], MASK]
-        done = max(done, end)
-    return "".join(kept) + text[done:]

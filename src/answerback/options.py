@@ -1,0 +1,151 @@
+"""Values of options that have several parts: `values=`, `task=`, `widget=`, `access=`.
+
+`@app.tool(widget="orders")` is enough for most tools, and
+`@app.tool(widget=Shown("orders", invoking="Loading…"))` says more. Each value is checked when it
+is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from .core.limits import TaskLimits
+
+if TYPE_CHECKING:
+    from .core.authentication import UsedTokens
+
+__all__ = ["Access", "Shown", "Task", "TaskLimits", "Values"]
+
+TaskMode = Literal["forbidden", "optional", "required"]
+
+
+class Values(msgspec.Struct, frozen=True, kw_only=True):
+    """How a tool's arguments are read and its result is sent.
+
+    Members that a tool leaves out are those of its app, and an app's have the defaults below.
+    """
+
+    lenient: bool | None = None
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
+    returns: Literal["reply", "value"] | None = None
+    """Without a return type: "reply" (the default) accepts a finished reply, "value" sends data."""
+    structured: bool | None = None
+    """False: MCP sends only the text, without outputSchema and structuredContent."""
+    nan: Literal["refuse", "null"] | None = None
+    """"null" sends a float that is not finite as null; "refuse" (the default) is an error."""
+
+    def __post_init__(self) -> None:
+        _check(self, "lenient", "True or False", _is_bool)
+        _check(self, "returns", "'reply' or 'value'", lambda value: value in ("reply", "value"))
+        _check(self, "structured", "True or False", _is_bool)
+        _check(self, "nan", "'refuse' or 'null'", lambda value: value in ("refuse", "null"))
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of a tool, by name: only those that were given."""
+        given = msgspec.structs.asdict(self)
+        return {name: value for name, value in given.items() if value is not None}
+
+
+# The first part of a value is positional, and the others are keyword-only: msgspec decides that
+# for all fields of a class.
+class _TaskMode(msgspec.Struct, frozen=True):
+    mode: TaskMode = "forbidden"
+    """Whether a call may outlive its request, as a task."""
+
+
+class Task(_TaskMode, frozen=True, kw_only=True):
+    """Whether a tool runs as a task, and whether plain calls take an idempotency key."""
+
+    key: bool = False
+    """A plain call with the same key gets the first call's reply, and does not run again."""
+
+    def __post_init__(self) -> None:
+        modes = ("forbidden", "optional", "required")
+        _check(self, "mode", "'forbidden', 'optional' or 'required'", lambda mode: mode in modes)
+        _check(self, "key", "True or False", _is_bool)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of a tool, by name."""
+        return {"task": self.mode, "idempotency_key": self.key}
+
+
+class _WidgetName(msgspec.Struct, frozen=True):
+    name: str | None = None
+    """The widget that shows the reply; None for a tool that widgets call and none shows."""
+
+
+class Shown(_WidgetName, frozen=True, kw_only=True):
+    """How hosts show a tool: its widget, the texts beside it, and who may call the tool."""
+
+    invoking: str | None = None
+    invoked: str | None = None
+    """Texts of at most 64 characters that ChatGPT shows while the tool runs, and after it."""
+    visible_to: Collection[Literal["model", "app"]] | None = None
+    """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
+
+    def __post_init__(self) -> None:
+        _check(self, "name", "the name of a widget, such as 'orders'", _is_text)
+        for name in ("invoking", "invoked"):
+            _check(self, name, "a text of 1 to 64 characters", _is_status)
+        _check(self, "visible_to", "a set of 'model' and 'app', such as {'app'}", _are_callers)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of a tool, by name; the other members become keys of its `_meta`."""
+        return {"widget": self.name}
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How clients reach an app over HTTP, and how they learn what they must do to get in."""
+
+    url: str | None = None
+    """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
+    sessions: bool = True
+    """Whether MCP over HTTP has sessions in versions before 2026-07-28."""
+    challenge: Literal["auto", "http", "result"] = "auto"
+    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
+    used_tokens: UsedTokens | None = None
+    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
+
+    def __post_init__(self) -> None:
+        example = "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'"
+        forms = ("auto", "http", "result")
+        _check(self, "url", example, _is_endpoint)
+        _check(self, "sessions", "True or False", _is_bool)
+        _check(self, "challenge", "'auto', 'http' or 'result'", lambda form: form in forms)
+        _check(self, "used_tokens", "an object with a method add", lambda it: hasattr(it, "add"))
+
+
+def _check(
+    struct: msgspec.Struct, name: str, expected: str, is_valid: Callable[[Any], bool]
+) -> None:
+    value = getattr(struct, name)
+    if value is not None and not is_valid(value):
+        raise TypeError(f"{name}={value!r} of {type(struct).__name__} should be {expected}")
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_status(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 64
+
+
+def _are_callers(value: object) -> bool:
+    if not isinstance(value, set | frozenset | list | tuple) or not value:
+        return False
+    return all(who in ("model", "app") for who in value)
+
+
+def _is_endpoint(value: object) -> bool:
+    # Imported here, so that an app without a URL does not pay for it.
+    from .core.hosts import is_endpoint
+
+    return isinstance(value, str) and is_endpoint(value)
