@@ -410,7 +410,7 @@ PACKAGE_LINES = {
     "auth": 1_400,
     "calls": 2_950,
     "cli": 3_800,
-    "client": 7_100,
+    "client": 6_950,
     "core": 3_000,
     "dialects": 2_700,
     "gates": 650,
@@ -419,15 +419,15 @@ PACKAGE_LINES = {
     "models": 2_150,
     "protocol": 3_650,
     "reading": 1_300,
-    "records": 2_350,
+    "records": 2_250,
     "registry": 1_200,
     "resilience": 1_400,
-    "rules": 5_750,
+    "rules": 5_450,
     "server": 7_550,
     "tasks": 2_050,
     "testing": 350,
     "tools": 3_100,
-    "types": 5_350,
+    "types": 5_250,
 }
 
 

@@ -20,10 +20,10 @@ import msgspec
 from . import nodes
 from .annotated import Metadata, read_metadata
 from .codecs import codec_for
+from .describe import name_of
 from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits, has_nan_as_null
 from .problems import UnservableType
 from .record_fields import read_fields, refuse_field_defaults, start_record, style_of
-from .unservable import explain_unservable, name_of
 
 _SCALARS = frozenset(
     {bool, int, float, str, bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal}
@@ -192,6 +192,8 @@ class _Reader:
             return plain
         if codec := codec_for(origin):
             return nodes.Custom(origin, codec)
+        from .unservable import explain_unservable
+
         raise UnservableType(where, explain_unservable(bare))
 
     def _type_var(self, var: Any, where: str) -> Node:

@@ -16,10 +16,9 @@ import msgspec
 from ..core.json_value import is_integer, is_number
 from . import nodes
 from .arguments import Parameter
-from .describe import MAX_SHOWN
+from .describe import MAX_SHOWN, name_of
 from .nodes import Node
 from .problems import UnservableType
-from .unservable import name_of
 
 
 def check_default(parameter: Parameter, node: Node, where: str) -> None:

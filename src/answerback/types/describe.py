@@ -19,6 +19,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def name_of(annotation: Any) -> str:
+    """Return the name of a type as its author would write it."""
+    return annotation.__name__ if type(annotation) is type else str(annotation)
+
+
 def describe_value(value: Any) -> str:
     """Return the kind of a JSON value; of a scalar also the value, cut to a limited length."""
     name = kind_name(value)

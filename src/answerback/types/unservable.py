@@ -7,6 +7,8 @@ import collections.abc as abc
 import typing
 from typing import Any
 
+from .describe import name_of
+
 _READ_ONCE = "can be read only once; write list[...]"
 _REASONS: dict[Any, str] = {
     abc.Callable: "is code, not data; write str and look the function up by name",
@@ -31,11 +33,6 @@ _REASONS: dict[Any, str] = {
 }
 _WITH_RECIPES = frozenset({"pandas", "polars", "numpy", "PIL"})
 _FILE_TYPES = frozenset({"IO", "TextIO", "BinaryIO"})
-
-
-def name_of(annotation: Any) -> str:
-    """Return the name of a type as its author would write it."""
-    return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
 def explain_unservable(annotation: Any) -> str:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-ANYTHING: Schema = {}
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 REST_ERROR: Schema = {
     "type": "object",
