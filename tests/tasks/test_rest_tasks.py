@@ -407,7 +407,7 @@ def test_a_plain_mcp_call_with_a_key_in_its_meta_runs_once(app: App) -> None:
 
 def test_full_limits_are_refused_with_the_seconds_to_wait() -> None:
     app = App("jobs", limits=Limits(shutdown=0.1))
-    registry_of(app).limits = Limits(tasks=TaskLimits(slots=1, queue=1))
+    registry_of(app).limits = Limits(shutdown=0.1, tasks=TaskLimits(slots=1, queue=1))
 
     @app.tool(task="required")
     async def work() -> None:
@@ -426,7 +426,7 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
     registry_of(app).auth = ApiKeys(
         {sha256(each.encode()).hexdigest(): name for name, each in secrets.items()}
     )
-    registry_of(app).limits = Limits(tasks=TaskLimits(per_owner=1))
+    registry_of(app).limits = Limits(shutdown=0.1, tasks=TaskLimits(per_owner=1))
 
     @app.tool(task="required")
     async def work() -> None:
@@ -442,7 +442,7 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
 
 
 def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> None:
-    registry_of(app).limits = Limits(tasks=TaskLimits(answer_bytes=1000))
+    registry_of(app).limits = Limits(shutdown=0.1, tasks=TaskLimits(answer_bytes=1000))
 
     @app.tool(task="required")
     async def rename(ctx: Context) -> str:

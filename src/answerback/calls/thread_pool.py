@@ -83,8 +83,8 @@ class ThreadPool:
         self._reported_lost = 0
         self._held_since: float | None = None
         """When a call began to wait for a thread; None after a call ended."""
-        self._is_timed = False
-        """Whether a timer looks after the calls that wait."""
+        self._timer: threading.Timer | None = None
+        """Runs while calls wait for a thread."""
 
     def close(self) -> None:
         """Let the threads end once their calls have; calls are refused from now on."""
@@ -181,18 +181,17 @@ class ThreadPool:
         """Refuse the calls that wait once nothing has moved for too long; the lock is held."""
         # None if a call has ended since the timer began.
         since = self._held_since = self._held_since or monotonic()
-        if not self._is_timed:
-            self._is_timed = True
+        if self._timer is None:
             left = since + self._wait - monotonic()
-            timer = threading.Timer(max(left, 0.0), self._refuse_held)
-            timer.daemon = True
-            timer.start()
+            self._timer = threading.Timer(max(left, 0.0), self._refuse_held)
+            self._timer.daemon = True
+            self._timer.start()
 
     def _refuse_held(self) -> None:
         """Refuse the calls that wait, if no running call has ended for too long."""
         refused: list[Job] = []
         with self._lock:
-            self._is_timed = False
+            self._timer = None
             if self._unfinished <= len(self._running):
                 return
             if self._held_since is None or monotonic() - self._held_since < self._wait:
@@ -265,6 +264,9 @@ class ThreadPool:
             with self._lock:
                 self._unfinished -= 1
                 self._held_since = None
+                if self._timer is not None and self._unfinished <= len(self._running):
+                    self._timer.cancel()
+                    self._timer = None
             job.finish()
             # A waiting thread must not keep the objects of its last call alive.
             del job
