@@ -62,7 +62,7 @@ _BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")
 
 
 Checks: TypeAlias = tuple[Callable[..., Faults], ...]
-"""Check functions; `RULE_BY_CHECK` has the rule of each."""
+"""Check functions; `RULE_BY_CHECK` has each check's rule."""
 
 
 class RulePlan(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class RulePlan(msgspec.Struct, frozen=True):
 
 @cache
 def plan_for(dialect: Dialect, failed: bool, has_version: bool, has_schema: bool) -> RulePlan:
-    """The checks for one sort of reply; computed once for each sort."""
+    """Return the checks for one sort of reply; computed once for each sort."""
     known = {None, *(("version",) if has_version else ()), *(("schema",) if has_schema else ())}
     whens = ("always", "failure" if failed else "success")
     rules = [
@@ -113,13 +113,13 @@ def _checks_of_part(part: Part, rules: list[Rule]) -> Checks:
 
 
 def find_rule(word: str) -> Rule | None:
-    """The rule whose id or name is *word*."""
+    """Return the rule whose id or name is *word*."""
     by_name = {each.name: each for each in RULES.values()}
     return RULES.get(word.upper()) or by_name.get(word.lower().replace("_", "-"))
 
 
 def similar_rules(word: str) -> list[str]:
-    """Up to three ids or names that resemble *word*, for a message that no rule is called so."""
+    """Return up to three ids or names that resemble *word*, to suggest for an unknown rule."""
     import difflib
 
     rule_id = word.upper()
@@ -136,13 +136,13 @@ def similar_rules(word: str) -> list[str]:
 
 
 def unknown_rule_message(word: str) -> str:
-    """The error message for *word*, which is no rule's id or name."""
+    """Return the error message for *word*, which is not a rule's id or name."""
     advice = did_you_mean(similar_rules(word), quoted=False) or "`answerback rule` lists them"
     return f"no rule is called {word!r}; {advice}"
 
 
 def select_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
-    """The ids of the rules in *select* (all, if it is empty) that are not in *ignore*.
+    """Return the ids of the rules in *select* (all, if it is empty) that are not in *ignore*.
 
     Each word is an id, the beginning of ids, or a name; raises ValueError if no rule matches.
     """

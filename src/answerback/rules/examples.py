@@ -46,10 +46,10 @@ MCP_IMAGE: dict[str, Any] = {
 
 
 def text_result(text: str, **members: Any) -> dict[str, Any]:
-    """An MCP result with one text block."""
+    """Return an MCP result with one text block."""
     return {"content": [{"type": "text", "text": text}], **members}
 
 
 def blocks_result(*blocks: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """An MCP result with these blocks."""
+    """Return an MCP result with these blocks."""
     return {"content": [*blocks], **members}

@@ -54,7 +54,7 @@ Fix: TypeAlias = Callable[[dict[str, Any], str], None]
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A reply for the documentation and the tests of a rule, with the context it is checked in."""
+    """A reply for a rule's documentation and tests, with the context it is checked in."""
 
     reply: Any
     """The reply, or a function that builds one too large to be kept."""
@@ -78,7 +78,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     part: Part = "reply"
     when: Literal["always", "success", "failure"] = "always"
     needs: Literal["version", "schema"] | None = None
-    """The rule applies only if this is known: the version of MCP, or the tool's output schema."""
+    """The rule applies only if this is known: MCP's version, or the tool's output schema."""
     types: tuple[str, ...] = ()
     """The block types that the rule applies to; an empty tuple stands for all."""
     plain_replies: Literal["any", "json", "none"] = "any"
@@ -102,7 +102,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None = None
 
     def finding(self, fault: Fault) -> Finding:
-        """The finding of a fault; its message is masked, because it goes to logs and reports."""
+        """Return a fault's finding; its message is masked, because it goes to logs and reports."""
         hint = fault.hint or self.hint
         message = mask(fault.message)
         return Finding(self.id, self.name, self.severity, fault.pointer, message, hint)
@@ -120,7 +120,7 @@ class RuleInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rule(rule_id: str, info: RuleInfo) -> Callable[[Callable[..., Faults]], Rule]:
-    """Make a rule of a check function: its name is the rule's name, its docstring the reason."""
+    """Make a rule from a check function: its name is the rule's name, its docstring the reason."""
 
     def make_rule(check: Callable[..., Faults]) -> Rule:
         return Rule(

@@ -12,7 +12,7 @@ _MAX_MASKED = 4096
 
 
 def kind_name(value: Any) -> str:
-    """The kind of a JSON value, in words that fit into a message."""
+    """Return the kind of a JSON value, in words that fit into a message."""
     match value:
         case None:
             return "null"
@@ -28,7 +28,7 @@ def kind_name(value: Any) -> str:
 
 
 def quoted(value: Any, limit: int = 60) -> str:
-    """The `repr` of a value, with its secrets masked; a long one is cut after *limit* characters.
+    """Return the `repr` of a value with its secrets masked, cut after *limit* characters.
 
     A text is masked before it is cut, because half a secret would not be recognised.
     """
@@ -40,18 +40,18 @@ def quoted(value: Any, limit: int = 60) -> str:
 
 
 def pointer_token(name: str) -> str:
-    """A member's name, escaped for use in a JSON pointer."""
+    """Return a member's name, escaped for use in a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
 def block_at(reply: dict[str, Any], pointer: str) -> dict[str, Any]:
-    """The content block that a pointer such as `/content/0/data` leads into."""
+    """Return the content block that a pointer such as `/content/0/data` leads into."""
     block: dict[str, Any] = reply["content"][int(pointer.split("/")[2])]
     return block
 
 
 def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
-    """The object or array that holds the value at *pointer*, and the value's name in it."""
+    """Return the object or array that holds the value at *pointer*, and the value's name in it."""
     *path, name = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     for step in path:
         value = value[int(step)] if isinstance(value, list) else value[step]
@@ -59,14 +59,14 @@ def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
 
 
 def walk_strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """Every string in *value* with its pointer, except the `blob` of a resource."""
+    """Yield every string in *value* with its pointer, except the `blob` of a resource."""
     for at, each in walk_values(value, pointer):
         if isinstance(each, str):
             yield at, each
 
 
 def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
-    """*value* and every value in it with its pointer, except the `blob` of a resource."""
+    """Yield *value* and every value in it with its pointer, except the `blob` of a resource."""
     waiting, seen = [(pointer, value)], set[int]()
     while waiting:
         pointer, value = waiting.pop()

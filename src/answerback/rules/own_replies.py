@@ -1,4 +1,4 @@
-"""Findings in a `Reply` of our own, with pointers into the reply and not into one of its forms.
+"""Findings in our own `Reply`, with pointers into the reply, not into one of its forms.
 
 The rules check a reply in the form of the `mcp` dialect, which carries everything. Writing and
 checking that form takes 40 to 90 microseconds, so a plain reply gets a quick check first, which
@@ -45,7 +45,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def _plain_checks(failed: bool, is_json: bool) -> tuple[Checks, Checks]:
-    """The checks that a plain reply can fail: those of the whole reply, and those of its text."""
+    """Return the checks that a plain reply can fail: of the whole reply, and of its text."""
     plan = plan_for("mcp", failed, has_version=False, has_schema=False)
     which = ("any", "json") if is_json else ("any",)
     on_reply, on_text = (
@@ -63,7 +63,7 @@ _PLAIN_CHECKS = {
 
 
 def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
-    """The findings in a reply, which are the same in whichever dialect it is sent.
+    """Return the findings in a reply, which are the same in every dialect.
 
     Pointers lead into `{"content": …, "data": …, "error": …, "meta": …}`.
     """
@@ -71,7 +71,7 @@ def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
 
 
 def _passes_quick_check(reply: Reply[Any]) -> bool:
-    """True only if no rule finds anything; False if a rule does, or if the reply is not plain."""
+    """Return True only if the reply is plain and no rule finds anything."""
     if reply.meta:
         return False
     if reply.error is not None:
@@ -116,7 +116,7 @@ def _error_passes(error: Error) -> bool:
 
 
 def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNSET) -> bool:
-    """Whether no rule finds anything in a plain reply of *text* and *data*, encoded as
+    """Return whether no rule finds anything in a plain reply of *text* and *data*, encoded as
     *json_text*."""
     reply: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
     if data is not _UNSET:
@@ -151,7 +151,7 @@ def _full_check(reply: Reply[Any]) -> Iterator[Finding]:
 
 
 def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
-    """The pointer into the reply for a pointer into its MCP form."""
+    """Return the pointer into the reply for a pointer into its MCP form."""
     name, *path = pointer[1:].split("/")
     match name, path:
         case "structuredContent", ["result", *rest] if shape_of(reply) is RESULT:
@@ -172,7 +172,7 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
 
 
 def _content_pointer(index: int, rest: list[str], reply: Reply[Any]) -> str:
-    """The dialect adds a text block of the error or the data, unless the content has it."""
+    """Return the pointer without the text block that the dialect adds if the content lacks it."""
     written = content_with_text(reply, shape_of(reply), STANDARD)
     added = len(written) > len(reply.content)
     is_first = added and written[1:] == reply.content

@@ -1,4 +1,4 @@
-"""Applies the fixes of the rules to a decoded reply."""
+"""Applies the rules' fixes to a decoded reply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def repair(
     context: CheckContext,
     rules: Collection[str] = frozenset(RULES),
 ) -> tuple[Finding, ...]:
-    """Repair a decoded reply in place; returns the findings that are left."""
+    """Repair a decoded reply in place; return the remaining findings."""
     findings = check(reply, dialect, context)
     for _ in range(_MAX_ROUNDS):
         fixable = [each for each in findings if each.rule in rules and RULES[each.rule].fix]
@@ -38,8 +38,8 @@ def repair(
 
 
 def can_repair(reply: dict[str, Any], finding: Finding) -> bool:
-    """Whether the rule's fix changes the reply; it does not change, say, data that is not base64
-    in any form."""
+    """Return whether the rule's fix changes the reply; it does not change, for example, data that
+    is not base64 in any form."""
     if RULES[finding.rule].fix is None:
         return False
     changed = deepcopy(reply)

@@ -132,7 +132,7 @@ class ReplyView:
         return _encoded({name: each for name, each in self.json.items() if each is not self.data})
 
     def error_texts(self) -> list[tuple[str, str]]:
-        """The texts in which a failure says what went wrong, each with its pointer."""
+        """Return the texts in which a failure says what went wrong, each with its pointer."""
         if self._error_texts is None:
             self._error_texts = self._find_error_texts()
         return self._error_texts
@@ -148,7 +148,7 @@ class ReplyView:
         return [(pointer, text) for pointer, text in pairs if isinstance(text, str)]
 
     def strings(self) -> Iterator[tuple[str, str]]:
-        """Every string in the reply with its pointer, except base64."""
+        """Yield every string in the reply with its pointer, except base64."""
         for name, value in self.json.items():
             if name != "content":
                 yield from walk_strings(value, f"/{pointer_token(name)}")
@@ -163,7 +163,7 @@ class ReplyView:
 
 
 def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any]:
-    """Whether the reply is a failure, and its data or UNSET; a REST reply is all data."""
+    """Return whether the reply is a failure, and its data or UNSET; a REST reply is all data."""
     match dialect:
         case "envelope":
             return reply.get("success") is False, reply.get("data", msgspec.UNSET)
@@ -173,7 +173,7 @@ def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any
 
 
 def parse_json(text: str) -> Any:
-    """The JSON object or array that *text* encodes, or None."""
+    """Return the JSON object or array that *text* encodes, or None."""
     start = text[:1]
     if start.isspace():
         text = text.lstrip()

@@ -1,4 +1,4 @@
-"""Generates the documentation of each rule, for `docs/reference/rules/` and for a terminal.
+"""Generates each rule's documentation, for `docs/reference/rules/` and for a terminal.
 
 `python -m answerback.rules.rule_pages FOLDER` writes all pages.
 """
@@ -21,7 +21,7 @@ _DIALECTS = {"mcp": "MCP", "envelope": "envelope", "rest": "REST", "problem": "p
 
 
 def page(rule: Rule) -> str:
-    """The Markdown page of one rule."""
+    """Return the Markdown page of one rule."""
     lines = [f"# {rule.id} {rule.name}", "", rule.why, "", *_summary(rule), ""]
     lines += ["## Not like this", "", *_conditions(rule.bad), *_fenced(rule.bad), ""]
     lines += [f"> {message}" for message in _messages(rule)]
@@ -31,7 +31,7 @@ def page(rule: Rule) -> str:
 
 
 def index() -> str:
-    """The Markdown page that lists all rules."""
+    """Return the Markdown page that lists all rules."""
     lines = ["# Rules", "", "What a reply must be like. `answerback lint` checks recorded replies,"]
     lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal.", ""]
     for beginning, family in FAMILIES.items():
@@ -48,7 +48,7 @@ def index() -> str:
 
 
 def terminal_page(rule: Rule) -> str:
-    """The description of one rule as plain text."""
+    """Return the description of one rule as plain text."""
     lines = [f"{rule.id} {rule.name} ({rule.severity}; {_applies_to(rule)})", "", rule.why, ""]
     lines += ["not like this:", *_indented(rule.bad)]
     lines += [f"  → {message}" for message in _messages(rule)]
@@ -59,12 +59,12 @@ def terminal_page(rule: Rule) -> str:
 
 
 def pages() -> dict[str, str]:
-    """All pages, by file name."""
+    """Return all pages, by file name."""
     return {"README.md": index()} | {f"{rule.id}.md": page(rule) for rule in RULES.values()}
 
 
 def example_findings(example: Example) -> list[tuple[str, str]]:
-    """The rule id and the message of each finding in an example."""
+    """Return the rule id and the message of each finding in an example."""
     version = VERSIONS[example.version] if example.version else None
     context = CheckContext(version, example.schema, example.method, example.listed)
     reply = example.build_reply()
@@ -100,7 +100,7 @@ def _row(rule: Rule) -> str:
 
 
 def _conditions(example: Example) -> list[str]:
-    """The context that the example is checked in, as a sentence."""
+    """Return the context that the example is checked in, as a sentence."""
     conditions = [
         f"asked with `{example.method}`" if example.method else "",
         f"in MCP {example.version}" if example.version else "",
@@ -134,7 +134,7 @@ def _json(value: Any) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """The value with its long strings cut."""
+    """Return the value with its long strings cut."""
     match value:
         case str() if len(value) > _MAX_STRING:
             return f"{value[:60]}… ({len(value):,} characters)"

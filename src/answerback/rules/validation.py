@@ -33,7 +33,7 @@ def validate(
     schema: dict[str, Any] | None = None,
     version: str | Version | None = None,
 ) -> tuple[Finding, ...]:
-    """The findings in a reply: about the whole of it, then about each block, then about secrets.
+    """Return the findings in a reply: about the whole reply, then each block, then secrets.
 
     The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
     `dialects.detect` tells an envelope from an MCP result. *schema* is the tool's output schema
@@ -64,7 +64,7 @@ def validate(
 def check(
     reply: Any, dialect: Dialect | None = None, context: CheckContext = NO_CONTEXT
 ) -> tuple[Finding, ...]:
-    """The findings in a decoded reply, given what else is known about its call."""
+    """Return the findings in a decoded reply, given what else is known about its call."""
     if not isinstance(reply, dict):
         return _check_non_object(reply, dialect, context)
     if dialect is None:
@@ -150,7 +150,7 @@ def _check_non_object(
 
 
 def _as_json(reply: Reply[Any], dialect: Dialect, context: CheckContext) -> Any:
-    """A `Reply` written in the dialect and decoded again."""
+    """Return a `Reply` written in the dialect and decoded again."""
     contract = reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
     version = context.version or LATEST_STATEFUL
     written = write(reply, dialect, reply.shape or shape_of(reply), contract, version)

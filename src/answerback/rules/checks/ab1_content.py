@@ -52,8 +52,8 @@ _HINTS = {
 
 
 def text_for(reply: dict[str, Any]) -> dict[str, Any]:
-    """A text block for a reply without text: compact JSON of `structuredContent`; in an envelope,
-    the text that the convention's `wrapToolResponse` adds."""
+    """Return a text block for a reply without text: compact JSON of `structuredContent`; in an
+    envelope, the text that the convention's `wrapToolResponse` adds."""
     data = reply.get("structuredContent", reply.get("data"))
     if reply.get("success") is False:
         error = reply.get("error")

@@ -47,7 +47,7 @@ def not_json(reply: ReplyView) -> Faults:
     ),
 )
 def is_error_not_boolean(reply: ReplyView) -> Faults:
-    """A client takes any other value than true for a success, or refuses the reply."""
+    """A client takes any value other than true for a success, or refuses the reply."""
     flag = reply.json.get("isError")
     if flag is None or isinstance(flag, bool):
         return ()

@@ -60,7 +60,7 @@ def error_hidden_in_text(reply: ReplyView) -> Faults:
 
 
 def _shows_success(data: Any, text: str) -> bool:
-    """Whether there is data that is more than a copy of the text; a tool `-> str` sends a copy."""
+    """Return whether the data is more than a copy of the text; a tool `-> str` sends a copy."""
     if isinstance(data, dict):
         return bool(data) and (len(data) > 1 or data.get("result") != text)
     return bool(data) and data != text

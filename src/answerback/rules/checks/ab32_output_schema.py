@@ -27,7 +27,7 @@ SchemaCheck = Callable[[Any], list[tuple[str, str]]]
 
 
 def schema_check(schema: dict[str, Any]) -> SchemaCheck:
-    """A function that checks data against *schema*; needs the extra `lint`."""
+    """Return a function that checks data against *schema*; needs the extra `lint`."""
     return _compiled(msgspec.json.encode(schema, order="sorted"))
 
 

@@ -71,7 +71,7 @@ def text_and_data_differ(reply: ReplyView) -> Faults:
 
 
 def _contradictions(text: Any, data: dict[str, Any]) -> str:
-    """The names of the members that have different values in the text and in the data."""
+    """Return the names of the members that have different values in the text and in the data."""
     if not isinstance(text, dict):
         return ""
     return ", ".join(sorted(name for name in text.keys() & data.keys() if text[name] != data[name]))
@@ -136,7 +136,7 @@ def _not_finite(value: Any, pointer: str) -> list[tuple[str, str]]:
 
 
 def _constant_in(text: str) -> str:
-    """The first NaN, Infinity or -Infinity in a text that is JSON otherwise."""
+    """Return the first NaN, Infinity or -Infinity in a text that is otherwise JSON."""
     names: list[str] = []
     try:
         json.loads(text, parse_constant=names.append)
@@ -227,7 +227,7 @@ def _only_member(data: Any) -> Any:
 
 
 def _is_table(values: list[Any]) -> bool:
-    """Whether there are three or more objects, all with the same member names."""
+    """Return whether there are three or more objects, all with the same member names."""
     names = [frozenset(value) if isinstance(value, dict) else frozenset() for value in values]
     return len(values) > 2 and bool(names[0]) and len(set(names)) == 1
 
@@ -313,7 +313,7 @@ def python_in_text(reply: ReplyView, text: str, index: int) -> Faults:
 
 
 def _python_literal(text: str) -> Any:
-    """The dict or list whose `repr` is *text*, if it can be encoded as JSON; else None."""
+    """Return the dict or list whose `repr` is *text*, if it can be encoded as JSON; else None."""
     import ast
 
     if len(text) > _MAX_LITERAL:

@@ -73,7 +73,7 @@ def bad_base64(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
 
 
 def _base64_of(block: dict[str, Any]) -> tuple[str, str]:
-    """The base64 in a block, and the pointer to it from the block."""
+    """Return the base64 in a block, and the pointer to it from the block."""
     resource = block.get("resource")
     if block["type"] in MEDIA:
         data, name = block.get("data"), "data"
@@ -133,7 +133,7 @@ def _strip_data_url(reply: dict[str, Any], pointer: str) -> None:
     ),
 )
 def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """`data` is base64 alone; a client that puts `data:…` before it gets an invalid URL."""
+    """`data` is only base64; a client that puts `data:…` before it gets an invalid URL."""
     data, name = _base64_of(block)
     if not data.startswith("data:"):
         return ()
@@ -322,6 +322,6 @@ def _is_complex(value: Any, text: str) -> bool:
 
 
 def _containers_in(value: Any) -> list[Any]:
-    """The lists and objects that are members or items of *value*."""
+    """Return the lists and objects that are members or items of *value*."""
     members = value.values() if isinstance(value, dict) else value
     return [each for each in members if isinstance(each, dict | list)]

@@ -77,7 +77,7 @@ def _mask_secrets(reply: dict[str, Any], pointer: str) -> None:
 
 
 def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
-    """A fault for the first secret of these kinds; *kinds* has the message of each."""
+    """Return a fault for the first secret of these kinds; *kinds* has the message of each."""
     for secret in secrets:
         if secret.kind in kinds:
             return [Fault(pointer, kinds[secret.kind])]
@@ -116,7 +116,7 @@ def _contains_any(text: str, clues: tuple[str, ...]) -> bool:
 
 
 def _traceback_in_success(reply: ReplyView) -> list[tuple[str, str]]:
-    """The first text that begins with a traceback; a success may quote one further below."""
+    """Return the first text that begins with a traceback; a success may quote one further below."""
     for index, text in reply.texts:
         if text.startswith("Traceback (most"):
             return [(f"/content/{index}/text", text)]
@@ -134,7 +134,7 @@ def _traceback_in_success(reply: ReplyView) -> list[tuple[str, str]]:
     ),
 )
 def password_in_address(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
-    """Anyone who reads the reply or its log can log in to the server of the address."""
+    """Anyone who reads the reply or its log can log in to the server at that address."""
     return _first_fault(_PASSWORD_KINDS, secrets, pointer)
 
 
@@ -230,7 +230,7 @@ def path_in_error(reply: ReplyView) -> Faults:
 
 
 def _path_span(text: str, match: re.Match[str]) -> tuple[int, int]:
-    """The start and end of the whole path; the match is its beginning, unless it is a source."""
+    """Return the whole path's start and end; the match is its beginning, unless it is a source."""
     if match["source"]:
         return match.span("source")
     end = _PATH_END.search(text, match.end())
@@ -239,5 +239,5 @@ def _path_span(text: str, match: re.Match[str]) -> tuple[int, int]:
 
 
 def _quoted_part(text: str, start: int, end: int, limit: int = 60) -> str:
-    """A part of *text*, with the secrets masked that are in the whole text."""
+    """Return a part of *text*, masking the secrets found in the whole text."""
     return quoted(mask_part(text, start, end).strip(), limit)

@@ -1,6 +1,6 @@
 """Recognises error objects in JSON: `{"success": false, "error": "…"}` and its many variants.
 
-Error objects and ordinary records (a ticket, a room, a log entry) have members of the same names.
+Error objects and ordinary records (a ticket, a room, a log entry) share member names.
 An object counts as an error object only if it has no other members, and if the values are those of
 an error.
 """
@@ -41,7 +41,7 @@ _MEMBERS_BESIDE_MESSAGE = {
     "documentation_url",
 }
 # The members of an item of `errors`, as in GraphQL and JSON:API. `line` is not among them: an item
-# with a line is a finding of a linter.
+# with a line is a linter's finding.
 _ITEM_MEMBERS = FAILURE_MEMBERS | {
     "locations",
     "extensions",
@@ -57,14 +57,14 @@ _CODE_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
 
 
 def strip_code_fence(text: str) -> str:
-    """The inside of a Markdown code fence if the fence is the whole text, else the text."""
+    """Return the inside of a Markdown code fence if the fence is the whole text, else the text."""
     text = text.strip()
     found = _CODE_FENCE.fullmatch(text) if text.startswith("```") else None
     return found[1] if found else text
 
 
 def is_failure_json(value: Any) -> bool:
-    """Whether a value reports that the call failed; data with an error among it does not."""
+    """Return whether a value reports that the call failed; data with an error among it does not."""
     if isinstance(value, dict):
         # Most objects have none of these members, and need no further test.
         return not FAILURE_MEMBERS.isdisjoint(value) and _is_failure_object(value)
@@ -97,7 +97,7 @@ def _has_failure_members(value: dict[str, Any]) -> bool:
 
 
 def _has_error_status(value: dict[str, Any]) -> bool:
-    """Whether there is an HTTP status of 4xx or 5xx, and a message or title that belongs to it.
+    """Return whether there is an HTTP status of 4xx or 5xx, with its message or title.
 
     `code` counts only as a number, or beside an error message: a coupon and a room have codes too.
     """
@@ -145,7 +145,7 @@ def _is_error(error: Any) -> bool:
 
 
 def _is_issue(value: Any) -> bool:
-    """Whether this is an issue of zod with an argument; the TypeScript SDK sends them as text."""
+    """Return whether this is zod's issue with an argument; the TypeScript SDK sends it as text."""
     match value:
         case {"code": str(code), "path": list(), "message": str()}:
             return "_" in code

@@ -18,7 +18,7 @@ _DROPPED = ("success", "ok", "isError", "stack", "trace", "object")
 
 
 def failure_sentence(failure: Any) -> str:
-    """`CODE: message (details)`, without the parts that are missing; empty without a message."""
+    """Return `CODE: message (details)` without the missing parts; empty without a message."""
     if isinstance(failure, list):
         return _as_text(failure)
     if failure.keys() == {"result"} and isinstance(failure["result"], dict):
@@ -65,7 +65,7 @@ def _as_text(value: Any) -> str:
 
 
 def _issue_text(error: Any) -> str:
-    """An item of a list of errors: its message, after the path of the argument that it is about."""
+    """Return the message of an item in a list of errors, after its argument's path."""
     if not isinstance(error, dict):
         return ""
     message = _pop_first_text(dict(error), ("message", "msg", "detail", "title"))

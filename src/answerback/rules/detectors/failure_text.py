@@ -1,7 +1,7 @@
-"""Tells a text that is an error message from a text about errors.
+"""Tells error messages from texts about errors.
 
 An error message begins like one (`Error: …`, `Failed to open …`), then ends or gives its reason.
-A text that begins so is not an error message if it is a title, a question, a definition, a count
+A text that begins like this is not one if it is a title, a question, a definition, a count
 or a log.
 """
 
@@ -240,7 +240,7 @@ _ERROR_WORDS = re.compile(
 
 
 def is_failure_text(text: str) -> bool:
-    """Whether the text is the error message of a failed call."""
+    """Return whether the text is the error message of a failed call."""
     if text.startswith("Traceback (most"):
         return True
     if not text:
@@ -258,7 +258,7 @@ def is_failure_text(text: str) -> bool:
 
 
 def _begins_like_error(text: str, start: int) -> bool:
-    """Whether the text begins like an error message; the first word decides for most texts."""
+    """Return whether the text begins like an error message; the first word usually decides."""
     words = text[start : start + 80].split(maxsplit=5)
     while len(words) > 1 and words[0].lower() in _FILLERS:
         start = text.index(words[1], start + len(words[0]))
@@ -278,7 +278,7 @@ def _begins_like_error(text: str, start: int) -> bool:
 
 
 def _is_failure_sentence(text: str, found: re.Match[str]) -> bool:
-    """Whether the match is part of a sentence, not of a title, a question or a definition."""
+    """Return whether the match is in a sentence, not in a title, a question or a definition."""
     verb, rest = found[found.lastgroup or 0], text[found.end() :]
     if not verb.islower() and not verb.isupper():
         return False
@@ -301,7 +301,7 @@ def _phrase_pattern(word: str) -> re.Pattern[str]:
 
 
 def _is_title(words: str) -> bool:
-    """Whether the words are the title of a book or of an article."""
+    """Return whether the words are the title of a book or of an article."""
     if _HEADING.match(words):
         return True
     head = re.split(r"[,.;:(\n]|\ [-–—]\ ", words, maxsplit=1)[0].split()
@@ -315,11 +315,11 @@ def _is_title(words: str) -> bool:
 
 
 def _is_question_or_definition(sentence: str) -> bool:
-    """Whether the sentence is a question or a definition."""
+    """Return whether the sentence is a question or a definition."""
     clause = _CLAUSE_END.split(sentence, maxsplit=1)[0]
     return bool(_QUESTION.match(sentence) or _DEFINITION_VERB.search(clause))
 
 
 def _is_log(text: str) -> bool:
-    """Whether several lines begin with a level, as in a log or in a compiler's output."""
+    """Return whether several lines begin with a level, as in a log or in a compiler's output."""
     return "\n" in text and sum(bool(_LEVEL.match(line)) for line in text.split("\n")) > 1

@@ -36,7 +36,7 @@ _HEAD = 24  # Characters of base64; their 18 bytes hold every magic number above
 
 
 def decode_base64(data: str) -> bytes | None:
-    """The decoded bytes, or None if *data* is not base64 with the standard alphabet and padding."""
+    """Return the decoded bytes, or None if *data* is not padded base64 in the standard alphabet."""
     try:
         return a2b_base64(data, strict_mode=True)
     except (Error, ValueError):
@@ -44,15 +44,15 @@ def decode_base64(data: str) -> bytes | None:
 
 
 def normalized_base64(data: str) -> str | None:
-    """The same bytes in standard base64, from base64 with line breaks, without padding or in the
-    URL-safe alphabet; None for anything else."""
+    """Return *data* as standard base64. It may have line breaks, lack padding or use the URL-safe
+    alphabet; for anything else, return None."""
     text = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
     text += "=" * (-len(text) % 4)
     return text if decode_base64(text) is not None else None
 
 
 def detected_media_type(data: str) -> str | None:
-    """The media type of the bytes that *data* is the base64 of, if it is one of those above."""
+    """Return the media type of the bytes whose base64 is *data*, if it is one of those above."""
     head = decode_base64(data[:_HEAD]) or b""
     if head.startswith(b"RIFF"):
         return {b"WEBP": _WEBP, b"WAVE": _WAV}.get(head[8:12])
@@ -60,6 +60,6 @@ def detected_media_type(data: str) -> str | None:
 
 
 def media_types_agree(declared: str, detected: str) -> bool:
-    """Whether the declared media type is the detected one, another name for it, or any bytes."""
+    """Return whether the declared type is the detected one, another name for it, or any bytes."""
     essence = declared.partition(";")[0].strip().lower()
     return essence in (detected, _ANY_BYTES) or essence in _ALIASES.get(detected, ())

@@ -65,7 +65,7 @@ class Conversation:
         self._has_jsonrpc = False
 
     def replies(self, value: Any, *, in_log_text: bool = False) -> Iterable[LoggedReply]:
-        """The replies in one recorded value.
+        """Return the replies in one recorded value.
 
         A value that stands *in_log_text* counts only if it is like a message.
         """
@@ -144,7 +144,7 @@ class Conversation:
                 self._schemas[str(tool.get("name"))] = schema if isinstance(schema, dict) else None
 
     def _unwrap(self, value: dict[str, Any], pointer: str) -> Iterator[LoggedReply]:
-        """The replies in a log entry or a HAR file; an object that is neither is itself a reply."""
+        """Yield the replies in a log entry or a HAR file; any other object is itself a reply."""
         match value:
             case {"request": _, "response": _}:
                 yield from self._read_exchange(value, pointer)
@@ -165,7 +165,7 @@ class Conversation:
             yield LoggedReply(value, pointer, None, self._context)
 
     def _read_exchange(self, value: dict[str, Any], pointer: str) -> Iterator[LoggedReply]:
-        """A request and its response, as the history of the MCP Inspector has them."""
+        """Yield the replies of a request and its response, as in the MCP Inspector's history."""
         request, response = _http_body(value["request"]), _http_body(value["response"])
         at = f"{pointer}/response"
         if not isinstance(request, dict) or not isinstance(response, dict):
@@ -185,7 +185,7 @@ def _request_key(request_id: Any) -> Any:
 
 
 def _guess_method(result: Any) -> str | None:
-    """The method of a request that was not recorded, by the members of its result."""
+    """Guess the method of an unrecorded request by the members of its result."""
     if not isinstance(result, dict):
         return None
     if "tools" in result:
@@ -196,7 +196,7 @@ def _guess_method(result: Any) -> str | None:
 
 
 def _has_message(value: Any) -> bool:
-    """Whether an object in a log line is a reply or a JSON-RPC message, or wraps one."""
+    """Return whether an object in a log line is a reply or a JSON-RPC message, or wraps one."""
     if not isinstance(value, dict):
         return False
     if "jsonrpc" in value or not _REPLY_MEMBERS.isdisjoint(value):
@@ -206,13 +206,13 @@ def _has_message(value: Any) -> bool:
 
 
 def _is_result(value: dict[str, Any]) -> bool:
-    """Whether an object has the members of a `tools/call` result."""
+    """Return whether an object has the members of a `tools/call` result."""
     content = value.get("content")
     return isinstance(content, list) or "structuredContent" in value or "isError" in value
 
 
 def _decode_text(value: Any) -> Any:
-    """The decoded object of a message that is kept as text; any other value unchanged."""
+    """Return the object decoded from a message kept as text; any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -222,7 +222,7 @@ def _decode_text(value: Any) -> Any:
 
 
 def _http_body(value: Any) -> Any:
-    """The message in the body of a recorded HTTP request or response."""
+    """Return the message in the body of a recorded HTTP request or response."""
     value = _decode_text(value)
     if not isinstance(value, dict) or "jsonrpc" in value:
         return value
@@ -236,7 +236,7 @@ def _http_body(value: Any) -> Any:
 
 
 def _last_event(body: Any) -> Any:
-    """The data of the last event of an SSE stream, which is the response; else the body itself."""
+    """Return the data of an SSE stream's last event, which is the response; else the body."""
     if not isinstance(body, str) or not body.startswith(("event:", "data:", "id:", ":")):
         return body
     lines = [line[5:].strip() for line in body.splitlines() if line.startswith("data:")]

@@ -16,8 +16,8 @@ _items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def locate(body: bytes, pointer: str) -> tuple[int, int]:
-    """The start and end offsets of the value at *pointer*, or of the innermost value on the way to
-    it that can be found."""
+    """Return the start and end offsets of the value at *pointer*, or of the innermost value that
+    can be found on the way to it."""
     start = len(body) - len(body.lstrip())
     end = len(body.rstrip())
     for step in pointer.split("/")[1:]:
@@ -41,7 +41,7 @@ class Element(NamedTuple):
 
 
 def elements(body: bytes) -> Iterator[Element]:
-    """The elements of an object or an array, in order.
+    """Yield the elements of an object or an array, in order.
 
     Raises ValueError if *body* is not JSON, or if a name is repeated.
     """
@@ -86,9 +86,9 @@ def _skip(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
 
 
 def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, int, int]:
-    """The line that the value at *span* begins in, cut to *width* characters.
+    """Return the line that the value at *span* begins in, cut to *width* characters.
 
-    Returns the number of lines before it, its text, and the column and length of the value in it.
+    The result is the number of lines before it, its text, and the value's column and length.
     """
     start, end = span
     lines_before = body.count(b"\n", 0, start)

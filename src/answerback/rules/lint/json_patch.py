@@ -38,7 +38,7 @@ class _Layout(NamedTuple):
         return text.encode("utf-8", "surrogatepass")
 
     def between(self, depth: int) -> bytes:
-        """A comma, and the blanks between it and the next member."""
+        """Return a comma, and the blanks between it and the next member."""
         if self.newline:
             return ("," + self.newline + self.indent * depth).encode()
         return self.inline
@@ -49,7 +49,7 @@ class _Layout(NamedTuple):
 
 
 def patched(body: bytes, value: Any) -> bytes:
-    """The JSON of *value*, with the bytes of *body* wherever the values are equal."""
+    """Return the JSON of *value*, with the bytes of *body* wherever the values are equal."""
     try:
         return _patched(body, decode_or_no_value(body), value, _layout(body), 0)
     except RecursionError:
@@ -117,7 +117,7 @@ def _element(
 
 
 def _kept_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
-    """The index of each new item among the old ones; None if an item was added."""
+    """Return the index of each new item among the old ones; None if an item was added."""
     if len(old) == len(new):
         return list(range(len(old)))
     indexes, at = list[int](), 0
@@ -132,7 +132,7 @@ def _kept_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
 def _joined(
     body: bytes, olds: list[Element], news: _NewElements, layout: _Layout, depth: int
 ) -> bytes:
-    """The new elements between the old brackets, each with the old separator before it."""
+    """Return the new elements between the old brackets, each with the old separator before it."""
     opening, closing = body[: olds[0].start], body[olds[-1].end :]
     if not news:
         return opening[:1] + closing[-1:]

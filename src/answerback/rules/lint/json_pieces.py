@@ -16,7 +16,7 @@ import msgspec
 from ..validation import decode_json
 
 NO_VALUE: Any = msgspec.UNSET
-"""The value of a piece without JSON: blanks, punctuation, lines of a log."""
+"""The value of a piece without JSON: blanks, punctuation, log lines."""
 INVALID: Any = msgspec.NODEFAULT
 """The value of a piece that looks like JSON and cannot be decoded."""
 
@@ -57,7 +57,7 @@ class Piece(msgspec.Struct):
         return self.raw[self.start : self._end]
 
     def with_body(self, body: bytes) -> bytes:
-        """The bytes of the piece, with *body* in place of the value's JSON."""
+        """Return the bytes of the piece, with *body* in place of the value's JSON."""
         return self.raw[: self.start] + body + self.raw[self._end :]
 
     @property
@@ -66,7 +66,7 @@ class Piece(msgspec.Struct):
 
 
 def read_pieces(file: IO[bytes]) -> Iterator[Piece]:
-    """All pieces of the file, in order."""
+    """Yield all pieces of the file, in order."""
     line, rest = 1, file.readline(MAX_READ)
     if rest.startswith(BOM_UTF8):
         yield Piece(line, BOM_UTF8)
@@ -110,7 +110,7 @@ class ValueSplitter:
         self._item_count = 0
 
     def split(self, chunk: bytes, file: IO[bytes]) -> Iterator[Piece]:
-        """The pieces of *chunk*, and of as much of the file as the first value in it takes."""
+        """Yield the pieces of *chunk*, and of as much of the file as its first value takes."""
         if self._in_log_text:
             self.rest = file.readline(MAX_READ)
             if not _continues(chunk, self.rest):
@@ -131,13 +131,13 @@ class ValueSplitter:
             yield Piece(self.line, left, _undecodable(left) if self._in_log_text else INVALID)
 
     def _find_values(self) -> list[tuple[int, int]]:
-        """The start and end of each complete value in the buffer."""
+        """Return the start and end of each complete value in the buffer."""
         spans: list[tuple[int, int]] = []
         for token in _TOKEN.finditer(self._buffer, self._scanned):
             char = token[0][:1]
             if char == _QUOTE:
                 if token.end() - token.start() == 1:
-                    # A string that ends in bytes that have not been read yet.
+                    # The string ends in bytes that are still unread.
                     self._scanned = token.start()
                     return spans
             elif char in _OPENING:
@@ -157,7 +157,7 @@ class ValueSplitter:
         self._depth += 1
 
     def _close_bracket(self) -> bool:
-        """Whether the bracket closes a value; the end of the outer array does not."""
+        """Return whether the bracket closes a value; the end of the outer array does not."""
         self._depth -= 1
         self._is_done = self._depth == 0
         return self._depth == self._item_depth
@@ -189,7 +189,7 @@ class ValueSplitter:
 
 
 def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list[Piece], bytes]:
-    """The pieces of a line, one for each object in it, and an object that may continue below."""
+    """Return a line's pieces, one for each object, and an object that may continue below."""
     found, tail = _find_objects(chunk, in_log_text=in_log_text)
     stop = len(chunk) if tail < 0 else tail
     pieces, taken = list[Piece](), 0
@@ -205,8 +205,8 @@ def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list
 
 
 def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, int, Any]], int]:
-    """The start, end and value of each object in a line, and the start of one that is not closed
-    in it, or -1."""
+    """Return the start, end and value of each object in a line, and the start of an unclosed one,
+    or -1."""
     found = list[tuple[int, int, Any]]()
     start, wasted = chunk.find(b"{"), 0
     while start >= 0:
@@ -231,12 +231,12 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
 
 
 def _is_meant_as_json(chunk: bytes, start: int, in_log_text: bool) -> bool:
-    """Whether the brace at *start* was meant to begin JSON, so that it is reported as invalid."""
+    """Return whether the brace at *start* was meant as JSON; if so, it is reported as invalid."""
     return not in_log_text or _MESSAGE.match(chunk, start) is not None
 
 
 def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
-    """Whether the line may end in the middle of an object, as lines of indented JSON do."""
+    """Return whether the line may end in the middle of an object, as lines of indented JSON do."""
     if not in_log_text:
         return True
     is_cut = not chunk.endswith(b"\n")
@@ -246,12 +246,12 @@ def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
 
 
 def _continues(line: bytes, next_line: bytes) -> bool:
-    """Whether the next line continues an object: it begins with a member, an item or a bracket."""
+    """Return whether the next line continues an object, with a member, an item or a bracket."""
     return not line.endswith(b"\n") or next_line.lstrip()[:1] in (b'"', b"{", b"[", b"}", b"]")
 
 
 def _undecodable(text: bytes) -> Any:
-    """The value of a text with braces that cannot be decoded: INVALID if it is like a message."""
+    """Return the value of undecodable text with braces: INVALID if it is like a message."""
     return INVALID if _MESSAGE.search(text) else NO_VALUE
 
 
@@ -264,7 +264,7 @@ def decode_or_no_value(text: bytes) -> Any:
 
 
 def _closing_offset(text: bytes, start: int) -> int:
-    """The offset after the bracket that closes the one at *start*; 0 if there is none."""
+    """Return the offset after the bracket that closes the one at *start*; 0 if there is none."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         char = token[0][:1]

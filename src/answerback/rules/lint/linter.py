@@ -93,7 +93,7 @@ class Report(Protocol):
 
 
 class Linter:
-    """Lints files one after another; each is a conversation of its own."""
+    """Lints files one after another; each is its own conversation."""
 
     def __init__(self, options: LintOptions, report: Report) -> None:
         self.counts = LintCounts()
@@ -106,7 +106,7 @@ class Linter:
     def lint(
         self, name: str, file: IO[bytes], copy: IO[bytes] | None, on_read: Callable[[int], None]
     ) -> bool:
-        """Lint one file, and write it with its repairs to *copy*; returns whether there are any.
+        """Lint one file, and write it with its repairs to *copy*; return whether there are any.
 
         *on_read* is called with the number of bytes of each piece. Raises NothingToLint.
         """
@@ -129,7 +129,7 @@ class Linter:
         return self.counts.replies + self.counts.other_messages
 
     def _lint_piece(self, name: str, piece: Piece) -> bytes:
-        """Check the replies in a piece; returns its bytes, with repairs if they are wanted."""
+        """Check the replies in a piece; return its bytes, repaired if that is wanted."""
         value = piece.value
         if value is NO_VALUE or piece.in_log_text:
             self._other_text = self._other_text or piece.raw.strip()[:_HEAD]
@@ -158,9 +158,9 @@ class Linter:
     def _handle_findings(
         self, name: str, piece: Piece, logged: LoggedReply, findings: tuple[Finding, ...]
     ) -> bool:
-        """Repair the reply if that is wanted, and report the findings that are left.
+        """Repair the reply if that is wanted, and report the remaining findings.
 
-        Returns whether the reply was changed.
+        Return whether the reply was changed.
         """
         rules, is_changed = self._options.rules, False
         is_object = _is_object_in(piece.value, logged)
@@ -197,7 +197,7 @@ class Linter:
 
 
 def _is_object_in(value: Any, logged: LoggedReply) -> bool:
-    """Whether the reply is an object in *value*, and not decoded from a string in it."""
+    """Return whether the reply is an object in *value*, and not decoded from a string in it."""
     for step in logged.pointer.split("/")[1:]:
         if isinstance(value, str):
             return False
@@ -206,7 +206,7 @@ def _is_object_in(value: Any, logged: LoggedReply) -> bool:
 
 
 def _why_no_replies(text: bytes) -> str:
-    """The reason why a file has no replies, by the beginning of its text, and what to do."""
+    """Return the reason why a file has no replies, by the beginning of its text, and what to do."""
     if not text:
         return "is empty, and nothing was checked"
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in text:

@@ -1,4 +1,4 @@
-"""Replaces the content of a file by its repaired copy, without losing anything of it."""
+"""Replaces a file's content with its repaired copy, without losing any of it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def rewrite_file(
 ) -> None:
     """Have *write* fill a copy beside *path*; it replaces *path* if *write* returns True.
 
-    *source* is the open file, of which nothing was read yet. Raises CannotRewrite.
+    *source* is the open file, still unread. Raises CannotRewrite.
     """
     target = os.path.realpath(path)
     before = os.fstat(source.fileno())
     if not force:
         _check_allowed(path, target, before)
-    # The name is known before the file exists, so the file is deleted whenever an interrupt comes.
+    # The name is known before the file exists, so an interrupt at any time deletes the file.
     name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
     try:
         with open(name, "xb", opener=_open_private) as copy:

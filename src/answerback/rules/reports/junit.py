@@ -1,4 +1,4 @@
-"""JUnit XML, for build servers: each finding is a test, and a finding that is an error fails."""
+"""JUnit XML, for build servers: each finding is a test, and an error is a failed test."""
 
 from __future__ import annotations
 
@@ -78,5 +78,5 @@ def _text(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text without control characters: XML cannot express them, and terminals obey them."""
+    """Return the text without control characters, which XML cannot express and terminals obey."""
     return UNSAFE_IN_TEXT.sub("�", text)

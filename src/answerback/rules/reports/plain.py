@@ -64,7 +64,7 @@ def _property(text: str) -> str:
 
 
 def summary(counts: LintCounts) -> str:
-    """The numbers of findings and replies, in one line."""
+    """Return the numbers of findings and replies, in one line."""
     if not counts.replies:
         return f"no replies found among {counted(counts.other_messages, 'message')}"
     by_severity = {"error": counts.errors, "warning": counts.warnings, "note": counts.notes}

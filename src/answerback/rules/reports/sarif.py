@@ -64,7 +64,7 @@ class SarifReport:
 
 
 def _sentence(text: str) -> str:
-    """The text as a sentence: with a capital, unless it begins with a name, and a full stop."""
+    """Return the text as a sentence: capitalized, unless a name begins it, with a full stop."""
     first = text.partition(" ")[0]
     capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
     return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

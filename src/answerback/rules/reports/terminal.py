@@ -66,7 +66,7 @@ class TerminalReport:
 
 
 def _printable(text: str) -> str:
-    """The text without control characters: a recorded reply must not move the cursor."""
+    """Return the text without control characters: a recorded reply must not move the cursor."""
     return "".join(char if char.isprintable() else "·" for char in text)
 
 
