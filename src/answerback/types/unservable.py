@@ -34,7 +34,7 @@ _FILE_TYPES = frozenset({"IO", "TextIO", "BinaryIO"})
 
 
 def name_of(annotation: Any) -> str:
-    """Return the name of a type as its author would write it."""
+    """Return a type's name as its author would write it."""
     return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
