@@ -1,4 +1,4 @@
-"""Contracts: the form of replies, which covers text, error text, wrapping, names and HTTP."""
+"""Contracts: the form of replies (text, error text, wrapping, names and HTTP)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Dialect = Literal["mcp", "rest", "envelope", "problem"]
 
 
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
-"""The characters of a tool's name. No regular expression, because compiling one takes long."""
+"""The characters of a tool's name. Not a regular expression, which is slow to compile."""
 RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
-"""The first parts of the server's own paths. With the route "/" no tool may have such a name."""
+"""The first parts of the server's own paths. With the route "/", no tool may have these names."""
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,28 +22,28 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     text: TextStyle = "json"
-    """The text that is added for data.
+    """The text added for data.
 
-    json and indented: JSON, after a text of the author; json_first: JSON, before it, and
+    json and indented: JSON, after the author's text; json_first: JSON, before it, with
     strings as JSON too; own and readable: readable text, only if the author gave none.
     """
     error_text: ErrorStyle = "message"
     hint_in_text: bool = False
-    """The hint of an error follows its message in the text, in a line of its own."""
+    """An error's hint follows its message in the text, on a separate line."""
     wrap_objects: bool = False
-    """Objects are wrapped as `{"result": …}` too."""
+    """Objects too are wrapped as `{"result": …}`."""
     spread_tuples: bool = False
-    """A tuple of fixed length is wrapped as `{"result0": …, "result1": …}`."""
+    """A fixed-length tuple is wrapped as `{"result0": …, "result1": …}`."""
     tool_prefix: str = ""
     """The prefix of tool names in MCP."""
     envelope_in_mcp: bool = False
-    """MCP results have the envelope's members too."""
+    """MCP results also have the envelope's members."""
     http: Dialect = "rest"
     """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
     """The start of each tool's path in HTTP."""
     always_200: bool = False
-    """HTTP answers every call of a tool with the status 200; the body says that it failed."""
+    """HTTP answers every tool call with status 200; the body says whether it failed."""
     masked: str = "The tool failed unexpectedly"
     """The message to the caller for an exception that is not a ToolError."""
 
@@ -118,7 +118,7 @@ PRESETS = {preset.name: preset for preset in (STANDARD, ALIGNED, ENVELOPE, APPS,
 
 
 def contract_named(contract: str | Contract) -> Contract:
-    """Return the preset of that name; a Contract is returned unchanged."""
+    """Return the preset with that name; a Contract is returned unchanged."""
     if isinstance(contract, Contract):
         return contract
     if contract not in PRESETS:

@@ -1,8 +1,8 @@
-"""The exceptions of Answerback, and the table of error codes for all wires.
+"""Answerback's exceptions, and the table of error codes for all wires.
 
     AnswerbackError
     ├── MissingExtraError       an optional dependency is not installed
-    ├── UndefinedAnnotation     an annotation of a tool contains an undefined name
+    ├── UndefinedAnnotation     a tool's annotation contains an undefined name
     ├── MalformedReply          the input is not a reply in the dialect it was read as
     └── ToolError               a failure whose message the author wrote for the caller
         ├── InvalidInput        400
@@ -29,20 +29,20 @@ import msgspec
 
 
 class Code(msgspec.Struct, frozen=True):
-    """The row of an error code in `CODES`: its status on each wire."""
+    """An error code's row in `CODES`: its status on each wire."""
 
     status: int
-    """The status of HTTP and CGI."""
+    """The HTTP and CGI status."""
     exit: int = 1
-    """The exit status of the command line; from 64 on as in sysexits.h."""
+    """The command line's exit status; from 64 on as in sysexits.h."""
     rpc: int | None = None
-    """The code of the JSON-RPC error; without one, MCP sends an `isError` result."""
+    """The JSON-RPC error code; without one, MCP sends an `isError` result."""
     retryable: bool = False
 
 
 UNKNOWN_ERROR = "UNKNOWN_ERROR"
 UNKNOWN_TEXT = "Unknown error"
-"""The message of a failure without one."""
+"""The message of a failure that has none."""
 TOOL_EXECUTION_ERROR = "TOOL_EXECUTION_ERROR"
 INVALID_OUTPUT = "INVALID_OUTPUT"
 INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
@@ -86,14 +86,14 @@ CODES = {
     "TIMED_OUT": Code(504, exit=75, retryable=True),
 }
 BUILT_IN = frozenset(CODES)
-"""The codes of Answerback itself; `add_codes` adds those of authors to the table."""
+"""Answerback's own codes; `add_codes` adds the authors' codes to the table."""
 _CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
 
 
 def add_codes(codes: Mapping[str, int | Code]) -> None:
-    """Add codes of an author to the table, by an HTTP status or by a whole row.
+    """Add an author's codes to the table, by HTTP status or as a whole row.
 
-    The table is that of the process: two apps may add the same code with the same row only.
+    The process has one table: two apps may add the same code only with the same row.
     """
     for name, value in codes.items():
         row = value if isinstance(value, Code) else _row_for_status(name, value)
@@ -136,8 +136,8 @@ class ToolError(AnswerbackError):
     """A failure with a message for the caller.
 
     `code` may be any UPPER_SNAKE name, given here or as an attribute of a subclass. A code
-    that is not in `CODES` has the status of the class below that was raised. `retry_after` are
-    the seconds after which the caller should come back; they are sent among the details.
+    that is not in `CODES` gets the status of the class that was raised. `retry_after` is the
+    number of seconds after which the caller should try again; it is sent among the details.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
@@ -148,9 +148,9 @@ class ToolError(AnswerbackError):
     hint: str | None = None
     retry_after: float | None = None
     may_have_run: bool | None = None
-    """False if it is certain that nothing was done; the code decides if it is None."""
+    """False if certainly nothing was done; if None, the code decides."""
     thread_goes_on: bool = False
-    """Whether a plain function timed out, which goes on in its thread."""
+    """True if the call timed out but its function still runs in a thread."""
 
     def __init__(
         self,
@@ -205,16 +205,16 @@ class TimedOut(ToolError):
 
 
 def find_code(code: str, kind: str | None = None) -> Code:
-    """Return the row of *code*, or else the row of *kind*, the code of its error class."""
+    """Return the row of *code*, else the row of *kind*, its error class's code."""
     own = CODES.get(code) if code != UNKNOWN_ERROR else None
     return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
 
 
 def code_for_status(status: int) -> str | None:
-    """Return the code to read an HTTP status as; None for 500 and 422, which mean many things.
+    """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
 
-    Others answer 422 for any invalid argument, and we for a reused key alone. Several codes share
-    a status: the code of the error class that authors raise counts first.
+    Other servers send 422 for any invalid argument, we only for a reused key. Several codes
+    share a status: the code of the error class that authors raise takes precedence.
     """
     if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
         return None

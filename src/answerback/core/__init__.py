@@ -1,1 +1,1 @@
-"""The words that every part shares: replies, content, versions, peers. No I/O."""
+"""The types that every part shares: replies, content, versions, peers. No I/O."""

@@ -1,6 +1,6 @@
-"""The user of a call, the challenge of a client that must log in, and the protocol of both.
+"""A call's user, the challenge for a client that must log in, and the protocol for both.
 
-`answerback.auth` has what authenticates. The gates and the wires need only what stands here.
+`answerback.auth` has the authenticators. The gates and the wires need only this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import AnswerbackError
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """The user that was authenticated; `ctx.user` is one if the app has `auth=`.
+    """An authenticated user; `ctx.user` is one if the app has `auth=`.
 
     `repr` shows neither the claims nor the subject, because they may be secret.
     """
@@ -34,7 +34,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of issuer and subject: the same for all tokens of one user."""
+        """A digest of issuer and subject: the same for all of a user's tokens."""
         from hashlib import sha256
 
         return sha256(f"{self.issuer}\0{self.subject}".encode("utf-8", "replace")).digest()[:8]
@@ -46,7 +46,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """Why a client must log in (401), or must log in with more scopes (403).
 
-    A request that carries credentials in two ways, or in a place where they do not belong, is 400.
+    A request that carries credentials in two ways, or in a wrong place, is 400.
     """
 
     status: Literal[400, 401, 403] = 401
@@ -58,17 +58,17 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsedTokens(Protocol):
-    """Remembers used tokens. A database that several machines share can be one."""
+    """A memory of used tokens. A database that several machines share can be one."""
 
     def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*, in seconds since 1970; False if it was there already.
+        """Remember *token* until *expires*, in seconds since 1970; return False if it was known.
 
-        Of two calls at the same time with one token, only one may return True.
+        Of two simultaneous calls with one token, only one may return True.
         """
 
 
 class Unauthorized(AnswerbackError):
-    """The credentials of a request are bad, or there are none and the app requires them."""
+    """A request's credentials are bad, or missing although the app requires them."""
 
     code = "INVALID_TOKEN"
 
@@ -78,97 +78,97 @@ class Unauthorized(AnswerbackError):
 
 
 class CannotAuthenticate(AnswerbackError):
-    """Nobody can say whether the credentials are good: the identity provider does not answer."""
+    """The credentials cannot be checked: the identity provider does not answer."""
 
     code = "UNAVAILABLE"
 
 
 class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of an authenticator, which needs no credentials."""
+    """An authenticator's page, which needs no credentials."""
 
     answer: Callable[[bytes], bytes]
-    """Returns JSON for the body of the request; an AnswerbackError that it raises is sent."""
+    """Returns JSON for the request's body; if it raises an AnswerbackError, that is sent."""
     method: Literal["GET", "POST"] = "GET"
     for_browsers: bool = False
-    """Whether pages of every origin may read it."""
+    """Whether pages of any origin may read it."""
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """The part of an HTTP request that can hold credentials."""
+    """The parts of an HTTP request that can hold credentials."""
 
     method: str
     path: str
     query: bytes
     headers: Sequence[tuple[bytes, bytes]]
-    """The names are in lower case; a name may be there several times."""
+    """The names are in lower case; a name may occur several times."""
 
     def __repr__(self) -> str:
         return f"<Credentials {self.method} {self.path}>"
 
 
 class Authenticator(Protocol):
-    """Authenticates HTTP requests; what an author's own class needs.
+    """A class that authenticates HTTP requests; what an author's own class needs.
 
     It may have the other members of `AppAuth` too, such as `pages`.
     """
 
     @property
     def anonymous(self) -> bool:
-        """Whether a request without credentials is served."""
+        """Whether requests without credentials are served."""
 
     async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user; None if there are no credentials.
+        """Return the user; None if there are no credentials.
 
-        Raises Unauthorized if they are bad, and CannotAuthenticate if nobody can say.
+        Raises Unauthorized if they are bad, and CannotAuthenticate if they cannot be checked.
         """
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        """The value of the `WWW-Authenticate` header for a challenge."""
+        """Return the value of the `WWW-Authenticate` header for a challenge."""
 
 
 class AppAuth(ABC):
-    """The authenticator of an app, with all that wires, gates and documents read from it.
+    """An app's authenticator, with all that wires, gates and documents read from it.
 
-    `OAuth` and `ApiKeys` are two. An author's own is adapted to it.
+    `OAuth` and `ApiKeys` are two. An author's own class is adapted to it.
     """
 
     url: str = ""
-    """The URL of the MCP endpoint, if it is known."""
+    """The MCP endpoint's URL, if it is known."""
     issuer: str = ""
     """Who issues the tokens; empty if nobody does."""
     scopes: tuple[str, ...] = ()
     """The scopes that every token must have."""
     security_schemes: Mapping[str, Any] = MappingProxyType({})
-    """The ways in the OpenAPI document, beside the bearer token."""
+    """The OpenAPI document's security schemes besides the bearer token."""
     loopback_only: bool = False
     """Whether only clients on this machine are served."""
     has_own_url: bool = True
-    """Whether the author gave the URL; else `serve` gives it."""
+    """Whether the author gave the URL; otherwise `serve` sets it."""
 
     @property
     def anonymous(self) -> bool:
-        """Whether a request without credentials is served."""
+        """Whether requests without credentials are served."""
         return False
 
     @property
     def pages(self) -> Mapping[str, AuthPage] | None:
-        """The pages by their paths; None if clients cannot find out where to log in."""
+        """The pages by path; None if clients cannot find out where to log in."""
         return None
 
     @abstractmethod
     async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user; None if there are no credentials.
+        """Return the user; None if there are no credentials.
 
-        Raises Unauthorized if they are bad, and CannotAuthenticate if nobody can say.
+        Raises Unauthorized if they are bad, and CannotAuthenticate if they cannot be checked.
         """
 
     @abstractmethod
     def www_authenticate(self, challenge: Challenge) -> str:
-        """The value of the `WWW-Authenticate` header for a challenge."""
+        """Return the value of the `WWW-Authenticate` header for a challenge."""
 
 
 class _AuthorsAuth(AppAuth):
-    """An authenticator of the author's own, which has some members of AppAuth."""
+    """An author's own authenticator, which has some members of AppAuth."""
 
     def __init__(self, given: Authenticator) -> None:
         self._given = given
@@ -196,7 +196,7 @@ class _AuthorsAuth(AppAuth):
 
 
 def checked_authenticator(given: object) -> AppAuth:
-    """The value of `auth=`; raises TypeError for what cannot authenticate. It may be a secret."""
+    """Return the value of `auth=`, which may be a secret; raise TypeError for a wrong one."""
     name = type(given).__name__
     if isinstance(given, type):
         raise TypeError(f"auth has {given.__name__} itself; write {given.__name__}(…)")
@@ -217,7 +217,7 @@ _METHODS = ("authenticate", "www_authenticate")
 
 
 def bearer_challenge(challenge: Challenge, **more: str) -> str:
-    """The value of `WWW-Authenticate` (RFC 6750); *more* are further parameters."""
+    """Return the value of `WWW-Authenticate` (RFC 6750); *more* are further parameters."""
     parameters = {
         "error": challenge.error or "",
         "error_description": challenge.description if challenge.error else "",
@@ -229,5 +229,5 @@ def bearer_challenge(challenge: Challenge, **more: str) -> str:
 
 
 def quotable(text: str) -> str:
-    """The text without the characters that RFC 6750 forbids between quotation marks."""
+    """Return the text without the characters that RFC 6750 forbids between quotation marks."""
     return re.sub(r"[^ !#-\[\]-~]", " ", text.replace('"', "'"))

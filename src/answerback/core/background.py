@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 def spawn(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:
-    """Run *work* in a task, which is in *tasks* until it ends.
+    """Run *work* in a task, which stays in *tasks* until it ends.
 
-    An event loop has only weak references to its tasks: without another one, a task may vanish
-    before its end.
+    An event loop has only weak references to its tasks: without another reference, a task may
+    vanish before it ends.
     """
     task = asyncio.get_running_loop().create_task(work)
     tasks.add(task)

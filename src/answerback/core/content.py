@@ -1,6 +1,6 @@
 """Content blocks: text, images, audio, links and embedded resources.
 
-They know nothing of wires and dialects.
+They know nothing about wires and dialects.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    # A TypedDict is a Mapping for type checkers, and not a dict.
+    # Type checkers see a TypedDict as a Mapping, not as a dict.
     Meta: TypeAlias = Mapping[str, Any] | None
 else:
     Meta = "dict[str, Any] | None"
 
 
 class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The audience of a block, its priority (0 to 1) and its last change (ISO 8601)."""
+    """A block's audience, priority (0 to 1) and last change (ISO 8601)."""
 
     audience: tuple[Literal["user", "assistant"], ...] | None = None
     priority: float | None = None
@@ -118,7 +118,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
 
 def _bytes_of(data: object, what: str, instead: str) -> bytes:
-    """Return the bytes of base64 text, as protocols and many libraries give it."""
+    """Return the bytes from base64 text, as protocols and many libraries give it."""
     if not isinstance(data, str):
         raise TypeError(f"{what} must be bytes, not {type(data).__name__}")
     from base64 import b64decode
@@ -140,7 +140,7 @@ class Image(_Media, frozen=True):
 
     type: ClassVar[Literal["image"]] = "image"
     if TYPE_CHECKING:
-        # Type checkers take the type of a field for that of the argument.
+        # Type checkers use a field's type as the argument's.
         def __init__(
             self, data: bytes | str = b"", mime: str = "", **more: Unpack[MediaOptions]
         ) -> None: ...
@@ -182,7 +182,7 @@ class Link(_Named, frozen=True, kw_only=True):
 class Embedded(msgspec.Struct, frozen=True):
     """A resource with its contents: text, or a blob as bytes or base64 text.
 
-    `meta` is the `_meta` of the block, `content_meta` that of the resource in it.
+    `meta` is the block's `_meta`, `content_meta` that of the resource in it.
     """
 
     type: ClassVar[Literal["resource"]] = "resource"

@@ -1,7 +1,7 @@
 """Hosts: the programs that show widgets to people, how each is recognised, and what it needs.
 
-A host is detected by what its client says about itself, which nothing verifies. So it may choose
-the form of an answer, and never decides about access.
+A host is detected by what its client says about itself, which is not verified. So it may choose
+the form of an answer, but never decides about access.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORDS: tuple[tuple[HostName, tuple[str, ...]], ...] = (
     ("claude", ("claude",)),
     ("chatgpt", ("chatgpt", "openai-mcp")),
 )
-"""The words in a `User-Agent` or in a client's name by which a host is recognised."""
+"""Words in a `User-Agent` or in a client's name that identify a host."""
 _ENDPOINT = re.compile(
     r"(https://[A-Za-z0-9.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?/[^\s#]*"
 )
@@ -25,7 +25,7 @@ _CLAUDE_SUFFIX = ".claudemcpcontent.com"
 
 
 LOGS_IN_BY_RESULT: tuple[HostName, ...] = ("chatgpt",)
-"""The hosts that read `mcp/www_authenticate` in a result, and log in by that."""
+"""The hosts that read `mcp/www_authenticate` in a result, and log in with it."""
 
 
 class Quirk(msgspec.Struct, frozen=True):
@@ -36,11 +36,11 @@ class Quirk(msgspec.Struct, frozen=True):
     done: str
     source: str
     date: str
-    """The day of the report, or on which a reference was read."""
+    """The date of the report, or the date on which a reference was read."""
 
 
 def detect_host(user_agent: str | None, client: str | None) -> HostName:
-    """The host that the `User-Agent` names, else the host that the client's name says."""
+    """Return the host that the `User-Agent` names, else the one that the client's name suggests."""
     for text in (user_agent, client):
         folded = (text or "").lower()
         for host, words in _WORDS:
@@ -50,12 +50,12 @@ def detect_host(user_agent: str | None, client: str | None) -> HostName:
 
 
 def is_endpoint(url: str) -> bool:
-    """Whether *url* is the whole URL of an endpoint: https, or http on this machine; a path."""
+    """Return whether *url* is an endpoint's whole URL: https, or http on this machine; a path."""
     return bool(_ENDPOINT.fullmatch(url))
 
 
 def claude_domain(url: str) -> str:
-    """The domain of widgets in Claude, for the exact URL of the MCP endpoint."""
+    """Return the domain of widgets in Claude for the MCP endpoint's exact URL."""
     from hashlib import sha256
 
     return sha256(url.encode()).hexdigest()[:32] + _CLAUDE_SUFFIX
@@ -169,4 +169,4 @@ QUIRKS: tuple[Quirk, ...] = (
         _CHECKED,
     ),
 )
-"""One row for each need. `docs/guides/widgets.md` shows the same table."""
+"""One row per need. `docs/guides/widgets.md` shows the same table."""

@@ -1,11 +1,11 @@
-"""The names of JSON values in annotations, and checks of their kinds."""
+"""Names for JSON values in annotations, and checks of their kinds."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias, TypeGuard
 
 Json: TypeAlias = object
-"""A value that JSON can express. A reader must find out which kind it is: `isinstance(…, dict)`.
+"""A value that JSON can express. A reader must find out its kind: `isinstance(…, dict)`.
 
 A recursive type would say more, but msgspec has none, and lists and dicts of one do not match
 those of another.
@@ -15,10 +15,10 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it is a number: in Python a bool is an int, in JSON true is not a number."""
+    """Return whether it is a number: in Python a bool is an int, in JSON true is not a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether it is an int, and not a bool."""
+    """Return whether it is an int but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)

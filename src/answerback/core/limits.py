@@ -1,4 +1,4 @@
-"""Limits of the calls of an app, and of its tasks: how many there are, and how long they take.
+"""Limits of an app's calls and tasks: how many there are, and how long they take.
 
 A call's arguments have a limit too, if pydantic reads them.
 """
@@ -13,7 +13,7 @@ _MAX_SECONDS = 366 * 24 * 3600
 
 
 class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks there may be, how large their results, and how long they are kept."""
+    """How many tasks there may be, how large their results are, and how long they are kept."""
 
     slots: int = 100
     """How many tasks run at a time in one worker; further tasks wait."""
@@ -24,13 +24,13 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     result_bytes: int = 4 * 1024 * 1024
     """The largest result; a larger one becomes the error TOO_LARGE."""
     answer_bytes: int = 1024 * 1024
-    """The largest answers that a client may send at a time; larger ones are refused."""
+    """The largest answers that a client may send at once; larger ones are refused."""
     total_bytes: int = 256 * 1024 * 1024
-    """The size of all records together; above it new tasks are refused with UNAVAILABLE."""
+    """The total size of all records; above it new tasks are refused with UNAVAILABLE."""
     retention: float = 3600.0
-    """The seconds from the creation of a task to the removal of its record."""
+    """The seconds from a task's creation to its record's removal."""
     max_retention: float = 7 * 24 * 3600.0
-    """The most seconds that a client may ask for."""
+    """The most seconds a client may ask for."""
 
     def __post_init__(self) -> None:
         given = msgspec.structs.asdict(self)
@@ -56,18 +56,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 1000
     """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
-    """The time-out of tools without a `timeout` of their own; None means no time-out."""
+    """The time-out of tools without their own `timeout`; None means no time-out."""
     wait: float = 30.0
     """The seconds that a call waits for a thread while no running call ends; then it is refused."""
     gates: float = 10.0
     """The seconds that a gate may take; a call whose gate takes longer is refused."""
     shutdown: float = 30.0
-    """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
+    """The seconds that running calls have to finish at shutdown, and the lifespan to end."""
 
     values: int = 200_000
-    """How many values the arguments of a call may have if pydantic reads any of them."""
+    """How many values a call's arguments may have if pydantic reads any of them."""
     tasks: TaskLimits = TaskLimits()
-    """How many tasks there may be, how large their results, and how long they are kept."""
+    """How many tasks there may be, how large their results are, and how long they are kept."""
 
     def __post_init__(self) -> None:
         if self.threads < 1 or self.calls < 1:
@@ -91,4 +91,4 @@ DEFAULT_LIMITS = Limits()
 LARGE_BODY = 64 * 1024
 """A body or result of this size is sent in pieces, because joining them would copy it."""
 MAX_BODY = 4 * 1024 * 1024
-"""The largest request body over HTTP and CGI, in bytes; an option of the server changes it."""
+"""The largest request body over HTTP and CGI, in bytes; a server option changes it."""

@@ -1,4 +1,4 @@
-"""The loggers of Answerback."""
+"""Answerback's loggers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def logger(name: str = "answerback") -> Logger:
-    """Return a logger. `logging` is loaded by the first message, which most programs never log."""
+    """Return a logger. The first message loads `logging`; most programs never log one."""
     import logging
 
     return logging.getLogger(name)

@@ -38,11 +38,11 @@ class Question(msgspec.Struct, frozen=True):
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: dict[str, Any]
     key: str | None = None
-    """The key of its answer; without one, the question's position and text identify it."""
+    """The key for its answer; without one, the question's position and text identify it."""
 
     @property
     def capability(self) -> str:
-        """The capability of MCP that a client needs to answer it."""
+        """The MCP capability that a client needs to answer it."""
         return self.method.partition("/")[0]
 
     @property
@@ -82,29 +82,29 @@ NO_ABILITIES = Abilities()
 
 
 class RequestSource(Protocol):
-    """The request that a call came by, as a wire has it; a Peer is one too."""
+    """A call's request, as a wire has it; a Peer is one too."""
 
     @property
     def user(self) -> User | None:
         """The user that the app's `auth=` authenticated."""
 
     def describe_request(self, wire: str) -> RequestInfo | None:
-        """The data of the request for `ctx.request`; None inside a task, which outlives it."""
+        """Return the request's data for `ctx.request`; None inside a task, which outlives it."""
 
 
 class Cancellation:
-    """Whether a call was cancelled, and the callbacks to call then. Any thread may use it.
+    """A call's cancellation state, and the callbacks to call then. Any thread may use it.
 
-    It needs no lock: whoever takes a callback from the list calls it.
+    It needs no lock: whichever thread takes a callback from the list calls it.
     """
 
     cancelled = False
     """Whether the client no longer waits for the outcome."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call *callback* once the call is cancelled, at once if it is already.
+        """Call *callback* when the call is cancelled, at once if it already is.
 
-        It is called by the thread that cancels. Returns a function that removes the callback.
+        The cancelling thread calls it. Returns a function that removes the callback.
         """
         # In one step, so that two threads get the same list. Most calls need none.
         vars(self).setdefault("_callbacks", []).append(callback)
@@ -113,7 +113,7 @@ class Cancellation:
         return partial(self._remove, callback)
 
     def cancel(self) -> None:
-        """The client no longer waits for the outcome."""
+        """Note that the client no longer waits for the outcome, and call the callbacks."""
         self.cancelled = True
         self._call_back()
 
@@ -139,7 +139,7 @@ class Peer(Cancellation):
 
     @property
     def protocol(self) -> str:
-        """The version of MCP, such as "2025-11-25"; empty if the call did not come by MCP."""
+        """The MCP version, such as "2025-11-25"; empty if the call did not use MCP."""
         return ""
 
     @property
@@ -152,30 +152,30 @@ class Peer(Cancellation):
         return None
 
     def describe_request(self, wire: str) -> RequestInfo | None:
-        """The data of the request for `ctx.request`; None inside a task, which outlives it."""
+        """Return the request's data for `ctx.request`; None inside a task, which outlives it."""
         from .request_info import RequestInfo
 
         return RequestInfo(wire)
 
     def notify(self, note: Progress | Log) -> None:
-        """Send a notification; never blocks, and may be called from any thread."""
+        """Send a notification; never block. Any thread may call it."""
 
     def release_stream(self) -> None:
-        """The gates have let the call pass, so the response's stream may begin."""
+        """Let the response's stream begin: the gates have let the call pass."""
 
     def close_stream(self) -> None:
         """Close the response's stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
-        """Ask, and return MCP's result; raises NeedsInput if the answer comes with a later call."""
+        """Ask, and return MCP's result; raise NeedsInput if a later call brings the answer."""
         raise NeedsInput({"question": question})
 
 
 def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> Json:
-    """The answer among *answers*, which came before the call ran; raises NeedsInput without one.
+    """Return the answer from *answers*, received before the call ran; raise NeedsInput without one.
 
-    A question without a key is found by its *number* in the call and its digest, so an answer fits
-    only its question.
+    A question without a key is identified by its *number* in the call and its digest, so an answer
+    fits only its question.
     """
     key = question.key or f"{number}-{_digest(question)}"
     if key in answers:
@@ -190,7 +190,7 @@ def _digest(question: Question) -> str:
 
 
 class NoPeer(Peer):
-    """The peer of a call that has none: drops progress and sends log messages to `logging`."""
+    """The peer of a call without one: drops progress and sends log messages to `logging`."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Keep nothing: such a call is never cancelled, and all of them share this peer."""

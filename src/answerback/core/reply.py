@@ -1,4 +1,4 @@
-"""Reply: the result of a call, the same on every wire; `success` and `failure` make one."""
+"""Reply: a call's result, the same on every wire; `success` and `failure` make one."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Mapping[str, Any])
 
 if TYPE_CHECKING:
-    # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
+    # Type variable defaults are newer than Python 3.11, and only type checkers need them.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     MetaT = TypeVarWithDefault("MetaT", bound=Mapping[str, Any], default=Any)
 
     class _Typed(Generic[T, MetaT]):
-        """The types of the data and of the metadata."""
+        """The types of the data and the metadata."""
 else:
     MetaT = dict[str, Any]
 
     class _Typed:
-        """At run time the type of the data is the only parameter."""
+        """At run time the data's type is the only parameter."""
 
         def __class_getitem__(cls, parameters):
             return Generic[parameters[0]]
@@ -42,7 +42,7 @@ FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a call failed.
 
-    `kind` is a code in the table of codes, whose status an error with an unknown code has.
+    `kind`: a known code. An error with a custom code borrows its HTTP status.
     """
 
     code: str
@@ -55,11 +55,11 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, exc: ToolError) -> Error:
         """Return the error for an exception."""
-        # A subclass may pass an exception on without a message of its own.
+        # A subclass may pass on an exception without a message.
         argument = exc.args[0] if len(exc.args) == 1 else None
         is_chained = not exc.message and isinstance(argument, BaseException)
         message: Any = argument if is_chained else exc.message or str(exc) or exc.code
-        # Every error without a kind has that of UNKNOWN_ERROR.
+        # Every error without a kind has the kind of UNKNOWN_ERROR.
         kind = exc.kind if exc.kind not in (exc.code, UNKNOWN_ERROR) else None
         details = exc.details
         if exc.retry_after is not None and (details is None or isinstance(details, dict)):
@@ -68,12 +68,12 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def row(self) -> Code:
-        """The row of this error in the table of codes."""
+        """This error's row in the table of codes."""
         return find_code(self.code, self.kind)
 
 
 class Received(msgspec.Struct, frozen=True):
-    """The source of a reply that `read` made: the value, where its data was, what was wrong."""
+    """The source of a reply made by `read`: the value, where its data was, what was wrong."""
 
     raw: Any = None
     data_from: str | None = None
@@ -81,9 +81,9 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
-    """The result of a call: content, data or an error.
+    """A call's result: content, data or an error.
 
-    `Reply[Data]` declares the type of the data, `Reply[Data, Meta]` also that of `meta`.
+    `Reply[Data]` declares the data's type, `Reply[Data, Meta]` also the type of `meta`.
     """
 
     content: tuple[Block, ...] = ()
@@ -94,11 +94,11 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
     shape: Shape | None = None
-    """How the data is wrapped, where the return annotation does not say it."""
+    """How the data is wrapped, if the return annotation does not say so."""
     contract: Contract | None = None
-    """The contract of the app that was called; only `app.call` sets it."""
+    """The called app's contract; only `app.call` sets it."""
     received: Received | None = None
-    """The source of a reply that `read` made; `raw`, `data_from` and `findings` are in it."""
+    """The source of a reply made by `read`; it holds `raw`, `data_from` and `findings`."""
 
     # Hidden from type checkers, which read the parameters from `_Typed`.
     if not TYPE_CHECKING:
@@ -130,14 +130,14 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[Any, ...]:
-        """The violations of rules for which `read` could not take the reply as it was."""
+        """The rule violations because of which `read` could not take the reply unchanged."""
         return () if self.received is None else self.received.findings
 
     def for_model(self, budget: int | None = None, *, untrusted: bool = False) -> str:
-        """Return the text that a model should get of this reply.
+        """Return this reply's text for a model.
 
-        *budget* is the largest number of characters; a longer text is cut, with a note. With
-        *untrusted*, the text stands between two markers that it cannot contain.
+        *budget* is the maximum number of characters; a longer text is cut, with a note. With
+        *untrusted*, the text is put between two markers that it cannot contain.
         """
         from ..dialects import model_text
 
@@ -146,7 +146,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
-        """Return the same as `for_model` as blocks: texts, and images and audio as they are."""
+        """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged."""
         from ..dialects import model_blocks
 
         return model_blocks(self, budget, untrusted=untrusted)
@@ -154,15 +154,15 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.
 
-        The contract is that of the app that was called; for a reply that no app made it is
-        `envelope` for the envelope and `standard` for the others.
+        The contract is the called app's; for a reply that no app made it is `envelope` for the
+        envelope and `standard` for the others.
         """
         from ..dialects import as_sent
 
         return as_sent(self, dialect)
 
     def __eq__(self, other: object) -> bool:
-        """Compare what the reply says: all fields up to `timestamp`."""
+        """Compare the replies' content: all fields up to `timestamp`."""
         if not isinstance(other, Reply):
             return NotImplemented
         return (self.content, self.data, self.error, self.meta, self.timestamp) == (
@@ -208,9 +208,9 @@ def success(
     *,
     content: Sequence[Block] = (),
 ) -> Reply[Any, Any]:
-    """Make a successful reply of *text*, *data* or both; *content* follows the text.
+    """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
-    *meta* is for hosts and widgets; models do not read it. A misspelt key of a host is refused.
+    *meta* is for hosts and widgets; models do not read it. A misspelt host key is refused.
     """
     texts = () if text is None else (Text(text),)
     if meta:
@@ -252,7 +252,7 @@ def failure(
 ) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 
-    *kind* is the class or the code whose status an error with a *code* of its own has.
+    *kind* is the class or the code whose status an error with a custom *code* borrows.
     """
     if isinstance(kind, type):
         kind = kind.kind

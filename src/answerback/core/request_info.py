@@ -1,7 +1,7 @@
-"""RequestInfo: the request that a call came by, for the author of a tool.
+"""RequestInfo: a call's request, for a tool's author.
 
-A wire has a subclass that reads a member when it is asked for; a call that does not ask pays
-nothing. A member is None where a wire has none.
+A wire has a subclass that reads a member when it is asked for, so other calls pay nothing.
+A member is None on a wire that does not have it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
-    """The client program, as it names itself; nothing verifies it."""
+    """The client program, as it names itself; not verified."""
 
     name: str
     version: str = ""
 
 
 class RequestHeaders(Mapping[str, str]):
-    """The headers of an HTTP request; case does not matter in names.
+    """An HTTP request's headers; case does not matter in names.
 
-    The values of a repeated header are joined with a comma. `repr` shows the names alone, because
+    The values of a repeated header are joined with a comma. `repr` shows only the names, because
     a value may be a secret.
     """
 
@@ -58,7 +58,7 @@ class RequestHeaders(Mapping[str, str]):
 
 
 class RequestInfo:
-    """The request of a call."""
+    """A call's request."""
 
     def __init__(self, wire: str, source: object = None) -> None:
         self.wire = wire
@@ -77,27 +77,27 @@ class RequestInfo:
 
     @property
     def id(self) -> int | str | None:
-        """The id of an MCP request."""
+        """The MCP request's id."""
         return None
 
     @property
     def protocol(self) -> str | None:
-        """The version of MCP, such as "2025-11-25"."""
+        """The MCP version, such as "2025-11-25"."""
         return None
 
     @cached_property
     def client(self) -> ClientInfo | None:
-        """The name and the version of an MCP client."""
+        """The MCP client's name and version."""
         return None
 
     @cached_property
     def session(self) -> str | None:
-        """A name of the MCP session, the same for all its requests. It is not the session's id."""
+        """A name for the MCP session, the same in all its requests. It is not the session's id."""
         return None
 
     @cached_property
     def meta(self) -> Mapping[str, Any] | None:
-        """The `_meta` of an MCP request."""
+        """The MCP request's `_meta`."""
         return None
 
     @cached_property

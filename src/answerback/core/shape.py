@@ -1,7 +1,6 @@
 """Shape: how data is wrapped in a JSON object.
 
-The shape follows from the return annotation. Only where none is declared, it follows from the
-value.
+The shape follows from the return annotation, or from the value if none is declared.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ class Shape(msgspec.Struct, frozen=True):
 
     wrapping: Literal["bare", "result", "empty", "spread"] = "result"
     """bare: an object is sent unchanged; result: anything else is `{"result": …}`;
-    empty: `None` is `{}`; spread: a tuple of fixed length is `{"result0": …, "result1": …}`."""
+    empty: `None` is `{}`; spread: a fixed-length tuple is `{"result0": …, "result1": …}`."""
     names: tuple[str, ...] = ()
-    """The members of a spread tuple that are not called `result0`, `result1` and so on."""
+    """The members of a spread tuple that are not named `result0`, `result1` and so on."""
     optional: bool = False
     """A spread tuple may be missing: `None` is `{}`."""
     structured: bool = True
-    """False: MCP sends the text alone, without structuredContent."""
+    """False: MCP sends only the text, without structuredContent."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
         return b"".join(self.wrap_in_pieces(encoded))
 
     def wrap_in_pieces(self, encoded: bytes) -> tuple[bytes, bytes, bytes]:
-        """Return the wrapped JSON in three pieces: large data is the second, not copied."""
+        """Return the wrapped JSON in three pieces: the second is large data, not copied."""
         match self.wrapping:
             case "result":
                 return (b'{"result":', encoded, b"}")
@@ -49,7 +48,7 @@ class Shape(msgspec.Struct, frozen=True):
                 return (b"", msgspec.json.encode(spread), b"")
 
     def unwrap(self, sent: Json) -> Json:
-        """Return the data in *sent*; a value that is not wrapped in this shape is returned."""
+        """Return the data in *sent*; a value not wrapped in this shape is returned unchanged."""
         match self.wrapping:
             case "result" if isinstance(sent, dict) and sent.keys() == {"result"}:
                 return sent["result"]
@@ -63,7 +62,7 @@ class Shape(msgspec.Struct, frozen=True):
                 return sent
 
     def wrap_schema(self, schema: JsonObject) -> JsonObject:
-        """Return the schema of the wrapped data for the *schema* of the data."""
+        """Return the wrapped data's schema for the data's *schema*."""
         match self.wrapping:
             case "result":
                 return _object_schema({"result": schema}, schema)
@@ -90,7 +89,7 @@ SPREAD = Shape("spread")
 
 
 def _items_of(schema: JsonObject) -> list[Any]:
-    """Return the schemas of the items of a tuple, which may be one of two types."""
+    """Return the schemas of a tuple's items; the tuple may be one of two types."""
     members = [schema, *schema.get("anyOf", ())]
     return next((each["prefixItems"] for each in members if "prefixItems" in each), [])
 

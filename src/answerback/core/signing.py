@@ -18,13 +18,13 @@ SECRET = "ANSWERBACK_SECRET"
 
 
 class WeakSecret(AnswerbackError):
-    """A secret is so short that it could be guessed."""
+    """A secret is too short to be safe from guessing."""
 
     code = "BAD_SETTING"
 
 
 class Signer:
-    """Signs with the first key and verifies with any, so that keys can be rotated."""
+    """A signer that uses the first key and verifies with any, so that keys can be rotated."""
 
     def __init__(self, *secrets: bytes) -> None:
         keys = [hashlib.sha256(b"answerback:" + secret).digest() for secret in secrets]
@@ -35,13 +35,13 @@ class Signer:
             self._keys.setdefault(_id(key), []).append(key)
 
     def sign(self, payload: bytes, purpose: bytes) -> str:
-        """A token with *payload*; it verifies only for the same *purpose*."""
+        """Return a token with *payload*; it verifies only for the same *purpose*."""
         body = bytes([_id(self._first)]) + payload
         token = body + _mac(self._first, purpose, body)
         return urlsafe_b64encode(token).rstrip(b"=").decode()
 
     def verify(self, token: str, purpose: bytes) -> bytes | None:
-        """The payload; None if the token is forged, for another purpose or of an old key."""
+        """Return the payload; None if the token is forged, for another purpose or of an old key."""
         try:
             signed = urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
         except ValueError:
@@ -57,7 +57,7 @@ class Signer:
 
 
 def signer_from_environment() -> tuple[Signer, bool]:
-    """The signer, and whether its key was made for this process and its children alone.
+    """Return the signer, and whether its key was made only for this process and its children.
 
     ANSWERBACK_SECRET may hold several secrets, separated by commas; the first one signs.
     Raises WeakSecret if one is too short.

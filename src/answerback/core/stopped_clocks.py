@@ -1,7 +1,7 @@
 """Stops time-outs and deadlines while the user or the client's model is asked a question.
 
-The code that measures time puts its clock into a context variable; the code that asks stops all of
-the clocks there. It is imported by calls that have a time-out and by calls that ask.
+The code that measures time puts its clock into a context variable; the code that asks stops all
+the clocks there. Calls that have a time-out and calls that ask import this module.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class StoppableClock(Protocol):
     """A clock that measures how long a call or an attempt takes."""
 
     def stop(self) -> None:
-        """A question is sent; several may be open at a time."""
+        """Stop: a question was sent. Several may be open at a time."""
 
     def go_on(self) -> None:
-        """A question was answered, or nobody waits for the answer any more."""
+        """Go on: a question was answered, or nobody waits for the answer any more."""
 
 
 RUNNING: ContextVar[tuple[StoppableClock, ...]] = ContextVar("running_clocks", default=())
@@ -30,7 +30,7 @@ RUNNING: ContextVar[tuple[StoppableClock, ...]] = ContextVar("running_clocks", d
 
 @contextmanager
 def clocks_stopped() -> Iterator[None]:
-    """Stop the clocks of the call meanwhile: `with clocks_stopped(): await peer.ask(…)`."""
+    """Stop the call's clocks meanwhile: `with clocks_stopped(): await peer.ask(…)`."""
     clocks = RUNNING.get()
     for clock in clocks:
         clock.stop()
@@ -58,7 +58,7 @@ def stoppable(timeout: asyncio.Timeout) -> Iterator[None]:
 
 
 class _TimeoutClock:
-    """Stops an `asyncio.Timeout`, until `end`; a task may have the clock for longer."""
+    """A clock that stops an `asyncio.Timeout`, until `end`; a task may keep the clock longer."""
 
     __slots__ = ("_ended", "_left", "_open", "_timeout")
 
@@ -83,7 +83,7 @@ class _TimeoutClock:
         if self._ended:
             return
         self._open -= 1
-        # One that has expired cannot be set again.
+        # An expired time-out cannot be rescheduled.
         if self._open == 0 and not self._timeout.expired():
             self._timeout.reschedule(_loop_time() + self._left)
 

@@ -1,15 +1,15 @@
-"""Suggests known names for a name that is not known: "did you mean 'add'?"."""
+"""Suggests known names for an unknown name: "did you mean 'add'?"."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-# difflib takes some microseconds for each name, and a caller waits.
+# difflib takes some microseconds per name, and a caller waits.
 _MAX_COMPARED = 32
 
 
 def did_you_mean(found: Sequence[str], *, quoted: bool = True) -> str:
-    """Return the question for the names that were found; without any, an empty text."""
+    """Return the question for the names that were found; an empty text if there are none."""
     names = map(repr, found) if quoted else found
     return f"did you mean {' or '.join(names)}?" if found else ""
 

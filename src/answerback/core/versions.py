@@ -1,4 +1,4 @@
-"""The versions of MCP, and the features of each; messages are limited to those features."""
+"""The MCP versions and their features; messages are limited to those features."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     titles: bool = True
     """Has `title` and `_meta` on tools, resources, prompts and the server itself."""
     icons: bool = True
-    """Has `icons`, and `description` and `websiteUrl` of the server."""
+    """Has `icons`, and the server's `description` and `websiteUrl`."""
     elicitation: bool = True
     choices: bool = True
-    """Has forms in which the user chooses several items of a list."""
+    """Has forms in which the user chooses several items from a list."""
     batches: bool = False
     tasks: bool = False
     """Has tasks in its core; later versions have them as an extension."""
@@ -78,4 +78,4 @@ STATEFUL = {name: version for name, version in VERSIONS.items() if not version.s
 STATELESS = {name: version for name, version in VERSIONS.items() if version.stateless}
 LATEST_STATEFUL = V2025_11_25
 ASSUMED_STATEFUL = V2025_03_26
-"""The version of a client that names none, or one that we do not know."""
+"""The version of a client that names none, or an unknown one."""

@@ -5,7 +5,7 @@ Each dialect writes replies, reads them back, and returns what it can carry of o
     write(read(write(r))) == write(r)
     read(write(r)) == project(r)
 
-A dialect's module is imported at its first use. Dialects know nothing of wires.
+A dialect's module is imported at its first use. Dialects know nothing about wires.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write(
 def read(
     http_reply: HttpReply, dialect: Dialect, shape: Shape = BARE, contract: Contract = STANDARD
 ) -> Reply[Any]:
-    """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    """Read a reply written by Answerback or another server; raise MalformedReply."""
     source = http_reply.body if dialect in ("mcp", "envelope") else http_reply
     reply: Reply[Any] = _load(dialect).read(source, shape, contract)
     return reply
@@ -77,7 +77,7 @@ def project(
 def as_sent(
     reply: Reply[Any], dialect: Dialect, contract: Contract | None = None
 ) -> dict[str, Any]:
-    """Return the JSON object that is sent for the reply; bytes of an image become a block."""
+    """Return the JSON object that is sent for the reply; an image's bytes become a block."""
     contract = contract or reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
     written = write(reply, dialect, reply.shape or shape_of(reply, contract), contract)
     if not written.media_type.endswith("json"):
@@ -89,7 +89,7 @@ def as_sent(
 
 
 def model_text(reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False) -> str:
-    """Return the text of the reply for a model; `reply.for_model` is this."""
+    """Return the reply's text for a model; `reply.for_model` calls this."""
     from .for_models import text_for_model
 
     return text_for_model(reply, budget, untrusted=untrusted)
@@ -98,14 +98,14 @@ def model_text(reply: Reply[Any], budget: int | None = None, *, untrusted: bool 
 def model_blocks(
     reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False
 ) -> tuple[Block, ...]:
-    """Return the blocks of the reply for a model; `reply.blocks_for_model` is this."""
+    """Return the reply's blocks for a model; `reply.blocks_for_model` calls this."""
     from .for_models import blocks_for_model
 
     return blocks_for_model(reply, budget, untrusted=untrusted)
 
 
 def shape_of(reply: Reply[Any], contract: Contract = STANDARD) -> Shape:
-    """The shape of a reply's data: an object is sent bare, any other value as `{"result": …}`."""
+    """Return the data's shape: an object is sent bare, any other value as `{"result": …}`."""
     if reply.data is msgspec.UNSET:
         return BARE
     if contract.wrap_objects:

@@ -13,16 +13,16 @@ MEDIA_TYPES: dict[str, Dialect] = {
     "application/vnd.answerback.mcp+json": "mcp",
     "application/vnd.answerback.envelope+json": "envelope",
 }
-"""The media types that name a dialect; of two with equal quality the first one wins."""
+"""The media types that name a dialect; of two with equal quality the first wins."""
 
 _DEFAULTS = (JSON, "application/*", "*/*")
 """The media types that ask for the contract's own dialect, the most specific first."""
 
 
 def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
-    """Return the dialect for a reply; the contract's own if no media type asked for fits.
+    """Return a reply's dialect; the contract's own if no requested media type fits.
 
-    A dialect asked for by name wins over `application/json` of the same quality.
+    A dialect requested by name wins over `application/json` of the same quality.
     `problem` is used only for replies that *failed*, so a client can name it beside another.
     """
     # Most clients send one of these: skip parsing.
@@ -42,13 +42,13 @@ def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
 
 
 def prefers_json(accept: str, media: str) -> bool:
-    """Whether JSON has a higher quality than the media type *media*, which is sent otherwise."""
+    """Return whether JSON has a higher quality than *media*, which is sent otherwise."""
     asked = dict(_qualities(accept))
     return _quality(asked, JSON) > _quality(asked, media.partition(";")[0].strip().lower())
 
 
 def _quality(asked: dict[str, float], media: str) -> float:
-    """The quality of the most specific entry that matches *media*; 0 if none does."""
+    """Return the quality of the most specific entry that matches *media*; 0 if none does."""
     entries = (media, media.partition("/")[0] + "/*", "*/*")
     return next((asked[entry] for entry in entries if entry in asked), 0.0)
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ..core.shape import Shape
 
 META_PREFIX = "answerback/"
-"""The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
+"""The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""
 REFUSAL = META_PREFIX + "refusal"
-"""The key of the reason why a gate refused a call; a widget shows it."""
+"""The key for the reason why a gate refused a call; a widget shows it."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -57,14 +57,14 @@ def read_timestamp(timestamp: Any) -> datetime:
 
 
 def author_meta(meta: Any) -> dict[str, Any]:
-    """Return the author's keys of a `_meta`, which are those without our prefix."""
+    """Return the author's keys in a `_meta`: those without our prefix."""
     if not isinstance(meta, dict):
         return {}
     return {key: value for key, value in meta.items() if not str(key).startswith(META_PREFIX)}
 
 
 def refusal_meta(error: Error, url: str | None, feature: str | None) -> dict[str, Any]:
-    """Return the `_meta` of a refusal: its reason, and the page where the user can mend it."""
+    """Return a refusal's `_meta`: its reason, and the page where the user can resolve it."""
     reason = without_none(
         code=error.code, message=error.message, hint=error.hint, url=url, feature=feature
     )
@@ -72,7 +72,7 @@ def refusal_meta(error: Error, url: str | None, feature: str | None) -> dict[str
 
 
 def answerback_meta(meta: Any, name: str) -> dict[str, Any]:
-    """Return the object under our key *name* in a `_meta`, or an empty one."""
+    """Return the object under our key *name* in a `_meta`, else an empty one."""
     found = meta.get(META_PREFIX + name) if isinstance(meta, dict) else None
     return found if isinstance(found, dict) else {}
 
@@ -83,7 +83,7 @@ def without_none(**members: Any) -> dict[str, Any]:
 
 
 def decode_json(source: bytes | str, what: str) -> Any:
-    """Decode JSON; raises MalformedReply, which calls the source *what*."""
+    """Decode JSON; raise MalformedReply with a message that calls the source *what*."""
     try:
         return msgspec.json.decode(source)
     except (ValueError, RecursionError) as exc:
@@ -91,7 +91,7 @@ def decode_json(source: bytes | str, what: str) -> Any:
 
 
 def decode_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, Any]:
-    """Decode a JSON object, unless it is a dict already; raises MalformedReply."""
+    """Decode a JSON object, unless it is already a dict; raise MalformedReply."""
     found = source if isinstance(source, dict) else decode_json(source, what)
     if not isinstance(found, dict):
         raise MalformedReply(f"{what} must be an object, not {type(found).__name__}")
@@ -101,7 +101,7 @@ def decode_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, 
 def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any]) -> Block:
     """Build a block of class *kind* with *members*.
 
-    Its annotations and its author's meta are taken from *found*, the JSON of the block.
+    Its annotations and its author's meta are taken from *found*, the block's JSON.
     """
     try:
         block: Block = msgspec.convert(without_none(**members), kind)
@@ -126,12 +126,12 @@ def read_annotations(found: Any) -> Annotations | None:
 
 
 def is_retryable(error: Error) -> bool:
-    """Return the error's own `retryable` if it is set, or else that of its code in the table."""
+    """Return the error's own `retryable` if it is set, else its code's in the table."""
     return error.row.retryable if error.retryable is None else error.retryable
 
 
 def write_error(error: Error) -> dict[str, Any]:
-    """Return the members of an error in the envelope.
+    """Return an error's members in the envelope.
 
     `retryable: false` is written only for codes that the table calls retryable.
     """
@@ -142,10 +142,10 @@ def write_error(error: Error) -> dict[str, Any]:
 
 
 def details_object(details: Any) -> Any:
-    """Return the details of an error as the envelope has them, which is an object.
+    """Return an error's details as the envelope has them: an object.
 
-    Details that are not an object become one with the member `details` alone. So do details
-    that look like that already, so that `details_from_object` gives them back.
+    Details that are not an object become one with only the member `details`. So do details
+    that already have that form, so that `details_from_object` restores them.
     """
     found = details if isinstance(details, dict) else as_received(details)
     is_object = isinstance(found, dict) and found.keys() != {"details"}
@@ -153,7 +153,7 @@ def details_object(details: Any) -> Any:
 
 
 def details_from_object(details: Any) -> Any:
-    """Return the details that `details_object` made an object of."""
+    """Return the details that `details_object` turned into an object."""
     is_made = isinstance(details, dict) and details.keys() == {"details"}
     return details["details"] if is_made else details
 
@@ -173,7 +173,7 @@ def project_error(error: Error) -> Error:
 
 
 def kind_for_status(code: str, status: int) -> str | None:
-    """Return the kind for an error whose *code* does not tell its *status*."""
+    """Return the kind for an error whose *code* does not imply its *status*."""
     if code == UNKNOWN_ERROR:
         return code_for_status(status)
     if code in CODES:

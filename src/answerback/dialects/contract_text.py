@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from ..core.shape import Shape
 
 DONE = "Operation completed successfully"
-"""The text of a reply that has neither content nor data."""
+"""The text of a reply with neither content nor data."""
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
 _OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
-"""The codes of the table that authors use; the other ones are for failures of the call itself."""
+"""The table's codes that authors use; the others are for failures of the call itself."""
 
 
 def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, ...]:
     """Return the reply's blocks with the text that its contract adds; at least one block.
 
-    A text that is there already is not added again, so a reply that was read from a
-    dialect is written as it was.
+    A text that is already there is not added again, so a reply that was read from a
+    dialect is written unchanged.
     """
     if reply.error is not None:
         return _with_first_text(_error_text(reply.error, contract), reply.content)
@@ -45,7 +45,7 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
 
 
 def _is_same_json(one: str, other: str) -> bool:
-    """Return whether both texts are the same array or object, with other spaces between values."""
+    """Return whether both texts are the same array or object, apart from spaces between values."""
     if not one.lstrip().startswith(("{", "[")) or not other.startswith(("{", "[")):
         return False
     try:
@@ -62,7 +62,7 @@ def data_text(encoded: bytes, shape: Shape, contract: Contract) -> str:
         case "indented":
             return msgspec.json.format(shape.wrap(encoded), indent=2).decode()
         case "json":
-            # The JSON decides, not the Python value: a date is a string once it was sent.
+            # The JSON decides, not the Python value: a date becomes a string when sent.
             is_text = encoded.startswith(b'"')
             return msgspec.json.decode(encoded) if is_text else shape.wrap(encoded).decode()
         case _:
@@ -87,7 +87,7 @@ def error_text(error: Error, style: ErrorStyle) -> str:
 def _error_text(error: Error, contract: Contract) -> str:
     style = contract.error_text
     text = error_text(error, style)
-    # The other styles are texts that a program may parse.
+    # The other styles' texts may be parsed by programs.
     has_hint = contract.hint_in_text and style in ("message", "prefixed")
     return f"{text}{HINT_LINE}{error.hint}" if has_hint and error.hint else text
 

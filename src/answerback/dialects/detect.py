@@ -1,6 +1,6 @@
-"""Tells which dialect a decoded JSON reply is in, and which error code it carries.
+"""Detects which dialect a decoded JSON reply is in, and which error code it carries.
 
-The rules, the records, the middleware, the calls and the pytest plugin all ask here.
+The rules, records, middleware, calls and pytest plugin all use it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
 
 _RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
-# Messages of chat completions have content too, and nothing else that could be data.
+# Chat completion messages have content too, and nothing else that could be data.
 _RESULT_OR_MESSAGE = _RESULT_MEMBERS | {"role", "name", "tool_call_id"}
 _ENVELOPE_MEMBERS = frozenset(
     {"success", "timestamp", "content", "data", "error", "message", "meta"}
@@ -24,7 +24,7 @@ _ENVELOPE_MEMBERS = frozenset(
 
 
 def finished_dialect(found: dict[str, Any]) -> Dialect | None:
-    """The dialect of an object that can only be a finished reply; None if it may be data.
+    """Return the dialect of an object that can only be a finished reply; None if it may be data.
 
     Failures need less evidence than successes, because a failure must not be sent as a success.
     """
@@ -46,7 +46,7 @@ def finished_dialect(found: dict[str, Any]) -> Dialect | None:
 
 
 def _has_blocks(found: dict[str, Any]) -> bool:
-    """Whether there is a list of blocks; an empty one counts only in a result that says more."""
+    """Return whether it has a list of blocks; an empty one counts only beside other members."""
     match found.get("content"):
         case [_, *_] as blocks:
             return all(map(_is_block, blocks))
@@ -64,7 +64,7 @@ def _is_block(block: Any) -> bool:
 
 
 def dialect_of(found: Any) -> Dialect:
-    """The dialect of a reply that comes without one: "mcp" or "envelope".
+    """Return the dialect of a reply that arrives without one: "mcp" or "envelope".
 
     `isError` makes it an MCP result, even beside `success`: that is how the `envelope` contract
     answers over MCP. Otherwise `success` makes it an envelope, and any other member of a result
@@ -80,7 +80,7 @@ def dialect_of(found: Any) -> Dialect:
 
 
 def received_dialect(found: Any) -> Dialect:
-    """The dialect of a reply that `read` got from any server; "rest" for plain data.
+    """Return the dialect of a reply that `read` got from any server; "rest" for plain data.
 
     An object that is not a finished reply is an MCP result if it has a member that only results
     have, or content and nothing that results do not have.
@@ -106,7 +106,7 @@ def _is_problem(found: dict[str, Any]) -> bool:
 
 
 def is_json_rpc(found: Any) -> bool:
-    """Whether a decoded value is a JSON-RPC message, or the error of one."""
+    """Return whether a decoded value is a JSON-RPC message, or a message's error."""
     match found:
         case {"jsonrpc": _} if not {"result", "error", "method"}.isdisjoint(found):
             return True
@@ -123,7 +123,7 @@ def is_json_rpc(found: Any) -> bool:
 
 
 def is_block_list(found: Any) -> bool:
-    """Whether a decoded value is the content of a result, without the result around it."""
+    """Return whether a decoded value is a result's content, without the result around it."""
     return isinstance(found, list) and bool(found) and all(map(_is_known_block, found))
 
 
@@ -139,7 +139,7 @@ def _is_known_block(block: Any) -> bool:
 
 
 def code_of(found: Any) -> str:
-    """The error code of a reply in either dialect; empty if the reply is a success."""
+    """Return a reply's error code in either dialect; empty if the reply is a success."""
     match found:
         case {"error": {"code": str(code)}}:
             return code

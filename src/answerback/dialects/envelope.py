@@ -1,6 +1,6 @@
 """The dialect envelope: `success, timestamp, content, data | error`, with its own blocks.
 
-A block's bytes become a `data:` URL. Values that the convention's envelope has no member for are
+A block's bytes become a `data:` URL. Values without a member in the convention's envelope are
 written as additional members (`title`, `mimeType`, `annotations`, `_meta`, `meta`).
 """
 
@@ -39,7 +39,7 @@ from .mcp_blocks import MEDIA, project_block
 ALT_TEXT_ADDED = META_PREFIX + "filled-in"
 """In a block's `_meta`: its `altText` was added only because the envelope requires one."""
 URL_OF_AUTHOR = META_PREFIX + "address"
-"""In a block's `_meta`: its `data:` URL is the author's own and was not made of bytes."""
+"""In a block's `_meta`: its `data:` URL is the author's own and was not made from bytes."""
 BASE64 = ";base64,"
 
 
@@ -62,7 +62,7 @@ def write(
 def read(
     envelope: bytes | str | dict[str, Any], shape: Shape = BARE, contract: Contract = STANDARD
 ) -> Reply[Any]:
-    """Read an envelope that Answerback or another server wrote; raises MalformedReply."""
+    """Read an envelope written by Answerback or another server; raise MalformedReply."""
     found = decode_object(envelope, "an envelope")
     ok = found.get("success", found.get("error") is None)
     if not isinstance(ok, bool):
@@ -83,7 +83,7 @@ def read(
 def project(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
-    """Return the whole reply as a client receives it, with the text of the contract."""
+    """Return the whole reply as a client receives it, with the contract's text."""
     content = content_with_text(reply, shape, contract)
     return Reply(
         content=tuple(project_block(block, LATEST_STATEFUL) for block in content),

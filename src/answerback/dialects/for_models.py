@@ -1,7 +1,7 @@
-"""The form of a reply for a language model: each fact once, nothing that is not for the model.
+"""A reply's form for a language model: each fact once, and only what is for the model.
 
 A model gets the texts, the data that no text repeats, and a line for each block that is not text.
-It gets no `_meta`, and no block whose audience is the user alone.
+It gets no `_meta`, and no block whose audience is only the user.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ModelView(NamedTuple):
 def view_for_model(
     reply: Reply[Any], budget: int | None, *, untrusted: bool, takes: Callable[[Block], bool]
 ) -> ModelView:
-    """Return the parts of a reply for a model; *takes* says which blocks stay blocks.
+    """Return a reply's parts for a model; *takes* says which blocks stay blocks.
 
     *budget* counts the texts and the markers. A block that is not taken is described in a line.
     """
@@ -66,7 +66,7 @@ def text_for_model(reply: Reply[Any], budget: int | None, *, untrusted: bool) ->
 def blocks_for_model(
     reply: Reply[Any], budget: int | None, *, untrusted: bool
 ) -> tuple[Block, ...]:
-    """Return texts, and images and audio unchanged; *budget* counts the texts alone."""
+    """Return texts, and images and audio unchanged; *budget* counts only the texts."""
     texts, media, opening, closing = view_for_model(
         reply, budget, untrusted=untrusted, takes=_is_media
     )
@@ -120,7 +120,7 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     """Put the data in place of the texts that repeat it, else after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = _decoded(text)
-    # Many servers write the one member of an object, such as {"content": …}, as the text.
+    # Many servers write an object's only member, such as {"content": …}, as the text.
     inner = next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else data
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
@@ -140,7 +140,7 @@ def _text_of(block: Block) -> str | None:
 
 
 def _are_items(shown: list[Block], items: list[Any]) -> bool:
-    """Return whether the texts are those of the items, one for each, as older SDKs send them."""
+    """Return whether the texts are the items' texts, one for each, as older SDKs send them."""
     texts = [block.text for block in shown if isinstance(block, Text)]
     return len(texts) == len(items) and all(
         text == item or _is_json_of(text, item) for text, item in zip(texts, items, strict=True)
@@ -236,8 +236,8 @@ def _note(shown: int, total: int, left_out: int, further: int) -> str:
 def _markers(parts: list[str]) -> tuple[str, str]:
     """Return the markers before and after the parts.
 
-    They contain a digest of the parts. A text that contained its own digest would have to be
-    searched for in some 2^128 steps, and the same reply always gets the same markers.
+    They contain a digest of the parts. Finding a text that contains its own digest would take
+    some 2^128 steps, and the same reply always gets the same markers.
     """
     from hashlib import sha256
 

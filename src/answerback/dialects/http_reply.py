@@ -14,9 +14,9 @@ JSON = "application/json"
 ERROR_CODE = "X-Error-Code"
 """The header with an error's code."""
 ERROR_HINT = "X-Error-Hint"
-"""The header with an error's hint, which the body of the rest dialect has no member for."""
+"""The header with an error's hint, for which the rest dialect's body has no member."""
 RETRY_AFTER = "Retry-After"
-"""The header with the seconds after which the caller should come back."""
+"""The header with the seconds after which the caller should try again."""
 _MAX_HINT = 500
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -47,19 +47,19 @@ def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpRe
 
 
 def _retry_after(details: Any) -> str | None:
-    """Return the seconds in the details of an error, as the header has them: a whole number."""
+    """Return the seconds in an error's details, as the header has them: a whole number."""
     found = details.get("retry_after") if isinstance(details, dict) else None
     return str(ceil(found)) if is_number(found) and 0 <= found < 1e9 else None
 
 
 def header_token(text: str) -> str:
-    """Return *text* as an HTTP token, so that it cannot start a header of its own."""
+    """Return *text* as an HTTP token, so that it cannot start another header."""
     # No code in the table has a hyphen, so a changed code never equals one of them.
     return "".join(char if char in _TOKEN else "-" for char in text) or "-"
 
 
 def header_text(text: str) -> str:
-    """Return *text* for a header: printable ASCII, other characters as %XX, cut if it is long."""
+    """Return *text* for a header: printable ASCII, other characters as %XX, cut if too long."""
     parts: list[str] = []
     left = _MAX_HINT
     for char in text.strip()[:_MAX_HINT]:

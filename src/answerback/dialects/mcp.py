@@ -1,4 +1,4 @@
-"""The dialect mcp: a `CallToolResult`, in the form of each version of the protocol."""
+"""The dialect mcp: a `CallToolResult`, in each protocol version's form."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from .mcp_blocks import project_block, read_block, write_block
 ERROR = META_PREFIX + "error"
 TIMESTAMP = META_PREFIX + "timestamp"
 BARE_DATA = META_PREFIX + "bare"
-"""Marks data other than an object that was wrapped only because MCP requires an object."""
+"""Marks non-object data that was wrapped only because MCP requires an object."""
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """MCP's own key in `_meta` for the server's name and version."""
 
-# The result of a reply that holds data alone, which most do, is joined from these pieces.
+# A reply that holds only data, as most do, has its result joined from these pieces.
 _TEXT = b'{"content":[{"type":"text","text":'
 _STRUCTURED = b'}],"structuredContent":'
 _STATELESS = b',"isError":false,"resultType":"complete"'
@@ -71,8 +71,8 @@ def write_in_pieces(
     *,
     server_info: bytes = b"",
 ) -> tuple[bytes, ...]:
-    """Return the pieces of the result; large ones can be sent without a copy of them."""
-    # This runs for every call. Without calls into other modules than `shape` it is faster.
+    """Return the result's pieces; large ones can be sent without copying them."""
+    # This runs for every call. It is faster without calls into modules other than `shape`.
     version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured and shape.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
@@ -93,7 +93,7 @@ def write_in_pieces(
 def read(
     result: bytes | str | dict[str, Any], shape: Shape = BARE, contract: Contract = STANDARD
 ) -> Reply[Any]:
-    """Read a result that Answerback or another server wrote; raises MalformedReply."""
+    """Read a result written by Answerback or another server; raise MalformedReply."""
     found = decode_object(result, "a tool result")
     content = _read_content(found)
     meta = found.get("_meta")
@@ -208,7 +208,7 @@ def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
 
 
 def _read_time(found: dict[str, Any], contract: Contract) -> Any:
-    """Return the time of the reply; without the members of the envelope, a result has none."""
+    """Return the reply's time; without the envelope's members, a result has none."""
     if contract.envelope_in_mcp and "timestamp" in found:
         return found["timestamp"]
     # Earlier versions of Answerback sent it with every result.

@@ -36,7 +36,7 @@ MEDIA: dict[str, type[Image] | type[Audio]] = {"image": Image, "audio": Audio}
 _MEDIA_MEMBERS = ("alt", "width", "height", "caption")
 """The members of an image or audio block that MCP does not have."""
 AUDIO_URI = "urn:answerback:audio"
-"""The URI of an audio block for versions that can only send it as a resource."""
+"""An audio block's URI for versions that can only send it as a resource."""
 
 
 def project_block(block: Block, version: Version) -> Block:
@@ -56,7 +56,7 @@ def project_block(block: Block, version: Version) -> Block:
 
 
 def project_meta(meta: Meta) -> dict[str, Any] | None:
-    """Return the author's `_meta` of a block as a client receives it, or None if it is empty."""
+    """Return a block's author `_meta` as a client receives it, or None if it is empty."""
     return as_received(author_meta(meta)) or None
 
 
@@ -112,7 +112,7 @@ def read_block(found: Any) -> Block:
 
 
 def _json_without_meta(found: dict[str, Any]) -> str:
-    """Return the JSON of a block without its metadata, which is not for models."""
+    """Return a block's JSON without its metadata, which is not for models."""
     return encode(_without_meta(found)).decode()
 
 

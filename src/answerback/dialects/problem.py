@@ -1,7 +1,7 @@
 """The dialect problem: RFC 9457 problem details for errors; a success is written as in rest.
 
-It does not carry what rest does not carry of a success, nor the content, meta and
-timestamp of an error.
+It carries no more of a success than rest does, and does not carry an error's content, meta
+and timestamp.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write(
     if error is None:
         return rest.write(reply, shape, contract, version)
     status = error.row.status
-    # RFC 9457: with the type about:blank, the title should be the phrase of the status.
+    # RFC 9457: with the type about:blank, the title should be the status phrase.
     body = {"type": "about:blank", "title": _phrase(status), "status": status}
     body |= {"detail": error.message, "code": error.code, "retryable": is_retryable(error)}
     body |= without_none(details=error.details, hint=error.hint)
@@ -49,7 +49,7 @@ def write(
 
 
 def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
-    """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    """Read a reply written by Answerback or another server; raise MalformedReply."""
     if not http_reply.media_type.lower().startswith(PROBLEM):
         return rest.read(http_reply, shape, contract)
     found = decode_object(http_reply.body, "a problem")

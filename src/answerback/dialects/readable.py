@@ -1,4 +1,4 @@
-"""Renders JSON data as text for people; knows nothing of tools, replies and wires.
+"""Renders JSON data as text for people; knows nothing about tools, replies and wires.
 
 A value has a head, which stands beside its label, and a body, the lines below. Bodies are
 generators, and every list, object and string is cut to a limit, so huge data costs little.
@@ -24,7 +24,7 @@ INLINE_WIDTH = 80
 LINE_WIDTH = 500
 
 # The members that identify a record, best first: for the record that the whole text is
-# about, and for a record that stands as a value beside a label.
+# about, and for a record as a value beside a label.
 SUBJECT_KEYS = ("name", "title", "id", "current")
 VALUE_KEYS = ("current", "name", "title", "id")
 
@@ -71,7 +71,7 @@ def render(data: Any) -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return JSON of the same value, with the characters escaped that a terminal would obey."""
+    """Return JSON of the same value, with characters that a terminal would obey escaped."""
     return UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

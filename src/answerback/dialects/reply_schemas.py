@@ -27,7 +27,7 @@ _TYPES = (
     wire_types.RestError,
     wire_types.WireProblem,
 )
-# Names of classes that the published schemas know by another name.
+# Class names that are different in the published schemas.
 _SCHEMA_NAMES = {
     "WireAnnotations": "Annotations",
     "WireText": "Text",
@@ -90,7 +90,7 @@ DETAILS: dict[str, Schema] = {
     "TOOL_EXECUTION_ERROR": {"reference": _REFERENCE},
     "INVALID_OUTPUT": {"reference": _REFERENCE},
 }
-"""The members of an error's details by its code. An author's own error may have others."""
+"""An error's details members by its code. An author's own error may have others."""
 
 
 def _details_by_code() -> list[Schema]:
@@ -105,7 +105,7 @@ def _details_by_code() -> list[Schema]:
 
 
 def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
-    """Return the schemas of all wire types by name; *ref_template* is how one refers to another."""
+    """Return all wire types' schemas by name; *ref_template* is how one refers to another."""
     _, rendered = schemas(_TYPES, ref_template)
     refs = {
         ref_template.format(name=name): ref_template.format(name=published)
@@ -116,7 +116,7 @@ def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
         for name, schema in rendered.items()
     }
     # Types cannot express these: a success has no error, and a problem's type is a URI. Some
-    # generators of OpenAPI clients refuse the schema `false`, which means the same as this one.
+    # OpenAPI client generators refuse the schema `false`, which means the same as this one.
     found["Envelope"]["properties"]["error"] = {"not": {}}
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
     for name in ("Failure", "Problem"):
@@ -138,7 +138,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
 
 
 def convention_schema() -> Schema:
-    """Return the schema of the envelope word for word as its convention has it."""
+    """Return the envelope's schema word for word as its convention has it."""
     schema: Schema = msgspec.json.decode(
         Path(__file__).with_name("envelope.convention.json").read_bytes()
     )
@@ -146,7 +146,7 @@ def convention_schema() -> Schema:
 
 
 def _reachable(names: tuple[str, ...], found: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the schemas of *names* and all that they refer to."""
+    """Return the schemas of *names* and all schemas that they refer to."""
     waiting, reached = list(names), set[str]()
     while waiting:
         name = waiting.pop()

@@ -1,7 +1,7 @@
 """The dialect rest: a success is its data, an error is `{"error": "message"}`.
 
-It does not carry content beside data, meta, the timestamp, or the details and retryable of an
-error. A long hint is cut.
+It does not carry content beside data, meta, the timestamp, or an error's details and
+retryable. A long hint is cut.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def write_content(reply: Reply[Any]) -> HttpReply:
 
 
 def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
-    """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    """Read a reply written by Answerback or another server; raise MalformedReply."""
     # Imported here, because a server only writes replies.
     from .common import decode_json
 
@@ -173,7 +173,7 @@ def _hint_from_header(value: str | None) -> str | None:
 
 
 def _message(found: Any) -> str | None:
-    """Return the message of our error body, or of the forms common in other services."""
+    """Return the message in our error body, or in the forms common in other services."""
     match found:
         case str(text):
             return text

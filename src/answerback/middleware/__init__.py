@@ -1,4 +1,4 @@
-"""Middleware that checks and records the replies of other frameworks.
+"""Middleware that checks and records other frameworks' replies.
 
 ASGI, WSGI, FastMCP and the official SDK each have a module, because each needs its framework.
 """

@@ -19,7 +19,7 @@ ASGIApp: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class ValidReplies:
-    """Refuses invalid replies: `app.add_middleware(ValidReplies)`.
+    """Middleware that refuses invalid replies: `app.add_middleware(ValidReplies)`.
 
     Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
     one is replaced by an error with status 500; the framework's own errors (404) pass unchanged.
@@ -47,7 +47,7 @@ class ValidReplies:
 
 
 class _HeldResponse:
-    """Buffers a response until its body is complete, then checks and sends it."""
+    """A response, buffered until its body is complete, then checked and sent."""
 
     def __init__(self, checker: BodyChecker, path: str, send: Send) -> None:
         self._checker = checker
@@ -100,7 +100,7 @@ def _media_type(start: Message) -> str:
 
 
 def _headers_for(body: bytes, start: Message) -> list[tuple[bytes, bytes]]:
-    """The app's headers for a new body: those that describe the old one are replaced."""
+    """Return the app's headers for a new body, with those that describe the old one replaced."""
     about_body = (b"content-type", b"content-length", b"content-encoding", b"etag")
     kept = [
         (name, value) for name, value in start.get("headers", ()) if name.lower() not in about_body

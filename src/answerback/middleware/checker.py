@@ -1,4 +1,4 @@
-"""Checks the replies of other frameworks, makes the refusal of an invalid one, and records both."""
+"""Checks other frameworks' replies, makes the refusal of an invalid one, and records both."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _REPLY_MEMBERS = frozenset({"success", "content", "isError", "structuredContent"
 
 
 class CheckResult(msgspec.Struct):
-    """A reply with its findings, and the reason for a refusal if it must not be sent."""
+    """A reply with its findings, and the reason for refusing it if it must not be sent."""
 
     reply: Json = None
     findings: Sequence[Finding] = ()
     code: str = ""
-    """The code of the refusal, or of a call without a reply; empty if the reply may be sent."""
+    """The refusal's code, or the code of a call without a reply; empty if the reply may be sent."""
     message: str = ""
 
 
 class CallTimer:
-    """Measures one call, from the request to the reply, for its record."""
+    """A timer for one call, from request to reply, for its record."""
 
     def __init__(self) -> None:
         self._began = time()
@@ -65,9 +65,9 @@ class CallTimer:
 
 
 class Checker:
-    """Checks replies against the rules and keeps them in *records*.
+    """A checker that applies the rules to replies and keeps them in *records*.
 
-    Without a *dialect*, each reply is checked in the one that it looks like.
+    Without a *dialect*, each reply is checked in the dialect that it resembles.
     """
 
     def __init__(self, dialect: Dialect | None = None, records: Records | None = None) -> None:
@@ -107,12 +107,12 @@ class Checker:
 
 
 def looks_like_reply(found: Json) -> bool:
-    """Whether a JSON value has a member of an envelope or of an MCP result."""
+    """Return whether a JSON value has a member that an envelope or an MCP result has."""
     return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
 def as_dict(value: Any) -> JsonObject:
-    """The JSON object of a pydantic model, as it is sent; a dict is returned as it is."""
+    """Return a pydantic model's JSON object, as it is sent; a dict is returned unchanged."""
     if isinstance(value, dict):
         return value
     members: JsonObject = value.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -120,13 +120,13 @@ def as_dict(value: Any) -> JsonObject:
 
 
 def envelope_refusal(result: CheckResult) -> JsonObject:
-    """The envelope to send in place of an invalid reply."""
+    """Return the envelope to send in place of an invalid reply."""
     error = {"code": result.code, "message": result.message}
     return _envelope(REFUSAL_TEXTS[result.code], error)
 
 
 def envelope_failure(code: str, message: str, details: object) -> JsonObject:
-    """An error of the framework itself, such as 404, as an envelope."""
+    """Return one of the framework's own errors, such as 404, as an envelope."""
     error: JsonObject = {"code": code, "message": message}
     if details is not None:
         error["details"] = details if isinstance(details, dict) else {"result": details}
@@ -143,7 +143,7 @@ def _envelope(text: str, error: JsonObject) -> JsonObject:
 
 
 def mcp_refusal(result: CheckResult) -> JsonObject:
-    """The MCP result to send in place of an invalid one."""
+    """Return the MCP result to send in place of an invalid one."""
     error = {"code": result.code, "message": result.message}
     return {
         "content": [{"type": "text", "text": REFUSAL_TEXTS[result.code]}],

@@ -1,4 +1,4 @@
-"""Middleware for servers of FastMCP 4."""
+"""Middleware for FastMCP 4 servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ValidReplies(Middleware):
-    """Refuses invalid tool results: `server.add_middleware(ValidReplies())`."""
+    """Middleware that refuses invalid tool results: `server.add_middleware(ValidReplies())`."""
 
     def __init__(self, *, records: Records | None = None) -> None:
         super().__init__()

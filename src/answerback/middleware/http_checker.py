@@ -1,4 +1,4 @@
-"""Checks HTTP response bodies; shared by the ASGI and the WSGI middleware."""
+"""Checks HTTP response bodies; shared by the ASGI and WSGI middleware."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class AppResponse(msgspec.Struct, frozen=True):
-    """A complete response of the app, before it is checked."""
+    """The app's complete response, before it is checked."""
 
     path: str
     wire: str
@@ -53,7 +53,7 @@ class CheckedResponse(msgspec.Struct, frozen=True):
 
 
 class BodyChecker:
-    """Checks the bodies of all responses whose path is below *only* and not below *skip*.
+    """A checker for all responses whose path is below *only* and not below *skip*.
 
     The framework's own errors (404, 401) are not replies: their status says what they are. They
     pass unchanged, or as envelopes with the same status if the dialect is `envelope`.
@@ -71,13 +71,13 @@ class BodyChecker:
         self._skip = tuple(skip)
 
     def applies_to(self, method: str, path: str) -> bool:
-        """Whether the response to such a request is a reply."""
+        """Return whether the response to such a request is a reply."""
         below = path.startswith(self._only)
         return method not in ("HEAD", "OPTIONS") and below and not path.startswith(self._skip)
 
     @staticmethod
     def has_checkable_body(status: int, media_type: str) -> bool:
-        """False for an event stream, and for a status without a body, such as a redirect."""
+        """Return False for an event stream, or for a status without a body, such as a redirect."""
         bodiless = status in _STATUS_WITHOUT_BODY or 300 <= status < 400
         return not bodiless and not media_type.startswith("text/event-stream")
 
@@ -136,7 +136,7 @@ class BodyChecker:
 
     @staticmethod
     def _add_timestamp(found: Any) -> bool:
-        """Add a missing timestamp to an envelope, which is not a reason to refuse it."""
+        """Add a missing timestamp to an envelope; it is not a reason to refuse it."""
         lacks = isinstance(found, dict) and "success" in found and not found.get("timestamp")
         if lacks:
             found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")

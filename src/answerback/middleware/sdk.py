@@ -1,4 +1,4 @@
-"""Middleware for servers of the official SDK (`mcp` 2)."""
+"""Middleware for servers built on the official SDK (`mcp` 2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ValidReplies:
-    """Refuses invalid tool results: `server.middleware.append(ValidReplies())`."""
+    """Middleware that refuses invalid tool results: `server.middleware.append(ValidReplies())`."""
 
     def __init__(self, *, records: Records | None = None) -> None:
         self._checker = Checker("mcp", records)
@@ -36,7 +36,7 @@ class ValidReplies:
         self._record(ctx, timer, result)
         if not result.code:
             return reply
-        # The protocol requires `resultType` in every result; nothing else of the reply is sent.
+        # The protocol requires `resultType` in every result; nothing else from the reply is sent.
         kept = {name: reply[name] for name in ("resultType",) if name in reply}
         return mcp_refusal(result) | kept
 

@@ -17,7 +17,7 @@ _STATUS_LINES = {500: "500 Internal Server Error"}
 
 
 class ValidReplies:
-    """Refuses invalid replies: `app.wsgi_app = ValidReplies(app.wsgi_app)`.
+    """Middleware that refuses invalid replies: `app.wsgi_app = ValidReplies(app.wsgi_app)`.
 
     Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
     one is replaced by an error with status 500; the framework's own errors (404) pass unchanged.
@@ -60,7 +60,7 @@ class ValidReplies:
 
 
 class _StartResponse:
-    """The app's `start_response`: keeps the status line, the headers and `write()` data."""
+    """The app's `start_response`: keeps the status line, headers and `write()` data."""
 
     def __init__(self) -> None:
         self.status = ""
@@ -109,7 +109,7 @@ def _read_all(chunks: _AppBody) -> bytes:
 
 
 def _headers_for(body: bytes, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The app's headers for a new body: those that describe the old one are replaced."""
+    """Return the app's headers for a new body, with those that describe the old one replaced."""
     about_body = ("content-type", "content-length", "content-encoding", "etag")
     kept = [(name, value) for name, value in headers if name.lower() not in about_body]
     return [*kept, ("Content-Type", "application/json"), ("Content-Length", str(len(body)))]

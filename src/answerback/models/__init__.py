@@ -1,4 +1,4 @@
-"""Tools for language models: the formats of OpenAI, Anthropic and Gemini, there and back.
+"""Tools for language models: the OpenAI, Anthropic and Gemini formats, there and back.
 
 kit = to_openai(app)
 kit.tools                                  # the JSON to send
@@ -30,16 +30,16 @@ __all__ = [
 def to_openai(tools: Any, *, strict: Strict = False, functions: bool = False) -> ModelTools:
     """Convert a set of tools for Chat Completions.
 
-    *tools* is an App, a list of MCP tools of any library, or the result of `tools/list`. *strict*
-    asks for strict schemas, of all tools or of those named, where nothing is lost. *functions*
-    writes the first form of the API, `functions` and the role "function".
+    *tools* is an App, a list of any library's MCP tools, or the result of `tools/list`. *strict*
+    asks for strict schemas, for all tools or those named, where nothing is lost. *functions*
+    writes the API's first form, `functions` and the role "function".
     """
     write = _function if functions else _openai_tool
     return ModelTools(tools, OPENAI, write, strict=strict, functions=functions)
 
 
 def to_openai_responses(tools: Any, *, strict: Strict = False) -> ModelTools:
-    """Convert a set of tools for OpenAI's Responses API; the arguments are those of `to_openai`."""
+    """Convert a set of tools for OpenAI's Responses API; the arguments are as in `to_openai`."""
     return ModelTools(tools, OPENAI_RESPONSES, _responses_tool, strict=strict)
 
 
@@ -51,7 +51,7 @@ def to_anthropic(tools: Any, *, strict: Strict = False) -> ModelTools:
 def to_gemini(tools: Any) -> ModelTools:
     """Convert a set of tools for the Gemini API: its function declarations.
 
-    Gemini has no strict tools; the mode VALIDATED of the request is the nearest.
+    Gemini has no strict tools; the request mode VALIDATED is the nearest.
     """
     return ModelTools(tools, GEMINI, _gemini_declaration)
 
@@ -71,7 +71,7 @@ def _openai_tool(name: str, tool: ToolEntry, converted: Converted, strict: bool)
 def _responses_tool(
     name: str, tool: ToolEntry, converted: Converted, strict: bool
 ) -> dict[str, Any]:
-    # Without the member the API makes the schema strict by itself.
+    # Without the member, the API makes the schema strict by default.
     return {"type": "function", **_function(name, tool, converted, strict), "strict": strict}
 
 

@@ -1,7 +1,7 @@
-"""Plans that turn the arguments of a model back into the arguments of the tool.
+"""Plans that turn a model's arguments back into the tool's arguments.
 
-The conversion of a schema makes a plan wherever the provider's form of a value is not the tool's.
-None is the plan of a value that stays as it is.
+A schema's conversion makes a plan wherever the provider's form of a value is not the tool's.
+None is the plan of a value that stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import INVALID_ARGUMENTS, InvalidInput
 from .schema_facts import target
 
 KEY, VALUE = "key", "value"
-"""The members of a pair; a map is a list of pairs where a provider takes no maps."""
+"""The members of a pair; a map becomes a list of pairs if a provider takes no maps."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -29,7 +29,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 class MemberPlan(msgspec.Struct, frozen=True):
-    """A property: its name in the tool's schema, and whether null means that it is left out."""
+    """A property: its name in the tool's schema, and whether null means that it is omitted."""
 
     name: str
     plan: Plan = None
@@ -41,7 +41,7 @@ class ObjectPlan(msgspec.Struct, frozen=True):
 
 
 class MapPlan(msgspec.Struct, frozen=True):
-    """A map; *pairs* says that the model writes it as a list of pairs."""
+    """A map; *pairs* says whether the model writes it as a list of pairs."""
 
     plan: Plan = None
     pairs: bool = True
@@ -60,7 +60,7 @@ class TuplePlan(msgspec.Struct, frozen=True):
 
 
 class UnionPlan(msgspec.Struct, frozen=True):
-    """Alternatives: the converted schema of each, by which one is chosen, and its plan."""
+    """Alternatives: each one's converted schema, by which one is chosen, and its plan."""
 
     branches: tuple[tuple[dict[str, Any], Plan], ...]
 
@@ -75,7 +75,7 @@ Plan: TypeAlias = ObjectPlan | MapPlan | ArrayPlan | TuplePlan | UnionPlan | Ref
 
 
 class Decoder(msgspec.Struct, frozen=True):
-    """Decodes the arguments of one tool; *plans* and *defs* are those of its definitions."""
+    """A decoder for one tool's arguments; *plans* and *defs* are those of its definitions."""
 
     plan: Plan = None
     plans: dict[str, Plan] = {}
@@ -84,7 +84,7 @@ class Decoder(msgspec.Struct, frozen=True):
     def decode(self, value: Any) -> Any:
         """Return the arguments that the tool wants. *value* is not changed.
 
-        A value that does not fit the schema stays as it is, for the tool to refuse it.
+        A value that does not fit the schema stays unchanged, so that the tool refuses it.
         """
         return self._decode(value, self.plan, {})
 
@@ -117,7 +117,7 @@ class Decoder(msgspec.Struct, frozen=True):
             if not isinstance(plan, RefPlan):
                 return plan
             plan = self.plans[plan.name]
-        # The definition is nothing but a reference to itself.
+        # The definition is only a reference to itself.
         return None
 
     def _members(self, value: dict[str, Any], plan: ObjectPlan, known: Known) -> dict[str, Any]:
@@ -162,14 +162,14 @@ def _plan_at(plan: ArrayPlan, at: int) -> Plan:
 
 
 def item_name(at: int) -> str:
-    """The member of an object that stands for an item of a tuple."""
+    """Return the name of the object member that stands for a tuple's item."""
     return f"item{at}"
 
 
 def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
     """Return whether *value* has the types and members of a converted schema.
 
-    *known* keeps the answers for one call: alternatives that contain themselves ask again and
+    *known* keeps the answers for one call: recursive alternatives ask again and
     again.
     """
     schema = target(schema, defs)

@@ -10,11 +10,11 @@ from hashlib import sha256
 from .provider_rules import NameRule
 
 _DIGEST = 8
-"""The characters of a digest that tell two names apart which would be the same."""
+"""The digest characters that distinguish two names that would otherwise be the same."""
 
 
 def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]:
-    """Return the accepted name of each; those that are accepted as they are stay.
+    """Return the accepted name for each; those already accepted stay unchanged.
 
     The others do not depend on the order: where two would be the same, both end with a digest of
     the original.

@@ -1,6 +1,6 @@
-"""The published limits of the model providers on tool definitions, as dated data.
+"""The model providers' published limits on tool definitions, as dated data.
 
-A limit that a provider changes is changed here, with its date and its source.
+When a provider changes a limit, change it here, with its date and source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ANNOTATIONS = frozenset({"title", "description"})
 
 
 class NameRule(msgspec.Struct, frozen=True):
-    """The names that a provider accepts: a class of characters, a length, a first character."""
+    """The names that a provider accepts: a character class, a length, a first character."""
 
     characters: str
     length: int
@@ -33,20 +33,20 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     """The part of JSON Schema that a provider accepts in one mode."""
 
     strict: bool = False
-    """The provider makes sure that arguments match; a schema that cannot be kept is refused."""
+    """The provider ensures that arguments match; a schema that cannot be kept is refused."""
     keywords: frozenset[str] | None = None
-    """The constraints that are kept; others stand in the description. None keeps all."""
+    """The constraints that are kept; others go into the description. None keeps all."""
     formats: frozenset[str] | None = None
     """The values of `format` that are kept; None keeps all."""
     all_required: bool = False
-    """Each property is required, and one that may be left out takes null instead."""
+    """Every property is required, and an optional one takes null instead."""
     closed: bool = False
-    """`additionalProperties` is false in each object, so that maps are lists of pairs."""
+    """`additionalProperties` is false in each object, so maps become lists of pairs."""
     one_of: bool = True
     const: bool = True
-    """`const` is taken, and `enum` may hold true, false and null."""
+    """`const` is accepted, and `enum` may hold true, false and null."""
     tuples: bool = True
-    """`prefixItems` is taken; otherwise a tuple is an object with the members item0, item1…"""
+    """`prefixItems` is accepted; otherwise a tuple is an object with the members item0, item1…"""
     recursion: bool = True
     max_min_items: int | None = None
     """The largest `minItems`; None for any."""
@@ -54,26 +54,26 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of the strict tools: on each schema, and on all of a request together."""
+    """The limits on strict tools: on each schema, and on a whole request."""
 
     tools: int | None = None
-    """The strict tools of a request."""
+    """The number of strict tools in a request."""
     optional: int | None = None
-    """The properties of a request that are not required."""
+    """The number of optional properties in a request."""
     unions: int | None = None
-    """The properties of a request with a union of types."""
+    """The number of properties with a union of types in a request."""
     members: int | None = None
-    """The properties of one schema."""
+    """The number of properties in one schema."""
     depth: int | None = None
     characters: int | None = None
-    """The names of properties and definitions and the values of enum and const of one schema."""
+    """The characters in one schema's property and definition names and enum and const values."""
     enum_values: int | None = None
     large_enum: tuple[int, int] | None = None
-    """An enum of strings with more values than the first has at most the second in characters."""
+    """If a string enum has more values than the first number, the second limits its characters."""
 
 
 class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
-    """All rules of one provider, the date on which they were read, and where."""
+    """All of one provider's rules, the date on which they were read, and where."""
 
     provider: Provider
     read_on: str
@@ -84,12 +84,12 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     limits: SetLimits = SetLimits()
     max_tools: int | None = None
     long_description: int | None = None
-    """The characters of a tool's description above which some models refuse the request."""
+    """The length of a tool's description above which some models refuse the request."""
     images: frozenset[str] = frozenset()
-    """The media types of images that the result of a tool, or the message after it, takes."""
+    """The image media types that a tool's result, or the message after it, accepts."""
     documents: frozenset[str] = frozenset()
     media_in_errors: bool = True
-    """Whether the result of a failed call may have images and documents."""
+    """Whether a failed call's result may have images and documents."""
 
 
 _OPENAI_STRICT = SchemaRules(
@@ -134,7 +134,7 @@ OPENAI = ProviderRules(
         large_enum=(250, 15_000),
     ),
     max_tools=128,
-    # Reported of gpt-4o, o1 and o3-mini in 2025, by the error code string_above_max_length.
+    # Reported for gpt-4o, o1 and o3-mini in 2025, with the error code string_above_max_length.
     long_description=1024,
     images=_IMAGES,
     documents=_PDF,
@@ -149,7 +149,7 @@ ANTHROPIC = ProviderRules(
     provider="anthropic",
     read_on="2026-11-16",
     sources=(_CLAUDE_GUIDE, "anthropic 2.8.0: lib/_parse/_transform.py"),
-    # The reference says 128 characters and older pages say 64: the shorter one is always right.
+    # The reference says 128 characters and older pages say 64: the shorter one is always safe.
     names=NameRule(r"a-zA-Z0-9_\-", 64),
     plain=SchemaRules(properties=NameRule(r"a-zA-Z0-9_.\-", 64)),
     strict=_ANTHROPIC_STRICT,
@@ -163,7 +163,7 @@ GEMINI = ProviderRules(
     provider="gemini",
     read_on="2026-11-16",
     sources=("google-genai 3.1.0: types.py, FunctionDeclaration and response_json_schema",),
-    # The Python types say 128 characters, the REST reference of Vertex AI says 64.
+    # The Python types say 128 characters, the Vertex AI REST reference says 64.
     names=NameRule(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_"),
     plain=SchemaRules(
         keywords=_ANNOTATIONS | {"minItems", "maxItems", "minimum", "maximum"},

@@ -1,4 +1,4 @@
-"""ModelTools: a set of tools in the form of one provider, and the way back from the model."""
+"""ModelTools: a set of tools in one provider's form, and the way back from the model."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _MAX_NAME = 100
 
 
 class ToolReport(msgspec.Struct, frozen=True):
-    """The conversion of one tool: its names, whether it is strict, and what had to change."""
+    """One tool's conversion: its names, whether it is strict, and what had to change."""
 
     tool: str
     name: str
     """The name that the model sees."""
     strict: bool
     reason: str | None
-    """The reason why the tool is not strict although it was asked for."""
+    """Why the tool is not strict although that was asked for."""
     changes: tuple[str, ...] = ()
 
 
 class ConversionReport(msgspec.Struct, frozen=True):
-    """The conversion of all tools, by the rules that were read on a day; `str` prints it."""
+    """The changes in each tool, and the date of the provider's rules; `str()` gives a report."""
 
     provider: Provider
     read_on: str
@@ -67,11 +67,11 @@ class ConversionReport(msgspec.Struct, frozen=True):
 
 
 class ModelTools:
-    """A set of tools in the form of one provider.
+    """A set of tools in one provider's form.
 
-    `tools` is the JSON to send. `name_of` and `arguments` turn a call of the model into a call of
-    the tool, and `messages` turns the replies into what the model gets. `report` says what had to
-    change.
+    `tools` is the JSON to send. `name_of` and `arguments` turn the model's call into a call of
+    the tool, and `messages` turns the replies into what the model gets. `report` says what had
+    to change.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ModelTools:
         self.report = ConversionReport(rules.provider, rules.read_on, tuple(reports), warnings)
 
     def name_of(self, provider_name: str) -> str:
-        """Return the tool's own name; raises NotFound for a name that the model made up."""
+        """Return the tool's own name; raise NotFound for a name that the model made up."""
         if provider_name not in self._tools:
             shown = ", ".join([*self._tools][:_MAX_LISTED])
             more = len(self._tools) - _MAX_LISTED
@@ -142,8 +142,8 @@ class ModelTools:
         """Return the result of one call: a message, an item, a block or a part.
 
         *name* is the name in the model's call, which Gemini and the old `functions` need.
-        Images are in it where the provider takes them; in Chat Completions `messages` adds them.
-        *budget* and *untrusted* are those of `reply.for_model`.
+        It contains images where the provider takes them; in Chat Completions `messages` adds them.
+        *budget* and *untrusted* are as in `reply.for_model`.
         """
         return self._written(self._result(TextOptions(budget, untrusted), call_id, reply, name))
 
@@ -154,10 +154,10 @@ class ModelTools:
         budget: int | None = None,
         untrusted: bool = False,
     ) -> list[dict[str, Any]]:
-        """Return all that follows the calls of one answer of the model.
+        """Return everything that follows the calls in one of the model's answers.
 
-        Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the largest
-        number of characters of each text; with *untrusted* markers stand around it.
+        Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the maximum
+        number of characters of each text; *untrusted* puts markers around it.
         """
         options = TextOptions(budget, untrusted)
         found = [self._result(options, *each) for each in results]
@@ -205,7 +205,7 @@ def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
 def _converted(
     entry: ToolEntry, rules: ProviderRules, limits: StrictLimits, *, strict: bool
 ) -> tuple[Converted, bool, str | None]:
-    """Return the converted tool, whether it is strict, and why it is not if it was asked for."""
+    """Return the converted tool, whether it is strict, and why not if that was asked for."""
     reason = None
     if strict and rules.strict is not None:
         try:

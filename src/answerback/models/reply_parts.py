@@ -1,4 +1,4 @@
-"""The parts of a reply that a model gets: a text, images and documents, and whether it failed.
+"""The parts of a reply that a model gets: text, images and documents, and whether it failed.
 
 `dialects.for_models` decides what a model may see; this module knows what a provider takes.
 """
@@ -19,25 +19,25 @@ from .provider_rules import ProviderRules
 
 
 class ReplyParts(msgspec.Struct, frozen=True):
-    """The text of a reply, its images and documents that the provider takes, and its failure."""
+    """A reply's text, the images and documents that the provider takes, and its failure."""
 
     text: str
     images: tuple[Image, ...] = ()
     documents: tuple[Embedded, ...] = ()
     failed: bool = False
     data: Any = msgspec.UNSET
-    """The structured data, if it is all that the text says."""
+    """The structured data, if the text says nothing else."""
 
 
 class TextOptions(msgspec.Struct, frozen=True):
-    """The largest number of characters of a text, and whether markers stand around it."""
+    """A text's maximum number of characters, and whether it is put between markers."""
 
     budget: int | None = None
     untrusted: bool = False
 
 
 def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyParts:
-    """Return the parts of a reply that the provider takes; a text tells of the others.
+    """Return the parts of a reply that the provider takes; a text describes the others.
 
     *result* is whatever `read` reads.
     """
@@ -58,7 +58,7 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
 
 
 def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
-    """Return the data if the one text is the whole data, as it is or as JSON, or else UNSET."""
+    """Return the data if the only text is the whole data, unchanged or as JSON, else UNSET."""
     if not reply.ok or not reply.has_data or options.untrusted or len(view.texts) != 1:
         return msgspec.UNSET
     [text] = view.texts

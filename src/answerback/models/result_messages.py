@@ -1,4 +1,4 @@
-"""The messages that bring the result of a tool back to a model, in the form of each provider."""
+"""The messages that bring a tool's result back to a model, in each provider's form."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..core.content import Embedded, Image
 from .reply_parts import ReplyParts
 
 PREFIX = "Error: "
-"""The first word of a failure where a provider has no flag for it."""
+"""The first word of a failure if a provider has no flag for it."""
 
 
 class CallResult(NamedTuple):
-    """The result of one call: the id and the name that the model sent, and the parts."""
+    """One call's result: the id and name that the model sent, and the parts."""
 
     call_id: str | None
     name: str
@@ -24,20 +24,20 @@ class CallResult(NamedTuple):
 
 
 def openai_message(result: CallResult) -> dict[str, Any]:
-    """The message of a tool in Chat Completions, which is a text."""
+    """Return a tool's message in Chat Completions, which is a text."""
     text = _with_prefix(result.parts)
     return {"role": "tool", "tool_call_id": result.call_id, "content": text}
 
 
 def function_message(result: CallResult) -> dict[str, Any]:
-    """The message of a function in the first form of Chat Completions."""
+    """Return a function's message in the first form of Chat Completions."""
     return {"role": "function", "name": result.name, "content": _with_prefix(result.parts)}
 
 
 def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
-    """The message of the user with all images and documents; none if there are none.
+    """Return the user message with all images and documents; an empty list if there are none.
 
-    It follows the messages of all calls: the provider refuses others between them.
+    It follows all the calls' messages: the provider refuses other messages between them.
     """
     content: list[dict[str, Any]] = []
     for result in results:
@@ -53,7 +53,7 @@ def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
 
 
 def responses_item(result: CallResult) -> dict[str, Any]:
-    """The item of a tool's result in the Responses API."""
+    """Return a tool result's item in the Responses API."""
     parts = result.parts
     text = _with_prefix(parts)
     output: Any = text
@@ -67,7 +67,7 @@ def responses_item(result: CallResult) -> dict[str, Any]:
 
 
 def anthropic_block(result: CallResult) -> dict[str, Any]:
-    """The block of a tool's result in Anthropic's Messages API."""
+    """Return a tool result's block in Anthropic's Messages API."""
     parts = result.parts
     content = [
         {"type": "text", "text": parts.text},
@@ -82,7 +82,7 @@ def anthropic_block(result: CallResult) -> dict[str, Any]:
 
 
 def gemini_part(result: CallResult) -> dict[str, Any]:
-    """The part of a tool's result in the Gemini API."""
+    """Return a tool result's part in the Gemini API."""
     parts = result.parts
     output = parts.text if parts.data is msgspec.UNSET else parts.data
     response: dict[str, Any] = {

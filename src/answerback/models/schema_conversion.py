@@ -1,7 +1,7 @@
-"""Converts the schema of a tool's arguments into the part of JSON Schema that a provider takes.
+"""Converts a tool's argument schema into the part of JSON Schema that a provider takes.
 
-Each conversion makes a new schema, a list of what had to change, and the decoder that turns the
-arguments of the model back.
+Each conversion makes a new schema, a list of what had to change, and the decoder that turns
+the model's arguments back.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DRAFT = frozenset({"$schema", "$id", "$comment", "$anchor"})
 
 
 class Converted(msgspec.Struct, frozen=True):
-    """A schema to send, the decoder of arguments that follow it, and what had to change."""
+    """A schema to send, the decoder for arguments that follow it, and what had to change."""
 
     schema: dict[str, Any]
     decoder: Decoder
@@ -52,7 +52,7 @@ class Converted(msgspec.Struct, frozen=True):
 
 
 def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
-    """Convert the schema of arguments; in a strict mode it raises SchemaRefused."""
+    """Convert a schema of arguments; in a strict mode it may raise SchemaRefused."""
     try:
         state = Conversion(schema, rules)
         return _with_all_keywords(state) if rules.keywords is None else _within_keywords(state)
@@ -61,7 +61,7 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
     except RecursionError:
         why = f"{ROOT}: the schema is too deep"
     except (TypeError, AttributeError, ValueError, LookupError) as exc:
-        # A reference may lead to a place of the document that holds no schema.
+        # A reference may lead to a place in the document that holds no schema.
         why = f"{ROOT}: the schema is malformed ({type(exc).__name__})"
     if rules.strict:
         raise SchemaRefused(why)
@@ -69,7 +69,7 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
 
 
 def _with_all_keywords(state: Conversion) -> Converted:
-    """Keep the schema but for its root, of which all providers want a plain object."""
+    """Keep the schema, but make its root a plain object: every provider requires that."""
     schema = {key: deepcopy(each) for key, each in state.root.items() if key != "$schema"}
     names = fitting_names(schema["properties"], state.rules.properties)
     members = {}
@@ -92,7 +92,7 @@ def _within_keywords(state: Conversion) -> Converted:
 
 
 def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Plan]:
-    """Return the converted schema of a value, and its plan."""
+    """Return a value's converted schema, and its plan."""
     state.count(path)
     if schema is True or not isinstance(schema, Mapping):
         schema = {}
@@ -134,7 +134,7 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
 
 
 def _definition(state: Conversion, pointer: str, target: Schema) -> str:
-    """Return the name of a definition; it is converted when it is first referred to."""
+    """Return a definition's name; it is converted when it is first referred to."""
     if pointer not in state.def_names:
         wanted = re.sub(r"[^a-zA-Z0-9_.-]", "_", pointer.rpartition("/")[2]) or "root"
         taken = set(state.def_names.values())
@@ -241,7 +241,7 @@ def _further_properties(state: Conversion, schema: Schema, path: str, *, is_root
 
 
 def _null_is_absent(state: Conversion, schema: Any, path: str) -> bool:
-    """Return whether null stands for a property that is left out."""
+    """Return whether null stands for an omitted property."""
     if not allows_null(schema, state.document):
         return True
     if not isinstance(schema, Mapping) or "default" not in schema:
@@ -328,7 +328,7 @@ def _tuple(
 
 
 def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one alternative for each type of a schema with several."""
+    """Return one alternative for each of a schema's several types."""
     rest = {key: each for key, each in schema.items() if key not in ("type", "enum")}
     rest = {key: each for key, each in rest.items() if key not in ("description", "title")}
     branches = []

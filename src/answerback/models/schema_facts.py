@@ -1,4 +1,4 @@
-"""Facts about JSON Schemas that the conversion for a provider asks for; nothing is changed."""
+"""Facts about JSON Schemas that a provider's conversion needs; nothing is changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ARRAY_WORDS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
 
 
 def resolve(root: Schema, pointer: str) -> Schema:
-    """Return the schema that a `$ref` within the document points to; raises LookupError."""
+    """Return the schema that a `$ref` within the document points to; raise LookupError."""
     if not pointer.startswith("#"):
         raise LookupError(pointer)
     if "%" in pointer:
@@ -30,7 +30,7 @@ def resolve(root: Schema, pointer: str) -> Schema:
 
 
 def _found(root: Schema, pointer: str) -> Schema:
-    """Return the schema at *pointer*, or an empty one if there is none."""
+    """Return the schema at *pointer*, else an empty one."""
     try:
         return resolve(root, pointer)
     except (LookupError, TypeError, ValueError):
@@ -38,7 +38,7 @@ def _found(root: Schema, pointer: str) -> Schema:
 
 
 def inner_schemas(schema: Any) -> Iterator[Any]:
-    """Yield all values below *schema*, itself included, that are objects."""
+    """Yield all objects below *schema*, itself included."""
     waiting = [schema]
     while waiting:
         found = waiting.pop()
@@ -50,7 +50,7 @@ def inner_schemas(schema: Any) -> Iterator[Any]:
 
 
 def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
-    """Return the references in a document that lead back to themselves, or on to such ones.
+    """Return a document's references that lead back to themselves, or to such references.
 
     None if the definitions have more than *limit* schemas in all.
     """
@@ -73,7 +73,7 @@ def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
 
 
 def _references(root: Schema, limit: int) -> dict[str, set[str]] | None:
-    """Return the references in the target of each reference of a document."""
+    """Return the references in the target of each of a document's references."""
     graph: dict[str, set[str]] = {}
     visited = 0
     waiting: list[tuple[str | None, Schema]] = [(None, root)]
@@ -148,7 +148,7 @@ def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool
 
 
 def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
-    """Return one schema that means the same as all of *schemas* together; None if none is known."""
+    """Return one schema equivalent to all of *schemas* together; None if none is known."""
     result: dict[str, Any] = {}
     if sum(each.get("additionalProperties") is False for each in schemas) not in (0, len(schemas)):
         own = [each for each in schemas if each.get("additionalProperties") is False]
@@ -172,7 +172,7 @@ def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
 
 
 def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, Any]:
-    """Return one object schema that takes whatever one of the alternatives takes, and more."""
+    """Return one object schema that takes whatever any of the alternatives takes, and more."""
     properties: dict[str, list[Any]] = {}
     for schema in [base, *branches]:
         for name, value in (schema.get("properties") or {}).items():

@@ -1,4 +1,4 @@
-"""Keywords of a schema during its conversion: which are kept, and which the description tells."""
+"""A schema's keywords during its conversion: which are kept, and which the description states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .schema_facts import (
 )
 from .well_formed import well_formed
 
-# They say which values there are, and a schema without them takes others: the model must be told.
+# They list the possible values; a schema without them takes others, so the model must be told.
 _CONSTRAINTS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "multipleOf", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
@@ -33,22 +33,22 @@ _NO_FORM = frozenset(
     {"not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"}
     | {"contains", "minContains", "maxContains", "unevaluatedItems"}
 )
-"""Constraints that no provider takes, and that a few words do not explain."""
+"""Constraints that no provider takes and that a few words do not explain."""
 _LOOK_AROUND = re.compile(r"\(\?[=!<]|\\[1-9bB]")
 MAX_NODES = 10_000
 MAX_REFERRED = 300_000
-"""The schemas in all definitions, each counted once for each way to refer to it."""
+"""The number of schemas in all definitions, each counted once for each way to refer to it."""
 _TOO_LARGE = "the schema is too large once its definitions are put in"
 ROOT = "arguments"
-"""The path of the root in reports."""
+"""The root's path in reports."""
 
 
 class SchemaRefused(Exception):
-    """A schema has no lossless form in the strict mode of a provider; the message says why."""
+    """A schema has no lossless form in a provider's strict mode; the message says why."""
 
 
 class Conversion:
-    """The state of one conversion: the rules, the definitions so far, and what had to change."""
+    """One conversion's state: the rules, the definitions so far, and what had to change."""
 
     def __init__(self, schema: Schema, rules: SchemaRules) -> None:
         self.rules = rules
@@ -138,7 +138,7 @@ class Conversion:
 def annotated(
     state: Conversion, schema: Schema, path: str, types: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the keywords that are kept; the description tells those that are not."""
+    """Return the keywords that are kept; the description states the others."""
     out: dict[str, Any] = {}
     told = []
     for keyword, value in _tightened(schema, types, state.rules).items():
@@ -194,7 +194,7 @@ def mixes_null(state: Conversion, schema: Schema) -> bool:
 
 
 def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:
-    """Write the exclusive bounds of integers as inclusive ones where only these are taken."""
+    """Write integers' exclusive bounds as inclusive ones where only these are taken."""
     if types != ("integer",) or "exclusiveMinimum" in (rules.keywords or ()):
         return schema
     result = dict(schema)
@@ -225,5 +225,5 @@ def _json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        # A lone surrogate, which some decoders of JSON let through.
+        # A lone surrogate, which some JSON decoders let through.
         return ascii(value)

@@ -1,4 +1,4 @@
-"""Measures converted schemas, and compares them with the limits of strict mode."""
+"""Measures converted schemas, and compares them with strict mode's limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .schema_facts import inner_schemas
 
 
 class SchemaSize(msgspec.Struct):
-    """The counts of a schema that providers limit."""
+    """A schema's counts that providers limit."""
 
     members: int = 0
     optional: int = 0
@@ -21,18 +21,18 @@ class SchemaSize(msgspec.Struct):
     characters: int = 0
     enum_values: int = 0
     large_enum: int = 0
-    """The characters of the largest enum of strings that is limited by its length."""
+    """The characters of the largest string enum whose length is limited."""
 
 
 class StrictLimits:
-    """The limits of one request; each strict tool uses up a part of them."""
+    """One request's limits; each strict tool uses up a part of them."""
 
     def __init__(self, limits: SetLimits) -> None:
         self.limits = limits
         self.tools = self.optional = self.unions = 0
 
     def refusal(self, schema: Mapping[str, Any]) -> str | None:
-        """Return why a schema would pass a limit; without a reason it is counted."""
+        """Return why a schema would exceed a limit; if it would not, count it and return None."""
         limits = self.limits
         size = measure(schema, limits.large_enum[0] if limits.large_enum else 0)
         tools, optional = self.tools + 1, self.optional + size.optional
@@ -86,7 +86,7 @@ def _is_union(schema: Any) -> bool:
 
 
 def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:
-    """Return the levels of objects; a definition within itself is counted once."""
+    """Return the number of object levels; a definition within itself is counted once."""
     if not isinstance(schema, Mapping):
         return 0
     if isinstance(ref := schema.get("$ref"), str):

@@ -1,4 +1,4 @@
-"""Reads sets of tools: an App, the result of `tools/list`, or objects and dicts of any library."""
+"""Reads sets of tools: an App, the result of `tools/list`, or any library's objects and dicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..protocol.listing import tool_entry
 from ..registry.declarations import HasRegistry, registry_of
 
 _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
-"""The member with the schema of the arguments: of SDK 2, of MCP and SDK 1, of FastMCP's tools."""
+"""The member with the arguments' schema: in SDK 2, in MCP and SDK 1, in FastMCP's tools."""
 
 
 class ToolEntry(msgspec.Struct, frozen=True):
@@ -26,16 +26,16 @@ class ToolEntry(msgspec.Struct, frozen=True):
 
 
 def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
-    """Return the tools of an App, of a list, of a mapping by name or of a `tools/list` result.
+    """Return the tools of an App, a list, a mapping by name or a `tools/list` result.
 
-    Of tools with the same name the first is returned; the second value is the names of the others.
-    Raises TypeError for something else.
+    Of tools with the same name the first is returned; the second value is the other tools' names.
+    Raises TypeError for anything else.
     """
     entries: dict[str, ToolEntry] = {}
     doubled: dict[str, None] = {}
     for each in map(_entry, _listed(tools)):
         if each.name in entries:
-            # A list of a foreign server must not stop its client: the report names the tool.
+            # A foreign server's list must not stop its client: the report names the tool.
             doubled[each.name] = None
         else:
             entries[each.name] = each

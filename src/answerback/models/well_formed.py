@@ -1,7 +1,7 @@
-"""Makes the schema of a foreign tool well-formed: a keyword whose value is malformed is left out.
+"""Makes a foreign tool's schema well-formed: a keyword with a malformed value is left out.
 
-The other modules rely on it: after this each keyword of a schema has the type that JSON Schema
-says, so that one broken tool does not break the request of all.
+The other modules rely on it: afterwards each keyword has the type that JSON Schema requires,
+so that one broken tool does not break the whole request.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> 
 
 
 def _inner(schema: Any, changed: Callable[[str, str], None], path: str) -> Any:
-    """Return a schema where true and false may stay as they are."""
+    """Return a schema where true and false may stay unchanged."""
     return schema if isinstance(schema, bool) else well_formed(schema, changed, path)
 
 

@@ -1,4 +1,4 @@
-"""Reading: any reply of any server, in any form, becomes a `Reply`."""
+"""Reading: any server's reply, in any form, becomes a `Reply`."""
 
 from .read_reply import read
 

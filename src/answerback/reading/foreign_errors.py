@@ -1,4 +1,4 @@
-"""Makes an `Error` of what other servers send: JSON-RPC errors, error objects, coded texts."""
+"""Makes an `Error` from what other servers send: JSON-RPC errors, error objects, coded texts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNKNOWN_TOOL = re.compile(
 )
 # As the `standard` convention writes errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
-# As the TypeScript SDK writes its errors into the text of a result.
+# As the TypeScript SDK writes its errors into a result's text.
 _NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)
 _MESSAGES = (
     *("message", "msg", "errorMessage", "error_message", "error_description", "detail"),
@@ -58,7 +58,7 @@ _NOT_DETAILS = frozenset(
 
 
 def json_rpc_error(found: Any) -> Error:
-    """Return the error of a JSON-RPC response; its number and its data are in the details."""
+    """Return a JSON-RPC response's error; its number and data are in the details."""
     if not isinstance(found, dict):
         return Error(UNKNOWN_ERROR, found if isinstance(found, str) else UNKNOWN_TEXT, found)
     number, message = found.get("code"), found.get("message")
@@ -73,12 +73,12 @@ def json_rpc_error(found: Any) -> Error:
 
 
 def _names_resource(data: Any) -> bool:
-    """Return whether an error is about a resource: since 2026-07-28 it has only the URI."""
+    """Return whether an error is about a resource: since 2026-07-28 only the URI shows that."""
     return isinstance(data, dict) and data.keys() == {"uri"}
 
 
 def pending_error(found: dict[str, Any]) -> Error | None:
-    """Return the error of a result that is not complete: a question, a task, an unknown type."""
+    """Return the error for an incomplete result: a question, a task, an unknown type."""
     result_type = found.get("resultType", "complete")
     if result_type == "complete":
         is_task = isinstance(found.get("task"), dict) and "taskId" in found["task"]
@@ -100,7 +100,7 @@ def pending_error(found: dict[str, Any]) -> Error | None:
 
 
 def task_error(task: dict[str, Any]) -> Error:
-    """Return the error of a reply that only says that a task goes on."""
+    """Return the error for a reply that only says that a task is still running."""
     name = str(task.get("taskId"))[:60]
     status = str(task.get("status"))[:60]
     message = f"the server works on it in the task {name!r}, which is {status!r}"
@@ -108,7 +108,7 @@ def task_error(task: dict[str, Any]) -> Error:
 
 
 def object_error(found: Any) -> Error:
-    """Return the error of an object such as `{"success": false, "error": …}`, in any variant."""
+    """Return the error in an object such as `{"success": false, "error": …}`, in any variant."""
     if isinstance(found, list):
         found = {"errors": found}
     if found.keys() == {"result"} and isinstance(found["result"], dict):
@@ -168,7 +168,7 @@ def _first_of(places: list[Any], name: str, kind: type) -> Any:
 
 
 def _code(places: list[Any]) -> str | None:
-    """Return the code, unless it is a number or the URI that is the type of a problem."""
+    """Return the code, unless it is a number or the URI of a problem type."""
     found = _first_text(places, _CODE_NAMES)
     return None if found is None or ":" in found or found.isdecimal() else found
 
@@ -178,7 +178,7 @@ def _texts_of(items: list[Any]) -> str | None:
 
 
 def _item_text(item: Any) -> str | None:
-    """Return the message of one of several errors, with the place that it is about."""
+    """Return the message of one of several errors, with the place that it concerns."""
     if not isinstance(item, dict):
         return str(item)[:_MAX_ITEM]
     text = _first_text([item], _MESSAGES)
@@ -195,7 +195,7 @@ def _status(places: list[Any]) -> int | None:
 
 
 def _details(places: list[Any]) -> Any:
-    """Return the details as they are, or an object of the members that have no other place."""
+    """Return the details unchanged, or an object of the members that have no other place."""
     for place in places:
         if place.get("details") is not None:
             return place["details"]

@@ -1,4 +1,4 @@
-"""Reads a reply from an HTTP response: JSON, problems, streams of events, images, other bytes."""
+"""Reads a reply from an HTTP response: JSON, problems, event streams, images, other bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_LOCATION = 200
 
 
 def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tuple[Any, ...]]:
-    """Read a response; *read_json* reads the JSON in it. Raises MalformedReply."""
+    """Read a response; *read_json* reads its JSON. Raises MalformedReply."""
     essence = response.media_type.partition(";")[0].strip().lower()
     is_failure = response.status >= 400 or response.header(ERROR_CODE) is not None
     if essence == problem.PROBLEM:
@@ -52,9 +52,9 @@ def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tup
 
 
 def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
-    """Return a failure with the code of the header or the status, unless the body has a code.
+    """Return a failure with the code from the header or the status, unless the body has a code.
 
-    An own code of the server has the status of the response.
+    A server's custom code gets the response's status.
     """
     error, stated = reply.error, rest.read(response).error
     if error is None or stated is None:
@@ -67,7 +67,7 @@ def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
 
 
 def _json_of(response: HttpReply, essence: str) -> Any:
-    """Return the decoded body if it is a JSON object or array, or else UNSET."""
+    """Return the decoded body if it is a JSON object or array, else UNSET."""
     is_json = essence in ("", "application/json") or essence.endswith("+json")
     if not is_json or response.body.lstrip()[:1] not in (b"{", b"["):
         return msgspec.UNSET
@@ -93,9 +93,9 @@ def _last_response(body: bytes) -> Any:
 
 
 def response_in_events(stream: str) -> Any:
-    """Return the JSON-RPC response in a stream of events; notifications come before it.
+    """Return the JSON-RPC response in an event stream, or None if there is none.
 
-    None if there is none.
+    Notifications may precede it.
     """
     found: Any = None
     for data in _events(stream):

@@ -24,10 +24,10 @@ _MAX_REASON = 200
 def mended(
     found: dict[str, Any], dialect: Literal["mcp", "envelope"]
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """Return a reply that can be read, and the findings in the one that came.
+    """Return a readable reply, and the findings in the original.
 
-    A block that cannot be read becomes a text that says so. Raises MalformedReply if nothing
-    can be read.
+    An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
+    read.
     """
     from ..rules.reply_view import NO_CONTEXT
     from ..rules.validation import check
@@ -70,7 +70,7 @@ def _repaired(content: list[Any]) -> list[Any]:
 
 
 def _read_somehow(block: Any) -> Block:
-    """Read a block in the form of MCP, of the envelope, or of the SDK's Python names."""
+    """Read a block in MCP's form, in the envelope's, or with the SDK's Python names."""
     if not isinstance(block, dict):
         return Text(block if isinstance(block, str) else _said(f"it is {block!r}"))
     reason = ""
@@ -91,7 +91,7 @@ def _read_renamed(block: dict[str, Any]) -> Block:
 
 
 def _read_odd(block: dict[str, Any]) -> Block:
-    """Read forms of blocks that some servers send and no specification has."""
+    """Read block forms that some servers send and no specification has."""
     match block:
         case {"type": "text", "text": int() | float() as number}:
             return Text(str(number))

@@ -1,4 +1,4 @@
-"""Reads results that are no tool results: contents of resources, tasks, and the first form of MCP.
+"""Reads results that are not tool results: resource contents, tasks, and MCP's first form.
 
 A tool's own data can look the same, so `read` asks here last.
 """
@@ -17,7 +17,7 @@ from .foreign_errors import json_rpc_error, task_error
 
 
 def other_result(found: Any) -> Reply[Any] | None:
-    """Return the reply of a resource or of a task that has no result; None for any other value."""
+    """Return the reply for a resource or for a task without a result; None for any other value."""
     match found:
         case {"contents": [_, *_] as items} if all(map(_is_resource, items)):
             return _resource_contents(items, found.get("_meta"))
@@ -29,7 +29,7 @@ def other_result(found: Any) -> Reply[Any] | None:
 
 
 def inner_result(found: Any) -> Any:
-    """Return the result in a completed task or in `toolResult`, or UNSET if there is none."""
+    """Return the result in a completed task or in `toolResult`, else UNSET."""
     match found:
         case {"toolResult": inner} if found.keys() <= {"toolResult", "_meta"}:
             return inner

@@ -1,6 +1,6 @@
-"""`read`: any reply of any server becomes a `Reply`.
+"""`read`: any server's reply becomes a `Reply`.
 
-The order is that of the `direct` convention: an error of the protocol, `isError`,
+The order is the `direct` convention's: a protocol error, `isError`,
 `structuredContent`, text, other blocks. `dialects.detect` decides which dialect a reply is in.
 """
 
@@ -40,11 +40,11 @@ class Hints(msgspec.Struct, frozen=True):
     """Facts that the caller knows about the reply."""
 
     wants_text: bool = False
-    """The caller wants a str: the text itself is the data, also if it is JSON."""
+    """The caller wants a str: the text itself is the data, even if it is JSON."""
     trust_data: bool = False
-    """Whether data is what it is declared to be, even if it looks like an error."""
+    """Whether data is what it is declared to be, even if it resembles an error."""
     is_wrapped: bool = False
-    """Whether the schema says that the data is the member `result` of an object."""
+    """Whether the schema says that the data is an object's member `result`."""
 
     @classmethod
     def of(cls, schema: dict[str, Any] | None, into: Any = None) -> Hints:
@@ -87,11 +87,11 @@ def read(
     strict: bool = False,
     max_bytes: int = MAX_BYTES,
 ) -> Reply[Any]:
-    """Read a reply of any server, in any form, as a `Reply`.
+    """Read any server's reply, in any form, as a `Reply`.
 
-    *result* is a dict, JSON as text or bytes, a model of an SDK, or an HTTP response. *into* is the
-    type of the data, *output_schema* the tool's schema. A reply that cannot be read is a failed
-    reply; with *strict* it raises `MalformedReply`, a `ValueError`.
+    *result* is a dict, JSON as text or bytes, an SDK's model, or an HTTP response. *into* is the
+    data's type, *output_schema* the tool's schema. An unreadable reply becomes a failed reply;
+    with *strict* it raises `MalformedReply`, a `ValueError`.
     """
     if into is None:
         decoder = None
@@ -115,7 +115,7 @@ def read(
 
 
 def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[Any]:
-    """Read a reply of a server of which *hints* are known; never raises."""
+    """Read a reply from a server about which *hints* are known; never raise."""
     if isinstance(result, Reply):
         return result
     if type(result) is dict and (plain := _read_plain(result, hints)) is not None:
@@ -136,7 +136,7 @@ def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[An
 
 
 def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
-    """Read a successful MCP result of plain texts and data; None if it is anything else.
+    """Read a successful MCP result with only plain texts and data; None if it is anything else.
 
     Nearly all results are like that, and this takes a fifth of the time.
     """
@@ -149,7 +149,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return None
     data = found.get("structuredContent")
     if data is None:
-        # A text that may be JSON takes longer, and so does a null.
+        # A text that may be JSON takes longer, as does a null.
         if "structuredContent" in found or (len(content) == 1 and _may_be_data(content[0], hints)):
             return None
         return Reply(content=content, meta=meta, received=Received(found))
@@ -162,7 +162,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
 
 
 def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
-    """Read blocks that are texts and nothing else; None if there are none or others."""
+    """Read blocks that are all texts; None if there are none, or others."""
     if type(blocks) is not list or not blocks:
         return None
     texts = []
@@ -177,7 +177,7 @@ def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
 
 
 def _plain_meta(meta: Any) -> dict[str, Any] | None:
-    """Return the `_meta` of a result; None if it is malformed or has keys of ours."""
+    """Return a result's `_meta`; None if it is malformed or has our keys."""
     if meta is None:
         return {}
     if type(meta) is not dict:
@@ -223,7 +223,7 @@ def _read_source(source: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
-    """Read decoded JSON, or text that is not JSON; returns the findings that had to be mended."""
+    """Read decoded JSON, or text that is not JSON; return also the findings that were mended."""
     if isinstance(found, str):
         response = response_in_events(found) if found.startswith(_EVENT_STARTS) else None
         if response is None:
@@ -270,7 +270,7 @@ def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
         return Reply(error=object_error(found))
     meta: dict[str, Any] = {}
     if not hints.trust_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
-        # The metadata of a list or a prompt is no part of its data.
+        # The metadata of a list or a prompt is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
     data, is_wrapped = _unwrapped(found, {}, hints)
@@ -309,7 +309,7 @@ def _states_null(found: dict[str, Any]) -> bool:
 
 
 def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
-    """Return a failure with the code and details that its text has, if nothing else has them."""
+    """Return a failure with the code and details from its text, if nothing else has them."""
     error = reply.error
     if error is None or error.code != UNKNOWN_ERROR or error.kind is not None:
         return reply
@@ -366,7 +366,7 @@ def _states_failure(found: dict[str, Any]) -> bool:
 
 
 def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
-    """Return the reply with the data in its text, if the text is its one block and is JSON."""
+    """Return the reply with the data in its text, if the text is its only block and is JSON."""
     if hints.wants_text and len(reply.content) == 1 and isinstance(reply.content[0], Text):
         return _with_text_data(reply, reply.content[0].text)
     found = _json_in_text(reply)
@@ -379,7 +379,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return _with_text_data(reply, data, is_wrapped=is_wrapped)
     match finished_dialect(found):
         case "envelope" if "data" in found:
-            # The whole envelope as a text, which the `standard` convention calls wrong.
+            # The whole envelope as text, which the `standard` convention calls wrong.
             return _with_text_data(reply, found["data"])
         case "mcp":
             return _from_flattened(reply, found)
@@ -392,7 +392,7 @@ def _with_text_data(reply: Reply[Any], data: Any, *, is_wrapped: bool = False) -
 
 
 def _from_flattened(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
-    """Return the result that another server has written as the text of a result."""
+    """Return the result that another server has written as a result's text."""
     try:
         inner = mcp.read(found)
     except MalformedReply:

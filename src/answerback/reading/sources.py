@@ -1,6 +1,6 @@
-"""Turns the objects that hold a reply into decoded JSON: text, models of SDKs, HTTP responses.
+"""Turns the objects that hold a reply into decoded JSON: text, SDK models, HTTP responses.
 
-It does not know what the members of a reply mean.
+It does not know what a reply's members mean.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _SNAKE = {
     "mime_type": "mimeType",
     "meta": "_meta",
 }
-"""The names that the models of the SDK have in Python, and their names in MCP."""
+"""The Python names in the SDK's models, and their MCP names."""
 
 _TOOL_ERRORS = ("ToolError", "ToolException", "ResourceError", "PromptError")
-"""Exceptions of FastMCP, the SDK and LangChain whose text is what the server said."""
+"""FastMCP, SDK and LangChain exceptions whose text is what the server said."""
 
 
 class TooLarge(MalformedReply):
@@ -35,7 +35,7 @@ class TooLarge(MalformedReply):
 
 
 class NotJson(MalformedReply):
-    """The text should be JSON and is not."""
+    """The text should be JSON but is not."""
 
 
 def source_of(result: Any, max_bytes: int) -> Any:
@@ -68,7 +68,7 @@ def source_of(result: Any, max_bytes: int) -> Any:
 
 
 def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> Any:
-    """Return the JSON object or array in *text*, or else the text as str."""
+    """Return the JSON object or array in *text*, else the text as str."""
     if len(text) > max_bytes:
         raise TooLarge(f"the reply has {len(text)} bytes; at most {max_bytes} are read")
     if not isinstance(text, str):
@@ -84,14 +84,14 @@ def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> A
     try:
         return load_json(text)
     except NotJson:
-        # A line of a log may begin with a bracket, and is not JSON.
+        # A log line may begin with a bracket without being JSON.
         if start == "{":
             raise
         return text
 
 
 def load_json(text: str) -> Any:
-    """Decode JSON, also with NaN or half a character in it; raises NotJson."""
+    """Decode JSON, even with NaN or half a character in it; raise NotJson."""
     from ..rules.validation import decode_json
 
     try:
@@ -131,7 +131,7 @@ def _is_resource_model(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return the JSON of a model, a block or a data class; other values are returned."""
+    """Return the JSON of a model, a block or a data class; other values unchanged."""
     if type(value) is dict:
         return value
     if isinstance(value, BLOCKS):
@@ -144,7 +144,7 @@ def _plain(value: Any) -> Any:
 
 
 def _from_exception(raised: BaseException) -> Any:
-    """Return the error of an exception that clients raise for a failure of the server."""
+    """Return the error in an exception that clients raise when the server fails."""
     if isinstance(raised, ToolError):
         error = msgspec.to_builtins(Error.of(raised))
         text = {"type": "text", "text": str(error["message"])}
@@ -162,7 +162,7 @@ def _from_exception(raised: BaseException) -> Any:
 
 
 def _from_parsed_result(result: Any) -> dict[str, Any]:
-    """Return the result that FastMCP's client has parsed; its `data` is made of the same JSON."""
+    """Return the result that FastMCP's client has parsed; its `data` comes from the same JSON."""
     structured = result.structured_content
     meta = dict(getattr(result, "meta", None) or {})
     if isinstance(structured, dict) and structured.keys() == {"result"}:
@@ -177,7 +177,7 @@ def _from_parsed_result(result: Any) -> dict[str, Any]:
 
 
 def _from_response(response: Any) -> HttpReply:
-    """Return the response of httpx, requests, Django or Flask."""
+    """Return an httpx, requests, Django or Flask response."""
     headers = {str(name): str(value) for name, value in response.headers.items()}
     try:
         body = response.content if hasattr(response, "content") else response.data
@@ -192,7 +192,7 @@ def _from_response(response: Any) -> HttpReply:
 
 
 def _result_in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a result of the SDK that was dumped with its Python names under MCP's names."""
+    """Return an SDK result that was dumped with its Python names under MCP's names."""
     content = found.get("content")
     if isinstance(content, list | tuple):
         found = {**found, "content": [_plain(block) for block in content]}

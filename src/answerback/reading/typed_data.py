@@ -19,7 +19,7 @@ _NAME = "data"
 
 
 def decoder_for(into: Any) -> Arguments:
-    """Return the decoder of a type; raises TypeError for a type without a JSON form."""
+    """Return a type's decoder; raise TypeError for a type without a JSON form."""
     try:
         return _cached_decoder(into)
     except TypeError as exc:

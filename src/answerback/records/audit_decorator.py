@@ -1,4 +1,4 @@
-"""The decorator `audit`, which checks and records each reply of any function."""
+"""The decorator `audit`, which checks and records any function's replies."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def audit(
 
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
     `audit("name", fn)`. Without *records*, only replies with findings are logged, by the logger
-    `answerback.records`. *dialect* is the form of the replies; without it, each reply is taken
-    for an envelope or an MCP result by its members.
+    `answerback.records`. *dialect* is the replies' form; without it, each reply is taken
+    as an envelope or an MCP result by its members.
     """
     if isinstance(first, str) and name is None:
         name = first
@@ -82,7 +82,7 @@ _FORMS = "write @audit, @audit('name'), @audit(records=records) or audit('name',
 
 
 def _check_types(fn: object, name: object, records: object) -> None:
-    """Raise TypeError when the decorator is applied, and not at the first call."""
+    """Raise TypeError when the decorator is applied, not at the first call."""
     if fn is not None and not callable(fn):
         raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
     if name is not None and not isinstance(name, str):
@@ -94,7 +94,7 @@ def _check_types(fn: object, name: object, records: object) -> None:
 def _is_records_or_sink(value: object) -> bool:
     from .recorder import Records
 
-    # A Path has the method `open` too, but is not a sink.
+    # A Path also has the method `open`, but is not a sink.
     is_sink = hasattr(value, "open") and not isinstance(value, type | os.PathLike)
     return is_sink or isinstance(value, Records)
 
@@ -106,7 +106,7 @@ def _as_records(value: Any) -> Records | None:
 
 
 class _Auditor:
-    """Records the calls of functions."""
+    """A recorder for function calls."""
 
     def __init__(
         self, name: str | None, records: Records | None, dialect: Dialect | None = None

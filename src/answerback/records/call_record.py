@@ -1,4 +1,4 @@
-"""The record of a finished call, as it is queued for the writer thread, and its event."""
+"""A finished call's record, as it is queued for the writer thread, and its event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class CallRecord(msgspec.Struct, gc=False):
-    """A finished call. It has only what is cheap to get, because the caller still waits.
+    """A finished call. It has only what is cheap to get, because the caller is still waiting.
 
     The writer thread works out the rest when it makes the event.
     """
@@ -46,7 +46,7 @@ class CallRecord(msgspec.Struct, gc=False):
     duration_ns: int
     size: int
     reply: object
-    """A Reply, the reply of another framework, or None if the call has none."""
+    """A Reply, another framework's reply, or None if the call has none."""
     code: str = ""
     version: str = ""
     caller: str = ""
@@ -54,12 +54,12 @@ class CallRecord(msgspec.Struct, gc=False):
     request: str = ""
     trace: str = ""
     tool: Tool | None = None
-    """The tool that was called, if there is one."""
+    """The called tool, if there is one."""
     attempts: int = 0
     breaker: str = ""
     opened: bool = False
     findings: Sequence[Finding] | None = None
-    """The findings of the rules, or None if the rules have not run yet."""
+    """The rules' findings, or None if the rules have not run yet."""
 
 
 def make_call_record(
@@ -99,7 +99,7 @@ def make_call_record(
 
 
 def reply_size(reply: Reply[Any]) -> int:
-    """Return the bytes of the reply's data, content and error message."""
+    """Return the size in bytes of the reply's data, content and error message."""
     size = len(reply.encoded or b"")
     if reply.content:
         size += sum(map(_block_size, reply.content))
@@ -126,7 +126,7 @@ def _utf8_length(text: str) -> int:
 
 
 def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, Any]) -> Event:
-    """Return the event of a call; *kept* has further members of the event, such as `reply`."""
+    """Return a call's event; *kept* has further members of the event, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
         masker = masker_for(record)
@@ -159,10 +159,10 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
 
 
 def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
-    """Return what masks the secrets of a call; *reply* is the reply's JSON."""
+    """Return the masker for a call's secrets; *reply* is the reply's JSON."""
     from ..core.secrets.mask import Masker
 
-    # Names of arguments that are secrets and do not look like ones.
+    # Secret arguments whose names do not show it.
     aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
     bodies = (each for each in (record.arguments, reply) if len(each) <= MAX_KEPT_BYTES)
     return Masker(*bodies, aliases=aliases)
@@ -211,7 +211,7 @@ def _reference(reply: object) -> str:
 
 
 def _cgi_caller(wire: str) -> str:
-    """Return the user or address that the web server puts into the environment of a CGI process."""
+    """Return the user or address that the web server puts into a CGI process's environment."""
     if wire != "cgi":
         return ""
     return os.environ.get("REMOTE_USER") or os.environ.get("REMOTE_ADDR") or ""

@@ -14,9 +14,9 @@ LOST = "records_lost"
 ENDED = "records_ended"
 
 CANCELLED = "CANCELLED"
-"""The code of a call that was cancelled before it had a reply."""
+"""The code for a call that was cancelled before it had a reply."""
 INPUT_REQUIRED = "INPUT_REQUIRED"
-"""The code of a call whose outcome was a question to the client; it does not count as a failure."""
+"""The code for a call whose outcome was a question to the client; it is not a failure."""
 
 
 class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -40,12 +40,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     tool: str = ""
     wire: str = ""
     version: str = ""
-    """The MCP version, if the call came over MCP."""
+    """The MCP version, if the call used MCP."""
     caller: str = ""
     user: str = ""
     """A digest of the user's issuer and subject, if the app's `auth=` authenticated one."""
     request: str = ""
-    """The id of the JSON-RPC request."""
+    """The JSON-RPC request's id."""
     duration_us: int = 0
     size: int = 0
     """Bytes of the reply's data, content and error message, before a dialect wraps them."""
@@ -63,7 +63,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     opened: bool = False
     """True if this call opened the breaker."""
     digest: str = ""
-    """A hash of the arguments, independent of white space and of the order of members."""
+    """A hash of the arguments, independent of white space and member order."""
     trace: str = ""
     """The W3C traceparent, if a sink does tracing."""
     arguments: Any = None

@@ -1,4 +1,4 @@
-"""The hash chain of a process: the hash of each record covers its bytes and the hash before it."""
+"""A process's hash chain: each record's hash covers its bytes and the hash before it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Chain:
         self.head = ""
 
     def entries_for(self, events: Iterable[Event]) -> list[Entry]:
-        """Return the next entries of the chain. Call `advance` after they were written."""
+        """Return the chain's next entries. Call `advance` after writing them."""
         entries: list[Entry] = []
         seq, head = self.seq, self.head
         for event in events:
@@ -43,12 +43,12 @@ class Chain:
         return entries
 
     def advance(self, last: Entry) -> None:
-        """Make *last*, which was written, the head of the chain."""
+        """Make *last*, which was written, the chain's head."""
         self.seq, self.head = last.seq, last.hash
 
 
 class PreviousFiles(NamedTuple):
-    """How many records this process wrote to files that are no longer at the path of the sink."""
+    """How many records this process wrote to files that are no longer at the sink's path."""
 
     removed: int = 0
     """Records that were lost because their file was removed."""
@@ -59,7 +59,7 @@ class PreviousFiles(NamedTuple):
 
 
 class ChainWriter:
-    """Writes events as a hash chain to a sink; after a failure it reopens the store.
+    """A writer of events to a sink as a hash chain; after a failure it reopens the store.
 
     Only one thread may use it.
     """
@@ -74,7 +74,7 @@ class ChainWriter:
         self._previous_files = PreviousFiles()
 
     def write(self, events: Iterable[Event], lost: int = 0) -> None:
-        """Write *events*, after a record of the number of *lost* events.
+        """Write *events*, after a record with the number of *lost* events.
 
         If a call fails, the next call writes the failed entries and ignores its own *events*: the
         caller repeats the call with the same events until it succeeds.
@@ -99,7 +99,7 @@ class ChainWriter:
         self._unwritten = []
 
     def close(self) -> None:
-        """Write the last record of the chain, if the store is open, and close the store."""
+        """Write the chain's last record, if the store is open, and close the store."""
         if self._store is not None and self._chain.seq:
             with suppress(Exception):
                 self.write([Event(event=ENDED, time=_now(), process=os.getpid())])
@@ -108,7 +108,7 @@ class ChainWriter:
         self._close_store()
 
     def take_previous_files(self) -> PreviousFiles:
-        """Return the counts since the last call of this method, and reset them."""
+        """Return the counts since this method's last call, and reset them."""
         counts, self._previous_files = self._previous_files, PreviousFiles()
         return counts
 
@@ -117,7 +117,7 @@ class ChainWriter:
         try:
             # The path may lead to another file than before, which does not have the start of this
             # chain. Unwritten entries of a chain that has not started are linked again too, because
-            # their first one names the newest record of the file that was open then.
+            # the first of them names the newest record of the file that was open then.
             if not self._chain.seq:
                 self._start_chain(store)
             elif not store.holds(self._chain.head):
@@ -131,7 +131,7 @@ class ChainWriter:
 
     def _count_previous_file(self) -> None:
         removed, moved, emptied = self._previous_files
-        # The first record of a chain is the start event, which is not about a call.
+        # A chain's first record is the start event, which is not about a call.
         count = self._chain.seq - 1
         self._began = ""
         if isinstance(self._failure, FileRemoved):

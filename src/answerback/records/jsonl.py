@@ -25,12 +25,12 @@ class JsonlLine(msgspec.Struct, frozen=True):
 
 
 def encode_line(chain: str, seq: int, record_hash: str, body: bytes) -> bytes:
-    """Return the line of a record, without its line break."""
+    """Return a record's line, without its line break."""
     return _encode(JsonlLine(chain, seq, record_hash, msgspec.Raw(body)))
 
 
 class JSONL:
-    """Writes records to a JSONL file, as in `JSONL("audit.jsonl")`; creates the file if needed."""
+    """A sink that writes a JSONL file: `JSONL("audit.jsonl")`; it creates the file if needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -75,7 +75,7 @@ class _JsonlStore:
     def _check_not_emptied(self, chain: str) -> None:
         """Raise FileEmptied if the file no longer has any record of *chain*.
 
-        If it lost only the last ones, somebody cut them off: the chain goes on, so that `verify`
+        If it lost only the last ones, somebody cut them off: the chain continues, so that `verify`
         finds the gap.
         """
         start = self._end - len(self._last_line)
@@ -93,7 +93,7 @@ class _JsonlStore:
     def _append(self, lines: bytes) -> None:
         """Append all lines or none. Needs the lock: after an error the file is truncated."""
         size = self._size()
-        # A process that was killed while it wrote may have left a line without a line break.
+        # A process that was killed while writing may have left a line without a line break.
         if size and self._tail(1) != b"\n":
             lines = b"\n" + lines
         rest = memoryview(lines)

@@ -1,6 +1,6 @@
 """Records in the standard log.
 
-A module of its own, because it imports logging, which other sinks do not need.
+A separate module, because it imports logging, which other sinks do not need.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOGGER = "answerback.records"
 
 
 class Logging:
-    """Logs a line for each event; the event of a reply with findings is a warning."""
+    """A sink that logs a line for each event; for a reply with findings, a warning."""
 
     def __init__(self, logger: str = LOGGER) -> None:
         self._logger = logging.getLogger(logger)

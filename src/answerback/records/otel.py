@@ -32,9 +32,9 @@ _W3C = TraceContextTextMapPropagator()
 
 
 class OpenTelemetry:
-    """Makes a span and a measurement for each reply; the default providers are the global ones.
+    """A sink that makes a span and a measurement for each reply; by default with global providers.
 
-    A span is made after the call, with the start and end times of the call. Its parent is the span
+    A span is made after the call, with the call's start and end times. Its parent is the span
     that was current when the call arrived.
     """
 
@@ -112,7 +112,7 @@ class OpenTelemetry:
 
 
 def span_name(event: Event) -> str:
-    """Return a name without the URI of a resource: span names must have few different values."""
+    """Return a name without a resource's URI: span names must have few different values."""
     if event.wire != "mcp":
         return f"execute_tool {event.tool}"
     method = _METHODS[event.kind]
@@ -168,5 +168,5 @@ def _span_attributes(event: Event) -> JsonObject:
 
 
 def _text(raw: object) -> str:
-    """Return JSON text, because the attributes of a span cannot be objects."""
+    """Return JSON text, because span attributes cannot be objects."""
     return "" if raw is None else msgspec.json.encode(raw).decode()

@@ -17,9 +17,9 @@ class TakenItems(NamedTuple, Generic[T]):
 
 
 class Queue(Generic[T]):
-    """Holds at most *max_items* items of together *max_bytes*; counts the items it refuses.
+    """A queue of at most *max_items* items and *max_bytes* in all; it counts the items it refuses.
 
-    `take` returns when *batch_size* items wait, or *batch_seconds* after the first one came.
+    `take` returns when *batch_size* items wait, or *batch_seconds* after the first one arrived.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Queue(Generic[T]):
         self._batch_ready = threading.Event()
 
     def put(self, item: T, size: int) -> bool:
-        """Add an item of *size* bytes, or return False if the queue is full; never waits."""
+        """Add an item of *size* bytes, or return False if the queue is full; never wait."""
         with self._lock:
             count = len(self._items)
             if count >= self.max_items or (count and self._bytes + size > self._max_bytes):
@@ -58,7 +58,7 @@ class Queue(Generic[T]):
             self._lost += count
 
     def wake(self, flushed: threading.Event | None = None) -> None:
-        """Make `take` return at once; the writer sets *flushed* after it wrote the items."""
+        """Make `take` return at once; the writer sets *flushed* after writing the items."""
         with self._lock:
             if flushed is not None:
                 self._flush_waiters.append(flushed)

@@ -29,10 +29,10 @@ class CannotRead(AnswerbackError):
 
 
 class StoredRecord(msgspec.Struct, frozen=True):
-    """A record as it is in the file. Nothing in it was verified."""
+    """A record as it is in the file, not verified."""
 
     number: int
-    """The id of the row, or the number of the line."""
+    """The row's id, or the line's number."""
     chain: str
     seq: int
     hash: str
@@ -42,13 +42,13 @@ class StoredRecord(msgspec.Struct, frozen=True):
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """A line that cannot be decoded, because its process was killed while it wrote the line."""
+    """A line that cannot be decoded, because its process was killed while writing it."""
 
     number: int
 
 
 def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornLine]:
-    """Yield the records in the order of the file, or only the *last* ones; raises CannotRead."""
+    """Yield the records in file order, or only the *last* ones; raise CannotRead."""
     try:
         with open(path, "rb") as file:
             is_sqlite = file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
@@ -58,7 +58,7 @@ def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornL
 
 
 def decode(record: StoredRecord) -> Event | None:
-    """Return the event of the record, or None if its body is not an event."""
+    """Return the record's event, or None if its body is not an event."""
     try:
         return msgspec.json.decode(record.body, type=Event)
     except msgspec.DecodeError:
@@ -68,7 +68,7 @@ def decode(record: StoredRecord) -> Event | None:
 def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
     try:
         with closing(_connect(path, "ro")) as connection:
-            # A query for each few rows, because an open query keeps servers from writing.
+            # A query for every few rows, because an open query prevents servers from writing.
             after = _id_before_last(connection, path, last)
             while rows := _fetch(connection, path, *_query_after(after)):
                 for number, chain, seq, record_hash, body in rows:
@@ -102,7 +102,7 @@ def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...
     except sqlite3.OperationalError as exc:
         if exc.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
             raise
-    # A process was killed while it wrote a batch. A connection that may write rolls the batch back.
+    # A process was killed while writing a batch. A connection that may write rolls the batch back.
     with closing(_connect(path, "rw")) as writable:
         writable.execute("SELECT 1 FROM sqlite_master").fetchone()
     return connection.execute(query, values).fetchall()

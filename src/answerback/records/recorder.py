@@ -1,4 +1,4 @@
-"""Records: makes an event of each call of an App, and gives it to the writers of the sinks."""
+"""Records: makes an event from each of an App's calls, and gives it to the sinks' writers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """Writes an event for each reply to each of *sinks*.
+    """A recorder that writes an event for each reply to each of *sinks*.
 
     *arguments* and *content* also record the arguments and the reply, with secrets masked.
     *check* runs the rules on each reply. At most *max_waiting* events wait for a slow sink;
@@ -84,13 +84,13 @@ class Records:
         return handle_and_record
 
     def add(self, record: CallRecord) -> None:
-        """Queue the record for every sink; never waits for a sink."""
+        """Queue the record for every sink; never wait for a sink."""
         size = record.size + len(record.arguments)
         for writer in self._writers:
             writer.put(record, size)
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait until all queued records are written; False after a time-out."""
+        """Wait until all queued records are written; return False after a time-out."""
         done = [writer.flush(seconds) for writer in self._writers]
         return all(done)
 
@@ -100,7 +100,7 @@ class Records:
             writer.close(seconds)
 
     def check(self) -> HealthState:
-        """The health of the records. Calls are served also while records cannot be written."""
+        """Return the records' health. Calls are served even while records cannot be written."""
         details: dict[str, bool | int | str] = {
             "failing": any(writer.is_failing for writer in self._writers),
             "waiting": sum(writer.waiting for writer in self._writers),
@@ -108,9 +108,9 @@ class Records:
         return HealthState(details=details)
 
     def make_event(self, record: CallRecord, queue_is_filling: bool = False) -> Event:
-        """Return the event of *record*; the writer thread calls this, and it never raises.
+        """Return the event for *record*; the writer thread calls this, and it never raises.
 
-        If the queue is filling up the rules do not run: a record without findings is better than
+        If the queue is filling up, the rules do not run: a record without findings is better than
         a lost one.
         """
         try:
@@ -130,7 +130,7 @@ class Records:
         if not self._check or record.reply is None:
             return ()
         if self._findings_in is None:
-            # Imported at the first reply, because the rules take long to load; and kept, because an
+            # Imported at the first reply, because the rules are slow to load; and kept, because an
             # import statement for each reply would cost time.
             from .reply_findings import findings_in
 
@@ -138,7 +138,7 @@ class Records:
         return self._findings_in(record.reply, record.version, record.kind)
 
     def _kept(self, record: CallRecord) -> dict[str, Any]:
-        """Return the members of the event that hold the arguments and the reply."""
+        """Return the event's members that hold the arguments and the reply."""
         if not (self._arguments or self._content):
             return {}
         bodies: dict[str, bytes] = {}

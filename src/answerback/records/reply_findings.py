@@ -1,7 +1,7 @@
 """Runs the rules on a reply.
 
-The package `rules` takes long to load. So this module is imported only when the first event is
-made, and not when an app starts.
+The package `rules` is slow to load, so this module is imported only when the first event is
+made, not when an app starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
 
 
 def findings_in(reply: object, version: str = "", kind: str = "tool") -> Sequence[Finding]:
-    """Return the findings of the rules in a Reply, or in a reply of another framework."""
+    """Return the rules' findings in a Reply, or in another framework's reply."""
     if isinstance(reply, Reply):
         found = own_replies.findings_in(reply)
         if found and kind != "tool" and reply.ok:

@@ -19,7 +19,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     seq: int
     hash: str
     body: bytes
-    """The JSON of the event; the hash covers these bytes."""
+    """The event's JSON; the hash covers these bytes."""
     event: Event
 
 
@@ -56,7 +56,7 @@ class FileRemoved(FileMoved):
 
 
 class FileEmptied(FileMoved):
-    """The open file was emptied, as `copytruncate` of logrotate does after it copied the file."""
+    """The open file was emptied, as logrotate's `copytruncate` does after copying the file."""
 
 
 class FileIdentity:
@@ -73,7 +73,7 @@ class FileIdentity:
     def check(self) -> None:
         """Raise FileRemoved if the file was deleted, or FileMoved if it is no longer at its path.
 
-        Data written to a deleted file is lost without an error. Where the number of links cannot
+        Data written to a deleted file is lost without an error. If the number of links cannot
         be read, a deleted file counts as moved.
         """
         if self._opened is not None and self._stat() != self._opened:
@@ -94,9 +94,9 @@ class FileIdentity:
         return found.st_dev, found.st_ino
 
     def _open_path(self) -> int | None:
-        """Open a descriptor that only serves to count links; None if the system has no O_PATH.
+        """Open a descriptor only to count links; None if the system has no O_PATH.
 
-        An ordinary descriptor would drop the locks of SQLite when it is closed.
+        An ordinary descriptor would drop SQLite's locks when it is closed.
         """
         flags = getattr(os, "O_PATH", None)
         try:

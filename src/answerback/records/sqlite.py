@@ -43,7 +43,7 @@ _BUSY_TIMEOUT_SECONDS = 2.0
 
 
 class SQLite:
-    """Writes records to an SQLite file, as in `SQLite("audit.db")`; creates the file if needed."""
+    """A sink that writes an SQLite file: `SQLite("audit.db")`; it creates the file if needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -120,7 +120,7 @@ class _SqliteStore:
     def _locked_in_place(self) -> Iterator[None]:
         """Lock the folder, so that no other process creates a new file; raise FileMoved if one did.
 
-        SQLite finds the journal by the path of the database. A connection to a moved file would
+        SQLite finds the journal by the database's path. A connection to a moved file would
         find the journal of the new file at that path, and roll it back into the old file.
         """
         with folder_lock(self._path):

@@ -1,4 +1,4 @@
-"""Counts calls, failures and durations of each tool from the records."""
+"""Counts each tool's calls, failures and durations from the records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
 
 
 class ToolStatistics(msgspec.Struct, frozen=True):
-    """The counts of one tool, resource, prompt or completion; times are in milliseconds."""
+    """The counts for one tool, resource, prompt or completion; times are in milliseconds."""
 
     tool: str
     calls: int
@@ -33,7 +33,7 @@ class Summary(msgspec.Struct, frozen=True):
     lost: int
     """How many records could not be written."""
     unchecked: int
-    """How many replies were recorded without a check by the rules."""
+    """How many replies were recorded without running the rules."""
 
 
 class _Tally:
@@ -49,7 +49,7 @@ class _Tally:
 
 
 def summarise(events: Iterable[Event]) -> Summary:
-    """Return the statistics of all events; the tool with the most calls comes first."""
+    """Return the statistics of all events, the tool with the most calls first."""
     tallies: dict[str, _Tally] = {}
     lost = unchecked = 0
     for event in events:

@@ -1,4 +1,4 @@
-"""Verifies the hash chains of a file: finds the first record that was changed, removed or added."""
+"""Verifies a file's hash chains: finds the first record that was changed, removed or added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .reader import StoredRecord, TornLine, decode, read
 
 
 class Head(msgspec.Struct):
-    """The last valid record of a chain."""
+    """A chain's last valid record."""
 
     chain: str
     records: int
@@ -30,7 +30,7 @@ class Verdict(msgspec.Struct):
     records: int = 0
     heads: list[Head] = []
     torn: list[int] = []
-    """The numbers of the lines whose process was killed while it wrote them."""
+    """The numbers of the lines whose process was killed while writing them."""
     broken: str = ""
     """The first record that does not fit its chain, or the missing tail; empty if all is valid."""
 
@@ -61,7 +61,7 @@ def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
 
 
 def _required(path: str) -> Iterable[tuple[str, str]]:
-    """Yield the hash that the first record of each chain names as the newest one before it."""
+    """Yield the hash that each chain's first record names as the newest one before it."""
     for record in read(path):
         if isinstance(record, StoredRecord) and record.seq == 1:
             event = decode(record)
@@ -70,7 +70,7 @@ def _required(path: str) -> Iterable[tuple[str, str]]:
 
 
 def _check(record: StoredRecord, chains: dict[str, Head]) -> str:
-    """Return the problem of the record; a record without one becomes the head of its chain."""
+    """Return the record's problem; a record without one becomes its chain's head."""
     head = chains.setdefault(record.chain, Head(record.chain, 0, ""))
     where = f"record {record.number}, number {record.seq} of chain {record.chain}"
     event = decode(record)

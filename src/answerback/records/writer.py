@@ -1,6 +1,6 @@
-"""Writes events to one sink in a thread of its own, so that no call waits for the sink.
+"""Writes events to one sink in a separate thread, so that no call waits for the sink.
 
-Only a call in this process gives the thread a millisecond, when the queue is nearly full.
+Only an in-process call gives the thread a millisecond, when the queue is nearly full.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .sink import FileMoved, Sink
 
 T = TypeVar("T")
 MakeEvent: TypeAlias = Callable[[T, bool], Event]
-"""Makes the event of an item; the second argument is True if the queue is filling up."""
+"""Makes an item's event; the second argument is True if the queue is filling up."""
 
 BATCH_SIZE = 1024
 BATCH_SECONDS = 0.2
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 CLOSE_SECONDS = 5.0
-# The writer thread releases the GIL after so many events, so that calls are not held up.
+# The writer thread releases the GIL after this many events, so that calls are not held up.
 _EVENTS_PER_GIL_RELEASE = 128
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.1, 5.0
 _PAUSE_SECONDS = 0.001
-"""The most that a call in this process waits for the writer thread."""
+"""The longest that an in-process call waits for the writer thread."""
 
 
 class Writer(Generic[T]):
-    """Starts the writer thread at the first item, in the process that adds the item."""
+    """A sink's writer. It starts its thread at the first item, in the process that adds it."""
 
     def __init__(self, sink: Sink, make_event: MakeEvent[T], max_waiting: int) -> None:
         self.sink = sink
@@ -46,11 +46,11 @@ class Writer(Generic[T]):
         _WRITERS.add(self)
 
     def put(self, item: T, size: int) -> None:
-        """Queue an item of *size* bytes; never waits for the sink."""
+        """Queue an item of *size* bytes; never wait for the sink."""
         (self._thread or self._start()).put(item, size)
 
     def yield_to_writer(self) -> None:
-        """Let the writer thread run for a moment, if its queue is nearly full.
+        """Let the writer thread run for a moment if its queue is nearly full.
 
         A tight loop of calls in this process would keep the thread from writing.
         """
@@ -58,7 +58,7 @@ class Writer(Generic[T]):
             self._thread.make_room()
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait until all queued items are written; False after a time-out."""
+        """Wait until all queued items are written; return False after a time-out."""
         thread = self._thread
         return thread is None or thread.flush(seconds)
 
@@ -69,7 +69,7 @@ class Writer(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """The number of items that wait to be written."""
+        """The number of items waiting to be written."""
         return 0 if self._thread is None else self._thread.waiting
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
@@ -89,7 +89,7 @@ class Writer(Generic[T]):
     def reset_after_fork(self) -> None:
         """Forget the parent's thread, which does not exist in the child.
 
-        The child opens the sink itself. It must not use or close the files of the parent.
+        The child opens the sink itself. It must not use or close the parent's files.
         """
         self._lock = threading.Lock()
         self._thread = None
@@ -200,7 +200,7 @@ class _WriterThread(Generic[T]):
         self._unwritten = 0
 
     def _write_with_retries(self, chain_writer: ChainWriter, items: list[T], lost: int) -> bool:
-        """Retry until the items are written; False if the writer is closing and writing fails."""
+        """Retry until the items are written; return False if writing fails while closing."""
         delay = _FIRST_RETRY_SECONDS
         moved = False
         while True:

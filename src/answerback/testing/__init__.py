@@ -37,7 +37,7 @@ def assert_valid_reply(
     schema: dict[str, Any] | None = None,
     version: str | None = None,
 ) -> None:
-    """Fail the test and list the findings, if a reply has errors or warnings.
+    """Fail the test and list the findings if a reply has errors or warnings.
 
     The reply is a `Reply`, an envelope, an MCP result, its JSON, or its pydantic model.
     """
@@ -62,13 +62,13 @@ class DisplayClient:
         self._error: Error | None = None
 
     def process_response(self, response: object) -> None:
-        """Display a reply; raises MalformedReply if it cannot be read."""
+        """Display a reply; raise MalformedReply if it cannot be read."""
         contract = None if self._app is None else self._app.contract
         self._displayed = _as_sent(_as_json(response), contract)
         self._error = _decode(self._displayed).error
 
     async def call(self, name: str, /, **arguments: object) -> Reply[Any]:
-        """Call a tool of the app and display its reply."""
+        """Call one of the app's tools and display its reply."""
         if self._app is None:
             raise AssertionError("this client has no app to call; write DisplayClient(app)")
         reply = await self._app.call(name, **arguments)
@@ -77,7 +77,7 @@ class DisplayClient:
 
     @property
     def displayed_text(self) -> str:
-        """The text blocks of the last reply, in lines."""
+        """The last reply's text blocks, one per line."""
         blocks = self._last.get("content") or ()
         return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
 
@@ -117,13 +117,13 @@ def _assert_valid_reply() -> Callable[..., None]:
 
 
 def _as_json(reply: object) -> Any:
-    """The JSON object of a pydantic model; any other reply as it is."""
+    """Return a pydantic model's JSON object; any other reply unchanged."""
     dump = getattr(reply, "model_dump", None)
     return dump(by_alias=True, mode="json", exclude_none=True) if callable(dump) else reply
 
 
 def _as_sent(reply: object, contract: Contract | None) -> dict[str, Any]:
-    """The decoded JSON of a reply; a `Reply` is written as an MCP result or an envelope first."""
+    """Return a reply's decoded JSON; write a `Reply` as an MCP result or an envelope first."""
     import msgspec
 
     from ..core.reply import Reply

@@ -1,6 +1,6 @@
 """TestContext: a Context that records what a tool sends, and answers its questions.
 
-A module of its own, because pytest loads `testing` in every project.
+A separate module, because pytest loads `testing` in every project.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ class LogMessage(NamedTuple):
 
 
 class TestContext(Context[Any]):
-    """A Context for tests; *answers* are given to the questions of the tool, in this order.
+    """A Context for tests; *answers* are given to the tool's questions, in this order.
 
-    The answer to `elicit` is the value, or an object with the fields of the form, or `Declined`;
-    to `sample` the text of the model, to `roots` a list of URIs. *user*, *headers* and *meta* are
-    those of the request. *state* is for a function that is called directly; `app.call` has that of
-    the app.
+    The answer to `elicit` is the value, an object with the form's fields, or `Declined`; to
+    `sample` the model's text; to `roots` a list of URIs. *user*, *headers* and *meta* are the
+    request's. *state* is for a function that is called directly; `app.call` uses the app's.
     """
 
-    # pytest would take the name for a class of tests.
+    # pytest would take it for a test class because of its name.
     __test__ = False
 
     def __init__(
@@ -75,7 +74,7 @@ class TestContext(Context[Any]):
 
     @property
     def questions(self) -> list[str]:
-        """The text of each question; for `roots` it is the method."""
+        """Each question's text; for `roots`, the method."""
         return [each.message or each.method for each in self._peer.questions]
 
     @property
@@ -83,12 +82,12 @@ class TestContext(Context[Any]):
         return len(self._peer.answers)
 
     def cancel(self) -> None:
-        """Let `ctx.cancelled` be true from now on, as if the client no longer waited."""
+        """Make `ctx.cancelled` true from now on, as if the client no longer waited."""
         self._peer.cancel()
 
 
 class _RequestOfTest(RequestInfo):
-    """The request with the user, the headers and the `_meta` that the test gave."""
+    """The request, with the user, headers and `_meta` that the test gave."""
 
     def __init__(
         self, user: object, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
@@ -105,7 +104,7 @@ class _RequestOfTest(RequestInfo):
 
 
 class _RecordingPeer(Peer):
-    """Keeps the notifications and the questions of a call."""
+    """A peer that keeps a call's notifications and questions."""
 
     can = Abilities(elicit=True, sample=True, roots=True)
 
@@ -137,7 +136,7 @@ def _fields(note: Progress) -> tuple[float, float | None, str | None]:
 
 
 def _result(question: Question, answer: Any) -> dict[str, Any]:
-    """MCP's result for an answer."""
+    """Return MCP's result for an answer."""
     if question.method == "elicitation/create":
         return _elicited(question, answer)
     if question.method == "roots/list":
@@ -158,6 +157,6 @@ def _elicited(question: Question, answer: object) -> dict[str, Any]:
 
 
 def _dumped(answer: object) -> Any:
-    """The members of a pydantic model; any other answer as it is."""
+    """Return a pydantic model's members; any other answer unchanged."""
     dump = getattr(answer, "model_dump", None)
     return dump(by_alias=True, mode="json") if callable(dump) else answer

@@ -1,11 +1,11 @@
 """Context: a running tool's view of its call and of its client.
 
-Progress and log messages never fail a call, whatever they are given. What cannot be sent is changed
-here, so that it is the same on every wire:
+Progress and log messages never fail a call, whatever they are given. Values that cannot be sent
+are changed here, so that every wire sends the same:
 
-- Progress that is not a finite number is dropped, and such a total is left out.
+- Progress that is not a finite number is dropped; such a total is left out.
 - An unknown level becomes "error".
-- A value that JSON cannot express is sent as its `repr`, or as the name of its class.
+- A value that JSON cannot express is sent as its `repr`, or as its class name.
 - Unpaired surrogates become question marks.
 """
 
@@ -33,7 +33,7 @@ from ..core.peer import (
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
+    # Type variable defaults are newer than Python 3.11, and only type checkers need them.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from ..core.authentication import AppAuth
@@ -53,7 +53,7 @@ class Root(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The message of the client's model; `text` is empty if the message is not text."""
+    """A message from the client's model; `text` is empty if the message is not text."""
 
     text: str
     content: Any
@@ -94,10 +94,10 @@ class Attempts(Protocol):
 
     @property
     def breaker(self) -> str:
-        """The state of the breaker now; empty without one."""
+        """The breaker's current state; empty without a breaker."""
 
     def shown_for(self, exc: BaseException) -> Error | None:
-        """The error that callers see for a failure of the service; None for other exceptions."""
+        """Return the error that callers see if the service failed; None for other exceptions."""
 
 
 class RunningCall(Protocol):
@@ -120,24 +120,24 @@ class Running(Protocol):
     """The part of a Runtime that the layers below it need."""
 
     development: bool
-    """Whether the files of widgets are read anew each time."""
+    """Whether widget files are read again each time."""
 
     @property
     def endpoint(self) -> str:
-        """The URL of the MCP endpoint, as clients know it; empty if it is not known."""
+        """The MCP endpoint's URL, as clients know it; empty if it is not known."""
 
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
+        """Run a coroutine on the call's event loop, from a thread, and wait for it."""
 
 
 CURRENT: ContextVar[Running | None] = ContextVar("answerback_runtime", default=None)
-"""The runtime that runs the current call, for code that knows nothing else of it."""
+"""The runtime of the current call, for code that has no other way to find it."""
 
 
 class Context(Generic[StateT]):
-    """Injected into a parameter with this annotation; it is not part of the schema.
+    """The call's context, injected into a parameter with this annotation; not part of the schema.
 
-    `Context[State]` says the type of `state`, which the app's lifespan yielded.
+    `Context[State]` declares the type of `state`, which the app's lifespan yielded.
     """
 
     __slots__ = ("_call",)
@@ -170,17 +170,17 @@ class Context(Generic[StateT]):
 
     @property
     def request(self) -> RequestInfo:
-        """The request: headers, client, session, address. A member is None where there is none.
+        """The request: headers, client, session, address. A member is None if there is none.
 
-        It is None itself inside a task, which outlives its request.
+        It is itself None inside a task, which outlives its request.
         """
         call = self._call
-        # Declared as there always, because most tools are never tasks.
+        # Declared as never None, because most tools are never tasks.
         return cast("RequestInfo", (call.request or call.peer).describe_request(call.wire))
 
     @property
     def user(self) -> Any:
-        """The user that the server or its middleware authenticated; None until something does."""
+        """The user that the server or its middleware authenticated; None if nobody was."""
         user = self._call.user
         if user is not None:
             return user
@@ -189,7 +189,7 @@ class Context(Generic[StateT]):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client no longer waits; a long-running tool looks now and then, and stops."""
+        """Whether the client no longer waits; a long-running tool should check this and stop."""
         call = self._call
         if call.cancelled or call.peer.cancelled:
             return True
@@ -211,7 +211,7 @@ class Context(Generic[StateT]):
 
     @property
     def can(self) -> Abilities:
-        """The kinds of questions that the client can answer."""
+        """The kinds of question that the client can answer."""
         return self._call.peer.can
 
     @overload
@@ -221,11 +221,11 @@ class Context(Generic[StateT]):
         self, message: str, form: dict[str, Any], *, key: str | None = None
     ) -> dict[str, Any]: ...
     async def elicit(self, message: str, form: object, *, key: str | None = None) -> Any:
-        """Ask the user; raises Declined if there is no answer.
+        """Ask the user; raise Declined if there is no answer.
 
-        *form* is the type of the answer, or a JSON Schema for a form of your own.
+        *form* is the answer's type, or your own form's JSON Schema.
         In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
-        an answer, so the code before the question runs twice. *key* names the question there.
+        an answer, so the code before the question runs twice. There, *key* names the question.
         """
         from ..core.stopped_clocks import clocks_stopped
         from .elicitation import Form
@@ -258,7 +258,7 @@ class Context(Generic[StateT]):
         return Sample(text, content, result.get("model", ""), result.get("stopReason"))
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
-        """The folders and URIs that the client lets the tool work in."""
+        """Return the folders and URIs that the client lets the tool work in."""
         from ..core.stopped_clocks import clocks_stopped
 
         with clocks_stopped():
@@ -266,7 +266,7 @@ class Context(Generic[StateT]):
         return msgspec.convert(result.get("roots", []), list[Root])
 
     def close_stream(self) -> None:
-        """Close the response's stream, if the client can resume it; else do nothing."""
+        """Close the response's stream if the client can resume it; otherwise do nothing."""
         self._call.peer.close_stream()
 
     async def together(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
@@ -284,7 +284,7 @@ class Context(Generic[StateT]):
 
 
 class ContextOfApp(Context[Any]):
-    """The context for the middleware of an app that includes the tool's own: the state is its own.
+    """The context for the middleware of an app that includes the tool's app: it has its own state.
 
     *app* is a Registry, which belongs to a higher layer.
     """
@@ -305,7 +305,7 @@ def _state_of(app: RunningApp) -> Any:
 
 
 def take_peer(arguments: dict[str, Any]) -> Peer:
-    """Remove the Context from the arguments of a call in memory, and return its peer."""
+    """Remove the Context from the arguments of an in-memory call, and return its peer."""
     for name, value in arguments.items():
         if isinstance(value, Context):
             del arguments[name]
@@ -317,7 +317,7 @@ _MAX_FLOAT = 1.7976931348623157e308
 
 
 def _finite(value: Any) -> float | None:
-    """The value as a number that JSON can express, or None."""
+    """Return the value as a number that JSON can express, or None."""
     try:
         number = value if type(value) in (int, float) else float(value)
     except Exception:  # noqa: BLE001 -- the author's class may raise anything

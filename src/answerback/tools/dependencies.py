@@ -1,11 +1,11 @@
 """Dependencies: functions that fill the parameters marked with `Depends`.
 
-They are called after the arguments are decoded, in the thread or the task of the tool, each once in
-a call. A generator goes on after the tool and before the reply is checked. An exception of the tool
-is raised at its `yield`; the generator can raise another one, but cannot make the call succeed.
+They are called after the arguments are decoded, in the tool's thread or task, each once per call.
+A generator resumes after the tool and before the reply is checked. The tool's exception is
+raised at its `yield`; the generator can raise another one, but cannot make the call succeed.
 
-A plain tool may depend on an async function. That one runs on the event loop, and the thread of
-the tool waits for it.
+A plain tool may depend on an async function, which runs on the event loop while the tool's
+thread waits for it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Step(msgspec.Struct, frozen=True):
     """One dependency: how it is called, and which earlier values it takes."""
 
     call: Callable[..., Any]
-    """The function; of a generator, the function that makes its context manager."""
+    """The function; for a generator, the function that makes its context manager."""
     is_async: bool
     is_generator: bool
     contexts: tuple[str, ...]
     """The parameters that receive the Context."""
     values: tuple[tuple[str, int], ...]
-    """The parameters that receive the value of an earlier step, and its number."""
+    """The parameters that receive an earlier step's value, and that step's number."""
 
     def start(self, values: list[Any], context: Context[Any]) -> Any:
         """Call the function, or make the context manager."""
@@ -51,11 +51,11 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The dependencies of a tool, in the order in which they are called."""
+    """A tool's dependencies, in the order in which they are called."""
 
     steps: tuple[Step, ...]
     parameters: tuple[tuple[str, int], ...]
-    """The parameters of the tool, and the number of the step that fills each."""
+    """The tool's parameters, and the number of the step that fills each."""
 
     def fill(self, kwargs: dict[str, Any], values: list[Any]) -> None:
         for name, number in self.parameters:
@@ -63,13 +63,13 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def serving_apps(context: Context[Any]) -> Sequence[RunningApp]:
-    """The app that serves the call, then the apps included on the way to the tool's own."""
+    """Return the app that serves the call, then the apps included on the way to the tool's own."""
     tool = context._call.tool
     return () if tool is None else tool.path
 
 
 def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
-    """The function of the tool, which fills its dependencies itself.
+    """Return the tool's function, which fills its dependencies itself.
 
     Raises TypeError for a dependency that cannot be called.
     """
@@ -78,7 +78,7 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
     usual = _Planner(tool, {}).plan(signature)
 
     def prepare(kwargs: dict[str, Any]) -> tuple[Plan, Any]:
-        """The plan of this call and its Context; the tool may not take a Context itself."""
+        """Return this call's plan and its Context; the tool itself need not take a Context."""
         context = kwargs[context_name]
         if context_name is HIDDEN_CONTEXT:
             del kwargs[context_name]
@@ -105,7 +105,7 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
 
 
 class _Planner:
-    """Puts the dependencies of a tool in order, each after those that it needs itself."""
+    """A planner that orders a tool's dependencies, each after those that it needs."""
 
     def __init__(self, tool: Tool, overrides: Overrides) -> None:
         self._tool = tool
@@ -119,7 +119,7 @@ class _Planner:
         return Plan(tuple(self._steps), tuple(parameters))
 
     def _add(self, wanted: Callable[..., Any]) -> int:
-        """The number of the step for a dependency; one that is there already is shared."""
+        """Return the number of a dependency's step; an existing step is shared."""
         function = self._overrides.get(wanted, wanted)
         if function in self._numbers:
             return self._numbers[function]
@@ -169,7 +169,7 @@ def _name(function: object) -> str:
 async def _run_async(
     plan: Plan, context: Context[Any], fn: Callable[..., Any], kwargs: dict[str, Any]
 ) -> object:
-    """Call an async tool with its dependencies, all of them in its task."""
+    """Call an async tool with its dependencies, all in its task."""
     values: list[Any] = []
     opened: list[Any] = []
     try:
@@ -193,7 +193,7 @@ async def _run_async(
 
 
 async def _close_async(opened: list[Any], exc: BaseException | None) -> None:
-    """Leave the generators, the last one first; raises what one of them raises instead."""
+    """Leave the generators, the last one first; raise what one of them raises instead."""
     failure = exc
     while opened:
         manager = opened.pop()
@@ -213,7 +213,7 @@ def _exc_info(exc: BaseException | None) -> tuple[Any, Any, Any]:
 
 
 class _PlainCall:
-    """One call of a plain tool with its dependencies, in the thread of the tool."""
+    """One call of a plain tool with its dependencies, in the tool's thread."""
 
     def __init__(self, tool: Tool, context: Context[Any]) -> None:
         self._tool = tool
@@ -250,7 +250,7 @@ class _PlainCall:
         return value
 
     async def _finish(self, steps: Coroutine[Any, Any, Any]) -> Any:
-        """The tool is a plain function that returned a coroutine: close after that."""
+        """Await the coroutine that a plain function returned, then close."""
         try:
             result = await steps
         except BaseException as exc:
@@ -260,7 +260,7 @@ class _PlainCall:
         return result
 
     def _close(self, exc: BaseException | None) -> None:
-        """Leave the generators, the last one first; raises what one of them raises instead."""
+        """Leave the generators, the last one first; raise what one of them raises instead."""
         failure = exc
         while self._opened:
             try:
@@ -273,7 +273,7 @@ class _PlainCall:
             raise failure
 
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
-        """Run a coroutine on the event loop of the wire, and wait for it here."""
+        """Run a coroutine on the wire's event loop, and wait for it here."""
         if (runtime := CURRENT.get()) is not None:
             return runtime.wait_for(steps)
         import asyncio
@@ -284,7 +284,7 @@ class _PlainCall:
 
 
 class _HeldOnLoop:
-    """An async generator of a plain tool: one task on the loop enters and leaves it."""
+    """A plain tool's async generator: one task on the loop enters and leaves it."""
 
     def __init__(
         self,

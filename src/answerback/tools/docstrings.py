@@ -1,4 +1,4 @@
-"""Parses docstrings in the Google, NumPy and Sphinx styles; knows nothing of signatures.
+"""Parses docstrings in the Google, NumPy and Sphinx styles; knows nothing about signatures.
 
 A line that may or may not begin a section is left in the description.
 """
@@ -20,7 +20,7 @@ HEADINGS = {
     ),
     "returns": ("return", "returns", "yield", "yields"),
     "raises": ("exceptions", "raise", "raises", "throws"),
-    # Sections for readers of the source, not for callers of the tool.
+    # Sections for readers of the source, not for the tool's callers.
     "dropped": (
         "attributes",
         "example",
@@ -50,7 +50,7 @@ Reader = Callable[[str], Entry | None]
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """The parts of a docstring; `description` is all of its prose, the summary included."""
+    """A docstring's parts; `description` is all of its prose, including the summary."""
 
     summary: str = ""
     description: str = ""
@@ -60,7 +60,7 @@ class Docstring(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A section of a docstring; `end` is the number of the first line after it."""
+    """A docstring's section; `end` is the number of the first line after it."""
 
     kind: str
     end: int
@@ -69,7 +69,7 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def parse(doc: str | None) -> Docstring:
-    """Split a docstring into its parts; never raises."""
+    """Split a docstring into its parts; never raise."""
     lines = _dedented_lines(doc or "")
     prose: list[str] = []
     sections: list[Section] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
 
 
-# MCP's forms are flat objects, and allow only these keywords and formats of JSON Schema.
+# MCP's forms are flat objects, and allow only these JSON Schema keywords and formats.
 _FORM_KEYWORDS = frozenset(
     {"type", "title", "description", "default", "enum", "enumNames", "oneOf", "anyOf", "const"}
     | {"items", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
@@ -25,15 +25,15 @@ _FORM_FORMATS = frozenset({"email", "uri", "date", "date-time"})
 
 
 class Declined(ToolError):
-    """The user declined the question, or cancelled it."""
+    """The user declined or cancelled the question."""
 
     code = kind = "INPUT_DECLINED"
 
 
 class Form:
-    """A question whose answer has a type, or fits a JSON Schema that the author wrote.
+    """A question whose answer has a type, or fits the author's JSON Schema.
 
-    *answer* is the type or the schema. An object's members are the fields of the form; a
+    *answer* is the type or the schema. An object's members are the form's fields; a
     value of any other type is one field, called *name*.
     """
 
@@ -58,7 +58,7 @@ class Form:
     async def ask(self, peer: Peer, kept: JsonObject | None = None) -> Json:
         """Return the user's answer; at a terminal, invalid fields are asked for again.
 
-        *kept* gets MCP's result under the key of the question.
+        *kept* gets MCP's result under the question's key.
         """
         question = self.question()
         result = await peer.ask(question)
@@ -71,7 +71,7 @@ class Form:
         return self.answer(result)
 
     def answer(self, result: Json) -> Json:
-        """Return the value in MCP's result; raises Declined or InvalidArguments."""
+        """Return the value in MCP's result; raise Declined or InvalidArguments."""
         found = result if isinstance(result, dict) else {}
         action = found.get("action")
         if action != "accept":
@@ -82,7 +82,7 @@ class Form:
         return self._arguments.decode(msgspec.json.encode(arguments))[self._name]
 
     def _invalid_fields(self, result: JsonObject) -> dict[str, str]:
-        """Return the messages about invalid answers, by the field of the form."""
+        """Return the messages about invalid answers, by form field."""
         try:
             self.answer(result)
         except InvalidArguments as exc:
@@ -109,7 +109,7 @@ class Form:
 
 
 def _repeated(question: Question, invalid: dict[str, str]) -> Question:
-    """Return the question for its *invalid* fields alone, with their messages as its message.
+    """Return the question for only its *invalid* fields, with their messages as its message.
 
     If *invalid* names none of the fields, all of them are asked for.
     """

@@ -1,7 +1,7 @@
-"""Refuses the markers and types by which other frameworks fill in a parameter.
+"""Refuses the markers and types with which other frameworks fill in a parameter.
 
-A parameter that the author believes to be filled in by the server must never become an argument.
-The frameworks are not imported: their objects are recognised by the modules of their classes.
+A parameter that the author expects the server to fill in must never become an argument.
+The frameworks are not imported: their objects are recognised by their classes' modules.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _REQUEST = "ctx: Context and read ctx.request"
 _HEADERS = "ctx: Context and read ctx.request.headers"
 _USER = "ctx: Context and read ctx.user"
 
-# By the first part of a class's module, and the name of the class: what to write instead.
+# By the first part of a class's module, and the class's name: what to write instead.
 _MARKERS: dict[tuple[str, str], str] = {
     ("fastapi", "Depends"): _DEPENDS,
     ("fastapi", "Security"): f"{_DEPENDS}, or {_USER}",

@@ -1,6 +1,6 @@
-"""The gates of a tool: the functions that a caller must pass, in their order, and what they take.
+"""A tool's gates: the functions that a caller must pass, in order, and what they take.
 
-`calls/gating.py` runs them; `answerback.gates` has gates that are ready to use.
+`calls/gating.py` runs them; `answerback.gates` has ready-made gates.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _CONTEXT_NAMES = ("ctx", "context", "_")
 
 
 class Refusal(ToolError):
-    """Refuses a call; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
+    """A call's refusal; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
 
-    *url* is a page where the user can get what is missing, and *feature* the name of that. The
-    message ends with the URL, for clients that show the text alone.
-    *scopes* are those that the call needs; by default those of the tool's `scope` gates.
+    *url* is a page where the user can get what is missing, and *feature* is its name. The
+    message ends with the URL, for clients that show only the text. *scopes* are those that
+    the call needs; by default those of the tool's `scope` gates.
     """
 
     code = kind = "FORBIDDEN"
@@ -56,10 +56,10 @@ class Refusal(ToolError):
 
 
 class ReadyGate(ABC):
-    """A gate of `answerback.gates`; it says more about itself than an author's function does."""
+    """A gate from `answerback.gates`; it says more about itself than an author's function does."""
 
     inline: bool = False
-    """Whether it never blocks, so that it runs in place."""
+    """Whether it never blocks, so that it can run in place."""
     is_async: bool = False
     codes: tuple[str, ...]
     """The codes of its refusals."""
@@ -68,36 +68,36 @@ class ReadyGate(ABC):
 
     @abstractmethod
     def __call__(self, ctx: Context) -> object:
-        """The refusal of the call, or None; a coroutine if the gate is async."""
+        """Return the call's refusal, or None; a coroutine if the gate is async."""
 
 
 class UserGate(ReadyGate):
-    """A gate that looks at the user alone."""
+    """A gate that checks only the user."""
 
     inline = True
     hide: bool
-    """Whether users that it refuses do not learn of the tool."""
+    """Whether the tool is hidden from users that it refuses."""
 
     @abstractmethod
     def refuse_user(self, user: object) -> Refusal | None:
-        """The refusal of *user*; None lets the user pass."""
+        """Return the refusal for *user*; None lets the user pass."""
 
     def __call__(self, ctx: Context) -> Refusal | None:
         return self.refuse_user(ctx.user)
 
 
 class NeedsScopes(UserGate):
-    """A gate that wants the user's token to have scopes."""
+    """A gate that requires scopes of the user's token."""
 
     scopes: tuple[str, ...]
 
     @abstractmethod
     def with_scopes(self, names: tuple[str, ...]) -> NeedsScopes:
-        """This gate for all the scopes of a tool."""
+        """Return this gate for all of a tool's scopes."""
 
 
 class Gate:
-    """One gate. A runner runs it as it runs a tool, so it has the members that a runner needs."""
+    """One gate. A runner runs it like a tool, so it has the members that a runner needs."""
 
     middleware: tuple[Any, ...] = ()
     noun = "gate"
@@ -119,7 +119,7 @@ class Gate:
         self.timeout: float | None = None if self.inline else timeout
 
     def check_parameters(self, tool: Tool) -> None:
-        """Raise TypeError for a parameter that *tool* does not have, or that has another type."""
+        """Raise TypeError for a parameter that *tool* does not have, or has with another type."""
         if not self.parameters:
             return
         known = {each.target: each.annotation for each in tool.signature.parameters}
@@ -137,7 +137,7 @@ class Gate:
                 )
 
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
-        """The values of the gate's parameters; one with a default factory is kept for the tool."""
+        """Return the gate's parameter values; one from a default factory is kept for the tool."""
         found: dict[str, Any] = {}
         for each in tool.signature.parameters:
             name = each.target
@@ -150,7 +150,7 @@ class Gate:
 
 
 class Gates:
-    """All gates of one tool. Several `scope` gates are one, at the place of the first."""
+    """All gates of one tool. Several `scope` gates become one, at the first one's place."""
 
     def __init__(self, given: Sequence[Callable[..., Any]], tool: Tool, timeout: float) -> None:
         self.declared = tuple(given)
@@ -164,12 +164,12 @@ class Gates:
         """The gates that look at the user alone."""
         self.hiding = tuple(each for each in self.by_token if each.hide)
         """The gates whose refusal hides the tool."""
-        # Refuse what is wrong now, unless a name in an annotation is not defined yet.
+        # Refuse wrong gates now, unless a name in an annotation is not defined yet.
         with suppress(NameError):
             _ = self.late
 
     def hide_from(self, user: object) -> bool:
-        """Whether *user* must not learn that the tool exists."""
+        """Return whether *user* must not learn that the tool exists."""
         return any(each.refuse_user(user) is not None for each in self.hiding)
 
     @cached_property
@@ -194,14 +194,14 @@ class Gates:
 
     @cached_property
     def late(self) -> tuple[Gate, ...]:
-        """The gates that take arguments of the tool."""
+        """The gates that take the tool's arguments."""
         for each in self._all:
             each.check_parameters(self._tool)
         return tuple(each for each in self._all if each.parameters)
 
 
 def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
-    """Give *tool* the gates *before*, which are an app's, and those of its own after them."""
+    """Give *tool* the app's gates *before*, and its own gates after them."""
     own = tool.settings.requires if tool.gates is None else tool.gates.declared
     given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None
@@ -209,7 +209,7 @@ def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) 
 
 
 def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
-    """The value of `requires=`; raises TypeError for an entry that cannot be a gate."""
+    """Return the value of `requires=`; raise TypeError for an entry that cannot be a gate."""
     if callable(given) or isinstance(given, str):
         raise TypeError(f"requires is a list: requires=[{_written(given)}]")
     if not isinstance(given, list | tuple):
@@ -222,7 +222,7 @@ def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
             raise TypeError(f"requires has {each.__name__} itself; write {each.__name__}(…)")
         if not callable(each) or isinstance(each, type):
             raise TypeError(f"requires has {each!r}; write functions: def owner_only(ctx)")
-        # An annotation may have a name that is not defined yet; the first call reads it again.
+        # An annotation may contain an undefined name; the first call reads it again.
         with suppress(NameError):
             _checked_hints(each)
     return tuple(given)
@@ -234,13 +234,13 @@ def _written(given: Any) -> str:
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The parameters of a gate and their annotations; raises TypeError for a wrong signature."""
+    """Return a gate's parameters and annotations; raise TypeError for a wrong signature."""
     source = source_of(fn)
     name = getattr(fn, "__name__", type(fn).__name__)
     check_callable(source, f"gate {name!r}")
     hints = parameter_hints(fn)
     first = next(iter(hints), None)
-    # Without a type its name must tell, so that nobody takes it for an argument or the user.
+    # Without a type, its name must show it, so that nobody takes it for an argument or the user.
     is_named = first in _CONTEXT_NAMES and hints[first] in (None, Any)
     if first is None or not (is_named or is_context(hints[first])):
         raise TypeError(f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)")
@@ -253,7 +253,7 @@ def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:
 
 
 def _takes(wanted: object, given: object) -> bool:
-    """Whether a gate's annotation allows the values of the tool's parameter."""
+    """Return whether a gate's annotation allows the values of the tool's parameter."""
     wanted, given = _bare(wanted), _bare(given)
     if wanted in (None, Any, object) or wanted == given:
         return True

@@ -1,6 +1,6 @@
 """Markers for `Annotated` parameters: `Ask` for a question to the user, `Header` for a header.
 
-`Depends` marks a parameter that a function of the author's fills.
+`Depends` marks a parameter that an author's function fills.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import msgspec
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Marks a parameter that the user answers: `sure: Annotated[bool, Ask("Delete all?")]`.
+    """A mark for a parameter that the user answers: `sure: Annotated[bool, Ask("Delete all?")]`.
 
-    The parameter is not an argument of the tool, so a model cannot give the answer itself.
+    The parameter is not one of the tool's arguments, so a model cannot answer it.
     """
 
     message: str
 
 
 def ask_of(annotation: object) -> Ask | None:
-    """Return the `Ask` of a parameter's annotation."""
+    """Return the `Ask` in a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Ask):
             return marker
@@ -30,9 +30,9 @@ def ask_of(annotation: object) -> Ask | None:
 
 
 class Depends:
-    """Marks a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
+    """A mark for a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
 
-    The parameter is not an argument of the tool, so it is in no schema.
+    The parameter is not one of the tool's arguments, so no schema contains it.
     """
 
     __slots__ = ("function",)
@@ -46,7 +46,7 @@ class Depends:
 
 
 def depends_of(annotation: object) -> Depends | None:
-    """Return the `Depends` of a parameter's annotation."""
+    """Return the `Depends` in a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Depends):
             return marker
@@ -54,7 +54,7 @@ def depends_of(annotation: object) -> Depends | None:
 
 
 class Header(msgspec.Struct, frozen=True):
-    """Marks an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
+    """A mark for an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
 
     Proxies and gateways can read the header: never mark a secret.
     """
@@ -67,7 +67,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 def header_of(annotation: object) -> Header | None:
-    """Return the `Header` of a parameter's annotation."""
+    """Return the `Header` in a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Header):
             return marker

@@ -1,6 +1,6 @@
-"""Names that authors know from elsewhere, and what to write.
+"""Names that authors know from elsewhere, and what to write instead.
 
-They come from FastMCP, the official SDK, other frameworks, and drafts of this library.
+They are from FastMCP, the official SDK, other frameworks, and drafts of this library.
 
 Only messages use it, so it is imported when something is refused.
 """
@@ -30,7 +30,7 @@ _OPTIONS = {
     "json_response": "HTTP clients choose; nothing is to be set",
     "token_verifier": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
     "auth_server_provider": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
-    # `auth` is an option of an app; FastMCP has it on tools too.
+    # `auth` is an app's option; FastMCP has it on tools too.
     "auth": "write requires=[login(), scope('admin')] of answerback.gates",
     "scopes": "write requires=[scope('admin')] of answerback.gates",
     "security_schemes": "write meta={'securitySchemes': [{'type': 'noauth'}]}",
@@ -75,11 +75,11 @@ _GROUPED = {
     **dict.fromkeys(("url", "sessions", "challenge", "used_tokens"), ("access", "Access", "")),
     "task_limits": ("limits", "Limits", "tasks"),
 }
-"""Options that became part of another one: that one, its class, and the new name if it has one."""
+"""Options that became part of another option: that one, its class, and the new name if any."""
 
 
 def refuse_grouped(options: Mapping[str, object], known: Collection[str]) -> None:
-    """Raise TypeError if one of *options* became part of another one, which is among *known*."""
+    """Raise TypeError if one of *options* became part of another option among *known*."""
     old = {name: _GROUPED[name] for name in sorted(options) if name in _GROUPED}
     old = {name: place for name, place in old.items() if name not in known and place[0] in known}
     if not old:
@@ -104,7 +104,7 @@ def _shown(value: object) -> str:
 
 
 def option_hint(name: str) -> str | None:
-    """Return what to write instead of the option *name* of another framework."""
+    """Return what to write instead of another framework's option *name*."""
     return _OPTIONS.get(name)
 
 
@@ -116,7 +116,7 @@ def missing_context_member(name: str) -> AttributeError:
 
 
 def refuse_run_options(options: dict[str, object]) -> NoReturn:
-    """Raise TypeError for options of `app.run`, which takes the words of a command line."""
+    """Raise TypeError for options of `app.run`, which takes a command line's words."""
     name = min(options)
     hint = _RUN.get(name, "it takes the words of a command line, as in app.run(['mcp'])")
     raise TypeError(f"app.run takes no {name}=; {hint}")

@@ -15,7 +15,7 @@ from .tool_options import CommonOptions
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message of a prompt."""
+    """One message in a prompt."""
 
     content: Block | str
     role: Literal["user", "assistant"] = "user"
@@ -32,7 +32,7 @@ class Prompt(Tool):
 
 
 def messages_of(value: Any) -> list[Message]:
-    """Return the messages in a prompt's return value; raises InvalidOutput."""
+    """Return the messages in a prompt's return value; raise InvalidOutput."""
     items = value if isinstance(value, list | tuple) else [value]
     messages = [item if isinstance(item, Message) else Message(item) for item in items]
     for index, message in enumerate(messages):

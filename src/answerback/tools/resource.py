@@ -1,4 +1,4 @@
-"""Resources: functions whose result clients read, at one URI or at the URIs of a template."""
+"""Resources: functions whose result clients read, at one URI or at a template's URIs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ResourceOptions(CommonOptions, total=False):
     size: int
     annotations: Annotations
     content_meta: Mapping[str, Any]
-    """The `_meta` of the contents that `resources/read` sends, where hosts look for a widget's."""
+    """The `_meta` of the contents that `resources/read` sends, where hosts read a widget's."""
     allow_paths: Sequence[str]
     """The parameters that may be any path; the others cannot leave a folder, as `../x` does."""
 
 
 class Resource(Tool):
-    """A function that returns the contents of a URI: text, bytes, or data for JSON."""
+    """A function that returns a URI's contents: text, bytes, or data for JSON."""
 
     noun = "resource"
     _check_name = staticmethod(check_free_name)
@@ -82,7 +82,7 @@ class Resource(Tool):
         return msgspec.json.encode(arguments)
 
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> Mapping[str, Any]:
-        """The `_meta` of each content; that of a widget depends on the endpoint's URL."""
+        """Return each content's `_meta`; a widget's depends on the endpoint's URL."""
         return self.content_meta or {}
 
     def _check_variables(self) -> None:
@@ -103,10 +103,10 @@ class Resource(Tool):
 
 
 def _leaves_its_folder(value: object) -> bool:
-    """Whether *value*, or a text in a list or object, is a path out of its folder.
+    """Return whether *value*, or a text in a list or object, is a path out of its folder.
 
-    Such are paths with more `..` than folders before them, absolute paths, paths with a drive,
-    and texts with NUL. Both `/` and a backslash separate, because Windows takes both.
+    Such paths have more `..` than folders before them, are absolute, or have a drive or a NUL.
+    Both `/` and a backslash separate, because Windows accepts both.
     """
     waiting = [value]
     while waiting:
@@ -166,8 +166,8 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
 
 
 def content_meta_of(meta: Mapping[str, Any], block: Embedded) -> dict[str, Any]:
-    """Return the `_meta` of a content: that of the resource, *meta*, then that of the block.
+    """Return a content's `_meta`: the resource's *meta*, then the block's.
 
-    A block around the content does not exist in `resources/read`, so that its `_meta` counts too.
+    `resources/read` has no block around the content, so the block's `_meta` counts too.
     """
     return {**meta, **(block.meta or {}), **(block.content_meta or {})}

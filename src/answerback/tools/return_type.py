@@ -22,7 +22,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     """The type that the data is checked against; with `Any` it is not checked."""
     shape: Shape = RESULT
     blocks_only: bool = False
-    """The annotation names content blocks only, so the tool returns no data."""
+    """The annotation names only content blocks, so the tool returns no data."""
     declared: bool = False
     """Every success has data of the declared type, so the tool has an output schema.
 
@@ -30,7 +30,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     too, unless finished replies are sent as data.
     """
     finished: bool = False
-    """A value that is a finished reply, such as an MCP result, is taken for that reply."""
+    """A value that is a finished reply, such as an MCP result, is taken as that reply."""
     by_value: bool = False
     """No type is declared, so the value decides the shape."""
     is_data: bool = False
@@ -56,8 +56,8 @@ def read_return_type(
         check_type(annotation, where)
         shape = _shape(annotation, contract)
         return ReturnType(data_type=annotation, shape=shape, finished=True)
-    # An annotation without replies and blocks is kept whole: a union inside of `Annotated`
-    # would lose its metadata if it were built again from its members.
+    # An annotation without replies and blocks is kept whole: a union inside `Annotated`
+    # would lose its metadata if it were rebuilt from its members.
     unchanged = data_members == list(_members(annotation))
     data = NoneType if annotation is None else annotation
     if not unchanged:
@@ -72,7 +72,7 @@ def read_return_type(
 
 
 def is_result_class(kind: object) -> bool:
-    """Return whether this is the class of a result in the MCP SDK, which is not imported."""
+    """Return whether this is a result class from the MCP SDK, which is not imported."""
     return (
         getattr(kind, "__name__", "") == "CallToolResult"
         and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
@@ -86,7 +86,7 @@ def of_wrapped_function(returns: ReturnType) -> ReturnType:
 
 
 def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
-    """Return the shape that the type of *value* has, where no type is declared."""
+    """Return the shape for the type of *value*, if no type is declared."""
     if value is None:
         return EMPTY
     if contract.spread_tuples and isinstance(value, tuple):
@@ -103,13 +103,13 @@ def _shape(data: object, contract: Contract) -> Shape:
 
 
 def _spread(data: object) -> tuple[Any, Shape] | None:
-    """Return the type and the shape of a fixed tuple, of a NamedTuple, or of either or None."""
+    """Return the type and shape of a fixed tuple, a NamedTuple, or either of them or None."""
     optional = [member for member in _members(data) if member is not NoneType]
     plain = _without_metadata(optional[0]) if len(optional) == 1 else None
     if not _is_fixed_tuple(plain):
         return None
     fields: tuple[str, ...] = getattr(plain, "_fields", ())
-    # A NamedTuple is checked as a tuple of the types of its members, whose schemas are named.
+    # A NamedTuple is checked as a tuple of its members' types, whose schemas are named.
     hints = get_type_hints(plain, include_extras=True) if fields else {}
     items = tuple(hints.get(name, Any) for name in fields) if fields else get_args(plain)
     shape = _spread_shape(fields, len(items))
@@ -133,7 +133,7 @@ def _without_metadata(annotation: object) -> object:
 
 
 def _members(annotation: object) -> tuple[Any, ...]:
-    """Return the members of a union, or the annotation alone."""
+    """Return a union's members, or only the annotation."""
     plain = _without_metadata(annotation)
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
@@ -147,7 +147,7 @@ def _data_type(annotation: object) -> object:
 
 
 def _is_block(annotation: object) -> bool:
-    """Return True for a block class, and for a list of blocks and strings with a block in it."""
+    """Return True for a block class, and for a list of blocks and strings that includes a block."""
     annotation = _without_metadata(annotation)
     if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]

@@ -1,6 +1,6 @@
 """Reads the signature of a tool's function.
 
-It does without `inspect`, whose import takes as long as a whole call.
+It does not use `inspect`, whose import takes as long as a whole call.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from .markers import Depends, ask_of, depends_of, header_of
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 
 HIDDEN_CONTEXT = "*context"
-"""Receives the Context of a tool with dependencies that takes none itself; no parameter's name."""
+"""Receives the Context if a tool with dependencies takes none; not a parameter's name."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of a function, by what fills them, and its return annotation."""
+    """A function's parameters, by what fills them, and its return annotation."""
 
     parameters: tuple[Parameter, ...]
-    """The arguments of the tool."""
+    """The tool's arguments."""
     context: str | None
-    """The parameter that receives the call's Context; of a tool with dependencies there is one."""
+    """The parameter that receives the call's Context; a tool with dependencies always has one."""
     questions: tuple[Parameter, ...]
     """The parameters marked with `Ask`, which the user answers."""
     dependencies: dict[str, Callable[..., Any]]
-    """The functions of the parameters marked with `Depends`, by the parameter's name."""
+    """The functions of the parameters marked with `Depends`, by parameter name."""
     header_params: dict[tuple[str, ...], str]
-    """The headers of the arguments marked with `Header`, by the path of the argument."""
+    """The headers of the arguments marked with `Header`, by the argument's path."""
     returns: object
     """The return annotation; `Any` if the function has none."""
 
@@ -52,9 +52,9 @@ class Source(msgspec.Struct, frozen=True):
 
     function: FunctionType
     bound: bool
-    """Whether the first parameter is filled already, as `self` is."""
+    """Whether the first parameter is already filled, as `self` is."""
     is_async: bool
-    """Whether calling the callable surely returns a coroutine; the outermost decorator decides."""
+    """Whether the callable certainly returns a coroutine; the outermost decorator decides."""
 
 
 def source_of(fn: Callable[..., Any]) -> Source:
@@ -72,7 +72,7 @@ def source_of(fn: Callable[..., Any]) -> Source:
             seen, bound = seen.__func__, True
         elif hasattr(seen, "__wrapped__"):
             seen = seen.__wrapped__
-        # callable() would not do: the function of the object's class is needed.
+        # callable() would not do: the function in the object's class is needed.
         elif isinstance(call := getattr(type(seen), "__call__", None), FunctionType):  # noqa: B004
             seen, bound = call, True
         else:
@@ -80,7 +80,7 @@ def source_of(fn: Callable[..., Any]) -> Source:
 
 
 def is_generator(function: FunctionType) -> bool:
-    """Whether calling the function returns a generator, plain or async."""
+    """Return whether calling the function returns a generator, plain or async."""
     return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
 
 
@@ -90,11 +90,11 @@ class CallableKind(msgspec.Struct, frozen=True):
     is_async: bool
     is_generator: bool
     is_manager: bool
-    """Whether contextlib made a context manager function of a generator already."""
+    """Whether contextlib has already made a context manager function from a generator."""
 
 
 def callable_kind(fn: Any) -> CallableKind:
-    """Whether a callable is async, a generator, or one that contextlib has decorated."""
+    """Return whether a callable is async, a generator, or decorated by contextlib."""
     if isinstance(fn, type):
         return CallableKind(False, False, False)
     inner = source_of(fn).function.__code__.co_flags
@@ -111,7 +111,7 @@ def callable_kind(fn: Any) -> CallableKind:
 
 
 def parameter_hints(fn: Any) -> dict[str, Any]:
-    """The annotations of a callable's parameters; None for a parameter without one."""
+    """Return the annotations of a callable's parameters; None for a parameter without one."""
     if isinstance(fn, type):
         if not isinstance(fn.__init__, FunctionType):  # type: ignore[misc]  # any class
             return {}
@@ -123,7 +123,7 @@ def parameter_hints(fn: Any) -> dict[str, Any]:
 
 
 def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
-    """The functions that fill parameters marked with `Depends`, also those of dependencies."""
+    """Yield the functions that fill `Depends` parameters, also those of dependencies."""
     waiting = list(signature.dependencies.values())
     for each in waiting:
         if isinstance(each, type):
@@ -135,7 +135,7 @@ def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
 
 
 def required_parameters(source: Source) -> list[str]:
-    """The names of the parameters without a default."""
+    """Return the names of the parameters without a default."""
     return [name for name, default in _parameters(source) if default is msgspec.NODEFAULT]
 
 
@@ -156,7 +156,7 @@ def check_callable(source: Source, owner: str) -> None:
 
 
 def read_signature(source: Source, owner: str) -> Signature:
-    """Resolve the annotations; raises NameError while a name in them is not defined yet."""
+    """Resolve the annotations; raise NameError while a name in them is not defined yet."""
     with explain_undefined_names(owner, source):
         hints = get_type_hints(source.function, include_extras=True)
     returns = hints.pop("return", Any)
@@ -200,7 +200,7 @@ def read_signature(source: Source, owner: str) -> Signature:
 
 
 def _is_plain(annotation: object, default: object) -> bool:
-    """Return whether the parameter is an int, a str or the like, without markers of any kind."""
+    """Return whether the parameter is an int, a str or the like, without any markers."""
     if type(annotation) is not type or annotation.__module__ != "builtins":
         return False
     return default is msgspec.NODEFAULT or type(default) is annotation

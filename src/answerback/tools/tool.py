@@ -1,4 +1,4 @@
-"""Tool: a function, its options, and what was worked out from its signature."""
+"""Tool: a function, its options, and what its signature implies."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from .gate_list import Gates
     from .tool_options import ToolPolicy
 
-# They disappear from the path of a URL.
+# They disappear from a URL's path.
 _NO_NAMES = frozenset({"", ".", ".."})
 _MAX_NAME = 128
 
 
 class Tool:
-    """Registering a tool is cheap: decoders are built at the first call, schemas when listed.
+    """A registered function. Decoders are built at the first call, schemas when listed.
 
-    `settings` has all options, with their defaults.
+    `settings` has all options, including defaults.
     """
 
     path: tuple[Registry, ...] = ()
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     middleware: tuple[Any, ...] = ()
-    """The middleware around its run: that of the apps in `path`, in this order."""
+    """The middleware around its run, from the apps in `path`, in this order."""
     chosen_options: frozenset[str] = frozenset()
     """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Gates | None = None
-    """What a caller must pass before the function runs; None without gates."""
+    """The gates that a caller must pass before the function runs; None without gates."""
     policy: ToolPolicy | None = None
     """Its limits, breaker and retries; None without them."""
     has_gates_or_policy = False
-    """Calls of tools without them need not look for either."""
+    """Calls of tools without them need not check for either."""
     is_widget = False
-    """Whether it is the page of tools, which is served whatever tags select those."""
+    """Whether it is a widget: a page for tools, served whatever tags select those."""
     noun = "tool"
 
     def __init__(
@@ -87,7 +87,7 @@ class Tool:
             _ = self.returns
 
     def use_settings(self, settings: ToolSettings) -> None:
-        """Set the options, before anything is worked out from them."""
+        """Set the options, before anything is derived from them."""
         self.settings = settings
         self.lenient = settings.lenient
         if settings.nan == "null":
@@ -96,12 +96,12 @@ class Tool:
 
     @property
     def owner(self) -> str:
-        """The tool in messages, such as `tool 'add'`."""
+        """The tool's name in messages, such as `tool 'add'`."""
         return f"{self.noun} {self.name!r}"
 
     @staticmethod
     def _check_name(name: object) -> str:
-        """Return the name; raises ValueError for one that MCP or a URL does not allow."""
+        """Return the name; raise ValueError for one that MCP or a URL does not allow."""
         return check_tool_name(name)
 
     @cached_property
@@ -146,12 +146,12 @@ class Tool:
 
     @cached_property
     def arguments(self) -> Arguments:
-        """The decoder of the arguments."""
+        """The arguments' decoder."""
         return Arguments(self.signature.parameters, lenient=self.lenient)
 
     @cached_property
     def output(self) -> Output:
-        """The encoder of the return value, which also checks it."""
+        """The return value's encoder, which also checks it."""
         return Output(self.returns.data_type)
 
     @cached_property
@@ -181,18 +181,18 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
-        """The schema of the wrapped data; None if the return annotation has no data type."""
+        """The wrapped data's schema; None if the return annotation has no data type."""
         from .tool_schemas import make_output_schema
 
         return make_output_schema(self)
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
-    """Return the security schemes in the `_meta` of the tool.
+    """Return the security schemes in the tool's `_meta`.
 
-    Raises TypeError or ValueError if a key of hosts in that `_meta` is wrong.
+    Raises TypeError or ValueError if a host's key in that `_meta` is wrong.
     """
-    # Hosts define no keys for prompts, and widgets make theirs.
+    # Hosts define no keys for prompts, and widgets make their own.
     if not settings.meta or noun not in ("tool", "resource"):
         return ()
     from ..core.metadata.meta_check import check_meta
@@ -207,7 +207,7 @@ def _refuse_lambda(name: object) -> None:
 
 
 def check_free_name(name: object) -> str:
-    """Return the name of a resource or a prompt, for which MCP allows any text."""
+    """Return a resource's or prompt's name, for which MCP allows any text."""
     _refuse_lambda(name)
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{name!r} cannot be a name; write text without control characters")
@@ -215,13 +215,13 @@ def check_free_name(name: object) -> str:
 
 
 def _name_of(fn: Callable[..., Any], source: Source) -> str:
-    """Return the name of a function, or the class name of a callable object."""
+    """Return a function's name, or a callable object's class name."""
     name = source.function.__name__
     return type(fn).__name__ if name == "__call__" else name
 
 
 def check_tool_name(name: object) -> str:
-    """Return the name of a tool; raises ValueError for one that MCP or a URL does not allow."""
+    """Return a tool's name; raise ValueError for one that MCP or a URL does not allow."""
     _refuse_lambda(name)
     is_known = isinstance(name, str) and NAME_CHARACTERS.issuperset(name)
     if not isinstance(name, str) or not is_known or name in _NO_NAMES or len(name) > _MAX_NAME:

@@ -1,7 +1,7 @@
-"""The options of tools, resources and prompts: their types, their checks and their defaults.
+"""The options of tools, resources and prompts: their types, checks and defaults.
 
 A new option is a key of a TypedDict here, a field of `ToolSettings` with its default and,
-if a value can be wrong, a row of `_CHECKS`. Options with several parts are values of
+if a value can be wrong, a row in `_CHECKS`. Options with several parts are values from
 `answerback.options`. Options that only resources have are in `resource`.
 """
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     C = TypeVar("C", bound=RunningCall)
 
     class PolicyPart(Protocol):
-        """A Limit, Breaker or Retry of `answerback.resilience`, which belongs to a higher layer."""
+        """A Limit, Breaker or Retry; `answerback.resilience`, which has them, is a higher layer."""
 
         option: ClassVar[str]
 
         def policy_for(self, settings: ToolSettings) -> ToolPolicy:
-            """The policy of a tool with these options."""
+            """Return the policy for a tool with these options."""
 
     class ToolPolicy(Protocol):
-        """The limits, breaker and retries of a tool: a Policy of `answerback.resilience`."""
+        """A tool's limits, breaker and retries: a Policy from `answerback.resilience`."""
 
         @property
         def limits(self) -> Sequence[PolicyPart]: ...
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
             kwargs: dict[str, Any],
             call: C,
         ) -> object:
-            """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
+            """Run a tool with *run*; return its value, or a coroutine if there is an event loop."""
 
         def check_of(self, tools: Mapping[str, Tool]) -> Check:
-            """The health check of the breakers of *tools*."""
+            """Return the health check for the breakers of *tools*."""
 
 
 class CommonOptions(TypedDict, total=False):
-    """The options of tools, resources and prompts alike."""
+    """The options that tools, resources and prompts share."""
 
     name: str
     title: str
@@ -77,17 +77,17 @@ class ToolOptions(CommonOptions, total=False):
     raises: Sequence[type[ToolError]]
     """The errors that callers should expect, for the OpenAPI document."""
     input_schema: dict[str, Any]
-    """Shown instead of the schema of the parameters, which still decide what is accepted."""
+    """Shown instead of the parameters' schema; the parameters still decide what is accepted."""
     inline: bool
     """Run a plain `def` in place, not in a thread; for quick functions that never block."""
     timeout: float | None
-    """The seconds that a call may take; with `retry=`, that each attempt may take."""
+    """The seconds that a call may take; with `retry=`, the seconds for each attempt."""
     retry: PolicyPart | None
-    """Tries again what failed: Retry(attempts=3)."""
+    """Retries failed calls: Retry(attempts=3)."""
     breaker: PolicyPart | None
-    """Stops calling a service that fails: Breaker("weather-api")."""
+    """Stops calling a failing service: Breaker("weather-api")."""
     limit: PolicyPart | Sequence[PolicyPart] | None
-    """Refuses calls that are too many: Limit("10/s", per="user")."""
+    """Refuses excess calls: Limit("10/s", per="user")."""
     values: Values
     """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
@@ -102,7 +102,7 @@ class ToolOptions(CommonOptions, total=False):
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a tool, with the default of each that the author did not give."""
+    """A tool's options, with the default for each that the author did not give."""
 
     name: str | None = None
     title: str | None = None
@@ -155,7 +155,7 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
 
 
 def settings_in(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a tool that its *options* give, which `check_options` has checked."""
+    """Return a tool's settings from its *options*, which `check_options` has checked."""
     settings = dict(options)
     for name in ("values", "task", "widget"):
         value = settings.get(name)
@@ -211,7 +211,7 @@ def _are_limits(value: object) -> bool:
 
 
 def limits_of(settings: ToolSettings) -> tuple[PolicyPart, ...]:
-    """The limits of a tool, of which the author may give one or a list."""
+    """Return a tool's limits, given as one limit or a list."""
     limit = settings.limit
     if limit is None:
         return ()
@@ -219,7 +219,7 @@ def limits_of(settings: ToolSettings) -> tuple[PolicyPart, ...]:
 
 
 def policy_of(settings: ToolSettings) -> ToolPolicy | None:
-    """The policy of a tool with these options; None without limits, breaker and retry."""
+    """Return the policy for a tool with these options; None without limits, breaker and retry."""
     parts = (*limits_of(settings), settings.breaker, settings.retry)
     first = next((each for each in parts if each is not None), None)
     return None if first is None else first.policy_for(settings)
@@ -299,4 +299,4 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: isinstance(value, dict) and value.get("type") == "object",
     ),
 }
-"""For each option that is checked: how a message describes its values, and the check."""
+"""For each checked option: how a message describes its values, and the check."""

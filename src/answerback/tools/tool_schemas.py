@@ -1,4 +1,4 @@
-"""Makes the JSON Schemas of a tool's arguments and of its data."""
+"""Makes the JSON Schemas for a tool's arguments and data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def make_input_schema(tool: Tool) -> dict[str, Any]:
-    """Return the author's schema, or else the schema of the parameters."""
+    """Return the author's schema, else the parameters' schema."""
     if tool.settings.input_schema is not None:
         return tool.settings.input_schema
     with explain_undefined_names(tool.owner, tool.source):
@@ -23,7 +23,7 @@ def make_input_schema(tool: Tool) -> dict[str, Any]:
 
 
 def make_output_schema(tool: Tool) -> dict[str, Any] | None:
-    """Return the schema of the wrapped data; None if the return annotation has no data type."""
+    """Return the wrapped data's schema; None if the return annotation has no data type."""
     if not tool.returns.declared:
         return None
     with explain_undefined_names(tool.owner, tool.source):

@@ -42,7 +42,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """The contents of one group of the pattern: the value of a variable, or pairs of several."""
+    """The contents of one group in the pattern: a variable's value, or pairs of several."""
 
     variables: tuple[_Variable, ...]
     separator: str
@@ -87,7 +87,7 @@ class UriTemplate:
         return values if self._have_allowed_length(values) else None
 
     def _expression_pattern(self, operator: str, inside: str, end: int) -> str:
-        """Return the pattern of an expression, which ends at *end*, and add its groups."""
+        """Return an expression's pattern, which ends at *end*, and add its groups."""
         variables = tuple(self._parse_variable(part) for part in inside.split(","))
         if operator in _NAMED:
             self._groups.append(_Group(variables, _NAMED[operator], is_pairs=True))

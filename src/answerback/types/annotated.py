@@ -1,7 +1,7 @@
-"""Reads the metadata of `Annotated`: msgspec's `Meta`, pydantic's `Field`, annotated_types, text.
+"""Reads `Annotated` metadata: msgspec's `Meta`, pydantic's `Field`, annotated_types, text.
 
-pydantic and annotated_types are not imported: their objects are recognised by the module of
-their class.
+pydantic and annotated_types are not imported: their objects are recognised by their class's
+module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .nodes import NO_LIMITS, NO_NOTES, Notes, ValueLimits
 
 _LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _NOTE_NAMES = ("title", "description", "examples")
-# Of two limits of one name, the narrower one counts.
+# Of two limits with the same name, the narrower one counts.
 _NARROWER: dict[str, Any] = {
     "ge": max,
     "gt": max,
@@ -28,7 +28,7 @@ _NARROWER: dict[str, Any] = {
 
 
 class Metadata(msgspec.Struct, kw_only=True):
-    """The limits and notes from the `Annotated` metadata of one type."""
+    """The limits and notes from one type's `Annotated` metadata."""
 
     limits: ValueLimits = NO_LIMITS
     notes: Notes = NO_NOTES
@@ -130,7 +130,7 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
 
 
 def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], bool]) -> None:
-    """Keep an earlier limit as a check, because a second limit of its name replaces it."""
+    """Keep an earlier limit as a check, because a second limit with its name replaces it."""
     earlier = getattr(metadata.limits, name)
     if earlier is not None:
         _add_check(metadata, partial(fits, earlier))

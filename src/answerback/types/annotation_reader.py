@@ -60,7 +60,7 @@ _WRAPPERS: frozenset[Any] = frozenset({typing.Final, typing.Required, typing.Not
 
 
 def read_type(annotation: Any, where: str = "") -> Node:
-    """Return the tree of *annotation*.
+    """Return the node tree for *annotation*.
 
     Raises UnservableType, which names *where*, or NameError for an undefined name.
     """
@@ -79,7 +79,7 @@ def read_type(annotation: Any, where: str = "") -> Node:
 def check_type(annotation: Any, where: str) -> None:
     """Raise UnservableType, which names *where*, if *annotation* has no JSON form.
 
-    A name that is not defined yet passes: the first call reads the annotation again.
+    A name that is not yet defined passes: the first call reads the annotation again.
     """
     try:
         read_type(annotation, where)
@@ -88,12 +88,12 @@ def check_type(annotation: Any, where: str) -> None:
 
 
 def is_object(annotation: Any) -> bool:
-    """Return whether every value of the type is a JSON object."""
+    """Return whether all of the type's values are JSON objects."""
     return is_object_node(read_type(annotation))
 
 
 def is_object_node(node: Node) -> bool:
-    """Return whether every value of *node* is a JSON object."""
+    """Return whether all values of *node* are JSON objects."""
     match node:
         case nodes.Noted(inner=inner):
             return is_object_node(inner)
@@ -150,7 +150,7 @@ def _is_wrapper(origin: Any) -> bool:
 
 
 class _Reader:
-    """Reads one annotation; it remembers the classes in it, because they may be recursive."""
+    """A reader for one annotation; it remembers its classes, because they may be recursive."""
 
     def __init__(self) -> None:
         self._records: dict[Any, nodes.Record] = {}
@@ -213,7 +213,7 @@ class _Reader:
     def _array(self, bare: Any, origin: Any, where: str, metadata: Metadata) -> Node:
         args = typing.get_args(bare)
         if origin is tuple and (args or bare is not tuple) and args[-1:] != (...,):
-            if bare is typing.Tuple:  # noqa: UP006 - the old spelling of a bare tuple
+            if bare is typing.Tuple:  # noqa: UP006 -- the old spelling of a bare tuple
                 return nodes.Array(
                     tuple, nodes.Anything(), metadata.limits, metadata.foreign_limits
                 )

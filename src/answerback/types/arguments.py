@@ -1,4 +1,4 @@
-"""Decodes JSON text to the keyword arguments of a function."""
+"""Decodes JSON text to a function's keyword arguments."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyP
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One parameter of a function: its name, its resolved annotation and its default."""
+    """One parameter of a function: its name, resolved annotation and default."""
 
     name: str
-    """The name of the argument in JSON, in schemas and in messages."""
+    """The argument's name in JSON, in schemas and in messages."""
     annotation: Any
     # By a factory, because NODEFAULT itself would mean that this field has no default.
     default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
@@ -30,7 +30,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     other_names: tuple[str, ...] = ()
     """Further names under which a caller may send the argument."""
     default_factory: Callable[[], Any] | None = None
-    """Makes the default for one call; the function's own default is not used then."""
+    """Makes the default for one call; the function's own default is then not used."""
 
     @property
     def required(self) -> bool:
@@ -46,7 +46,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 def check_parameter(parameter: Parameter, where: str) -> None:
     """Raise UnservableType, which names *where*, for a type without JSON or a wrong default.
 
-    A name that is not defined yet passes: the first call reads the annotation again.
+    A name that is not yet defined passes: the first call reads the annotation again.
     """
     try:
         node = read_type(parameter.annotation, where)
@@ -63,7 +63,7 @@ def check_parameter(parameter: Parameter, where: str) -> None:
 
 
 class Arguments:
-    """Decodes the arguments of one function; the decoder is built at the first call."""
+    """A decoder for one function's arguments; it is built at the first call."""
 
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool = False) -> None:
         self._parameters = tuple(parameters)
@@ -73,8 +73,8 @@ class Arguments:
     def decode(self, raw: bytes) -> dict[str, Any]:
         """Return typed keyword arguments, without those that were not sent.
 
-        One that was not sent and has a mutable default gets a copy of it, so that calls do not
-        share it. Raises InvalidJson, or InvalidArguments with all problems.
+        An argument that was not sent and has a mutable default gets a copy of it, so that calls do
+        not share it. Raises InvalidJson, or InvalidArguments with all problems.
         """
         # Two threads may both build a decoder; either one will do.
         decoder = self._decoder or self._build_decoder()
@@ -83,7 +83,7 @@ class Arguments:
             json_text.refuse_bad_text(raw)
         try:
             values = msgspec.structs.asdict(decoder.decode(raw))
-        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
+        except Exception:  # noqa: BLE001 -- an author's __post_init__ may raise any exception
             values = self._coerce(decoder, raw)
         for name, copy_default in decoder.optional.items():
             if values[name] is msgspec.UNSET:
@@ -100,7 +100,7 @@ class Arguments:
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The names of arguments and fields that are secrets by another name of theirs."""
+        """The names of arguments and fields that are secrets under another of their names."""
         return (self._decoder or self._build_decoder()).aliases
 
     def _build_decoder(self) -> _ArgumentsDecoder:
@@ -123,7 +123,7 @@ class Arguments:
 
 
 class _ArgumentsDecoder:
-    """The parameters' nodes, and a msgspec decoder for the object of arguments."""
+    """The parameters' nodes, and a msgspec decoder for the argument object."""
 
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool) -> None:
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
@@ -159,7 +159,7 @@ class _ArgumentsDecoder:
 
     @cached_property
     def aliases(self) -> frozenset[str]:
-        """All names of the arguments and fields that have the name of a secret among theirs."""
+        """All names of the arguments and fields that have a secret's name among theirs."""
         from ..core.secrets.secret_names import aliases_of_secrets
 
         return aliases_of_secrets(self._names())
@@ -213,12 +213,12 @@ class _ArgumentsDecoder:
         return msgspec.structs.asdict(made)
 
 
-# The value of an argument with a number out of range, whose problem is reported already.
+# The value of an argument with a number out of range, whose problem is already reported.
 _OUT_OF_RANGE = object()
 
 
 def rename_arguments(sent: dict[str, Any], other_names: dict[str, str]) -> dict[str, Any]:
-    """Return the arguments with the first name of each that was sent under another name."""
+    """Return the arguments with the first name for each that was sent under another name."""
     return {
         sent_name if other_names.get(sent_name, sent_name) in sent else other_names[sent_name]: each
         for sent_name, each in sent.items()
@@ -233,7 +233,7 @@ def default_copier(default: Any) -> Callable[[], Any] | None:
 
     try:
         is_shared = deepcopy(default) is default
-    except Exception:  # noqa: BLE001 - an object of any class may be a default
+    except Exception:  # noqa: BLE001 -- an object of any class may be a default
         return None
     return None if is_shared else lambda: deepcopy(default)
 
@@ -242,7 +242,7 @@ def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     try:
         sent = json_text.load(raw)
     except msgspec.ValidationError:
-        # One of the numbers is out of range; decode each argument by itself.
+        # One of the numbers is out of range; decode each argument separately.
         return _load_each(raw, coercion)
     if isinstance(sent, dict):
         return sent
@@ -272,7 +272,7 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     return sent
 
 
-# A message lists no more of the arguments than these.
+# A message lists at most this many arguments.
 _MAX_NAMES = 20
 
 

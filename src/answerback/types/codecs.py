@@ -1,7 +1,7 @@
-"""Types that have no JSON form of their own: how they are written, read and described.
+"""Types without their own JSON form: how they are written, read and described.
 
-The table has some classes of the standard library, by their names, so that none is imported here.
-`register_type` adds a class of an author's.
+The table has some standard library classes, by name, so that none is imported here.
+`register_type` adds an author's class.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Codec(msgspec.Struct, frozen=True, eq=False):
-    """The JSON form of one class."""
+    """One class's JSON form."""
 
     cls: type
     encode: Callable[[Any], Any]
@@ -24,7 +24,7 @@ class Codec(msgspec.Struct, frozen=True, eq=False):
     example: str | None = None
     """A string that messages show."""
     is_free_text: bool = False
-    """Every string is a value, so that in a union the order of the members decides."""
+    """Every string is a value, so in a union the order of the members decides."""
 
 
 # Filled by `register_type`.
@@ -41,8 +41,8 @@ def register_type(
     """Serve *cls* as an argument, a result and a field, in all apps of this process.
 
     *encode* turns an object into JSON (dict, list, str, number, bool, None). *decode* turns JSON
-    into an object, and raises ValueError for JSON that it cannot read; without it the type is for
-    results only. *schema* is the JSON Schema of the JSON; without it the schema allows any JSON.
+    into an object, and raises ValueError for unreadable JSON; without it the type is only for
+    results. *schema* is the JSON's JSON Schema; without it the schema allows any JSON.
     Register a type before the tools that use it. A subclass is encoded as its base class.
     """
     given: tuple[Any, ...] = (cls, encode, decode or encode)
@@ -70,14 +70,14 @@ def is_served(cls: Any) -> bool:
 
 
 def codec_for(cls: Any) -> Codec | None:
-    """Return the codec of an annotation's class."""
+    """Return the codec for an annotation's class."""
     if not isinstance(cls, type):
         return None
     return _REGISTERED.get(cls) or _standard_codec(cls)
 
 
 def codec_of_value(value: Any) -> Codec | None:
-    """Return the codec that encodes *value*: that of its class or of the nearest base class."""
+    """Return the codec that encodes *value*: its class's or the nearest base class's."""
     for cls in type(value).__mro__:
         if (codec := codec_for(cls)) is not None:
             return codec
@@ -85,8 +85,8 @@ def codec_of_value(value: Any) -> Codec | None:
 
 
 def _standard_codec(cls: type) -> Codec | None:
-    """Return the codec of a class of the standard library."""
-    # In some versions of Python a class is in a submodule, such as `pathlib._local`.
+    """Return the codec for a standard library class."""
+    # In some Python versions a class is in a submodule, such as `pathlib._local`.
     module = cls.__module__.partition(".")[0]
     make = _STANDARD.get((module, cls.__name__))
     return None if make is None else make(cls)
@@ -121,7 +121,7 @@ def _compile(text: Any) -> Any:
 
 
 def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return *make* for text alone: `IPv4Address(7)` is an address too."""
+    """Return *make* for text only: `IPv4Address(7)` is an address too."""
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):

@@ -1,6 +1,6 @@
 """Coerces decoded JSON to the tree of nodes, and collects every problem with its path.
 
-The result is JSON again. A value is repaired where the JSON Schema of its type accepts it and
+The result is JSON again. A value is repaired where its type's JSON Schema accepts it and
 msgspec does not (`1.0` for an int). With *lenient*, numbers, booleans, arrays and objects in
 strings are accepted; with *prune*, keys that a record does not declare are removed. It is
 slower than msgspec, so it runs only where msgspec refused the value.
@@ -23,7 +23,7 @@ from .scalars import read_scalar
 def coerce(node: Node, value: Any, path: str, coercion: Coercion) -> Any:
     """Return *value* as JSON that *node* accepts; *coercion* collects the problems.
 
-    Raises TooManyProblems if *coercion* has MAX_PROBLEMS already.
+    Raises TooManyProblems if *coercion* already has MAX_PROBLEMS.
     """
     return _COERCE[type(node)](node, value, path, coercion)
 
@@ -39,7 +39,7 @@ def fits(node: Node, value: Any) -> bool:
 
 
 def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> Any:
-    # The quick way for the items of a long array.
+    # The quick way for a long array's items.
     if type(value) is node.kind and node.limits is nodes.NO_LIMITS:
         return value
     if coercion.repair and node.kind is int and type(value) is float and value.is_integer():
@@ -105,7 +105,7 @@ def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
 
 def _coerce_items(node: Node, values: list[Any], path: str, coercion: Coercion) -> Iterator[Any]:
     coerce_item = _COERCE[type(node)]
-    # Without limits, the type tells whether a scalar fits; a path for each would take time.
+    # Without limits, the type says whether a scalar fits; a path for each would take time.
     kind = node.kind if isinstance(node, nodes.Scalar) and node.limits is nodes.NO_LIMITS else None
     for n, each in enumerate(values):
         if type(each) is kind:
@@ -118,7 +118,7 @@ def _coerce_items(node: Node, values: list[Any], path: str, coercion: Coercion) 
 
 
 def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
-    """Return whether the container has as many values as *limits* allow."""
+    """Return whether the container's length is within *limits*."""
     minimum, maximum = limits.min_length or 0, limits.max_length
     return minimum <= len(value) and (maximum is None or len(value) <= maximum)
 
@@ -163,7 +163,7 @@ def _record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> An
     if not isinstance(value, dict):
         return coercion.report_mismatch(node, value, path)
     coerced = dict(value)
-    # Outside of a union msgspec accepts an object without its tag.
+    # Outside a union msgspec accepts an object without its tag.
     if node.tag is not None and value.get(node.tag[0], node.tag[1]) != node.tag[1]:
         coercion.report(member(path, node.tag[0]), f"expected {node.tag[1]!r}")
     for field in node.fields:
@@ -229,7 +229,7 @@ def _custom(node: nodes.Custom, value: Any, path: str, coercion: Coercion) -> An
     try:
         if node.codec.decode is not None:
             node.codec.decode(value)
-    except Exception:  # noqa: BLE001 - an author's function may raise any exception
+    except Exception:  # noqa: BLE001 -- an author's function may raise any exception
         return coercion.report_mismatch(node, value, path)
     return value
 
@@ -272,7 +272,7 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
             return _attempt_union(node, inside, path, coercion)
         for kind in node.members if lenient else possible:
             fork = coercion.fork(lenient=lenient)
-            # Not in a function of its own: recursive types may use up the stack.
+            # Not in a separate function: recursive types may use up the stack.
             try:
                 data = _COERCE[type(kind)](kind, value, path, fork)
             except TooManyProblems:

@@ -1,4 +1,4 @@
-"""Chooses the member of a union for a value: the possible ones, and the best of those that fit."""
+"""Chooses a union's member for a value: the possible ones, and the best of those that fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .problems import MemberAttempt
 
 
 def candidates(node: nodes.Union, value: Any) -> list[Node]:
-    """Return the members that accept the kind of JSON that *value* is."""
+    """Return the members that accept the JSON kind of *value*."""
     kind = nodes.kind_of(value)
     if kind not in node.members_by_kind:
         node.members_by_kind[kind] = [each for each in node.members if kind in nodes.kinds(each)]
@@ -26,7 +26,7 @@ def candidates(node: nodes.Union, value: Any) -> list[Node]:
 def quick_member(members: list[Node], value: Any) -> tuple[Node, int] | None:
     """Return the member that fits an object best, and its number of key differences.
 
-    Returns None if it takes more than a look at the keys and at plain fields to decide.
+    Returns None if comparing keys and plain fields is not enough to decide.
     """
     if type(value) is not dict:
         return None
@@ -46,7 +46,7 @@ def quick_member(members: list[Node], value: Any) -> tuple[Node, int] | None:
 def _key_differences(record: nodes.Record, value: dict[str, Any]) -> int | None:
     """Return how many keys are absent or undeclared.
 
-    Returns -1 if the record cannot fit, and None if that takes more than a look.
+    Returns -1 if the record cannot fit, and None if comparing keys is not enough to decide.
     """
     found = 0
     for field in record.fields:
@@ -66,7 +66,7 @@ def _key_differences(record: nodes.Record, value: dict[str, Any]) -> int | None:
 
 
 def best_attempt(path: str, attempts: list[MemberAttempt]) -> MemberAttempt | None:
-    """Return the closest of the members that fit, or the problems of the nearest one.
+    """Return the closest of the members that fit, or the nearest member's problems.
 
     Returns None if no member fits and none is clearly the nearest.
     """
@@ -106,7 +106,7 @@ def _distance(attempt: MemberAttempt) -> tuple[int, int, int]:
     elif isinstance(node, nodes.Custom):
         rank = _RANK[str] if node.codec.is_free_text else 1
     elif isinstance(node, nodes.Anything | nodes.Mapping):
-        # They accept nearly every value or object, so a class that fits is the better choice.
+        # They accept nearly every value or object, so a class that fits is a better choice.
         rank = _LAST_RANK
     coercion = attempt.coercion
     return (coercion.repairs, coercion.key_differences if rank < _LAST_RANK else 0, rank)

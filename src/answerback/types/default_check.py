@@ -1,6 +1,6 @@
-"""Checks at registration that the default of a parameter is a value of its type.
+"""Checks at registration that a parameter's default is a value of its type.
 
-Only the type counts: pydantic, like Python, lets a default be outside of the limits.
+Only the type counts: pydantic, like Python, lets a default be outside the limits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .problems import UnservableType
 
 
 def check_default(parameter: Parameter, node: Node, where: str) -> None:
-    """Raise UnservableType, which names *where*, for a type of results or for a wrong default."""
+    """Raise UnservableType, which names *where*, for a result-only type or a wrong default."""
     _refuse_results(node, where)
     default = parameter.default
     if default is msgspec.NODEFAULT or default is msgspec.UNSET or _fits(node, default):

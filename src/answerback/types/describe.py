@@ -15,7 +15,7 @@ _KINDS = {"null": "null", "array": "array", "object": "object", "boolean": "bool
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """The number and its noun: `1 tool`, `2 tools`, `1,000 replies`."""
+    """Return the number and its noun: `1 tool`, `2 tools`, `1,000 replies`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
@@ -25,7 +25,7 @@ def name_of(annotation: Any) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """Return the kind of a JSON value; of a scalar also the value, cut to a limited length."""
+    """Return a JSON value's kind; for a scalar also the value, cut to a limited length."""
     name = kind_name(value)
     if value is None or isinstance(value, list | dict):
         return name
@@ -35,13 +35,13 @@ def describe_value(value: Any) -> str:
 
 
 def kind_name(value: Any) -> str:
-    """Return the kind of a JSON value, without the value."""
+    """Return a JSON value's kind, without the value."""
     kind = nodes.kind_of(value)
     return _KINDS.get(kind) or type(value).__name__
 
 
 def describe_length(node: Node, value: Any) -> str:
-    """Return the length of an array or object, if the length may be what is wrong with it."""
+    """Return an array's or object's length, if the length may be what is wrong with it."""
     node = nodes.without_notes(node)
     is_array = isinstance(node, nodes.Array | nodes.Fixed) or getattr(node, "array", False)
     wanted = list if is_array else dict if isinstance(node, nodes.Mapping) else ()

@@ -1,8 +1,8 @@
-"""Reads pydantic's `Field(...)` of a parameter: its default, its aliases, whether it is required.
+"""Reads a parameter's pydantic `Field(...)`: its default, its aliases, whether it is required.
 
 FastAPI's `Query`, `Path`, `Body` and `Form` are subclasses of the same class. Neither library is
-imported: their objects are recognised by the modules of their classes. Limits and descriptions are
-read by `annotated`, as they are everywhere.
+imported: their objects are recognised by their classes' modules. `annotated` reads limits and
+descriptions, as everywhere.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _same(default: Any) -> Any:
 
 
 def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
-    """Return the names of the argument in JSON, the first for its schema; none without alias."""
+    """Return the argument's names in JSON, the first for its schema; none without an alias."""
     for field in reversed(fields):
         alias = field.validation_alias or field.alias
         if alias is not None:
@@ -109,7 +109,7 @@ _FIELD_SPECIFICS = {
 def _without_field_specifics(annotation: Any) -> Any:
     """Return the annotation with Fields that have neither defaults nor aliases.
 
-    pydantic warns of an alias on a type, and would fill in the default of a null.
+    pydantic warns about an alias on a type, and would fill in the default for a null.
     """
     items = tuple(map(_without_default, annotation.__metadata__))
     return Annotated[(annotation.__origin__, *items)]

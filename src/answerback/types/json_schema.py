@@ -1,4 +1,4 @@
-"""JSON Schema (2020-12) of annotations, rendered from the same tree that decoding uses."""
+"""JSON Schema (2020-12) for annotations, rendered from the same tree that decoding uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Schema = dict[str, Any]
 
 
 def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
-    """Return the schema of the object of a function's arguments."""
+    """Return the schema of a function's argument object."""
     trees = [read_type(each.annotation, each.name) for each in parameters]
     renderer = Renderer(_definition_names(trees), mode="validation")
     schema: Schema = {"type": "object"}
@@ -26,7 +26,7 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
         each.name: _property(each, renderer.render(node))
         for each, node in zip(parameters, trees, strict=True)
     }
-    # Also if it is empty: many clients read it without asking whether it is there.
+    # Even if it is empty: many clients read it without checking whether it exists.
     schema["properties"] = properties
     required = [each.name for each in parameters if each.required]
     if required:
@@ -43,7 +43,7 @@ def _property(parameter: Parameter, schema: Schema) -> Schema:
 
 
 def add_description(schema: Schema, text: str | None) -> None:
-    """Add the description of the docstring; one in the annotation has precedence."""
+    """Add the docstring's description; one in the annotation takes precedence."""
     if text is not None:
         of_type = schema.get("description")
         joined = join_descriptions(text, of_type)
@@ -51,7 +51,7 @@ def add_description(schema: Schema, text: str | None) -> None:
 
 
 def output_schema(annotation: Any) -> Schema:
-    """Return the schema of a return type; that of an object type is not a reference."""
+    """Return a return type's schema; an object type's is not a reference."""
     node = read_type(annotation, "return")
     renderer = Renderer(_definition_names([node]), mode="serialization")
     schema = renderer.render_root(node)
@@ -80,11 +80,11 @@ def _with_definitions(schema: Schema, renderer: Renderer) -> Schema:
 
 
 def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[Any, str]:
-    """Return the names of the classes that become definitions, by their annotation.
+    """Return the names of the classes that become definitions, by annotation.
 
     A class becomes a definition if it is used twice or contains itself, or with *name_all*. It
     has its own name, or its name with its module if two classes share one. The names do not
-    depend on the order of the trees.
+    depend on the trees' order.
     """
     uses: Counter[Any] = Counter()
     for tree in trees:

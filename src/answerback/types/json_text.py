@@ -1,6 +1,6 @@
-"""JSON text: the depth and encoding that are accepted, decoding, and the encoder.
+"""JSON text: the accepted depth and encoding, decoding, and the encoder.
 
-The depth has a fixed limit, so that it does not depend on how much of the stack is in use.
+The depth limit is fixed, so that it does not depend on how much of the stack is in use.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from .problems import InvalidJson
 
 MAX_DEPTH = 200
 LARGE = 16_384
-"""Arguments with more bytes are decoded on a thread of their own, one at a time.
+"""Larger arguments, in bytes, are decoded on a separate thread, one at a time.
 
-Fewer bytes take less than 50 milliseconds, whatever is in them.
+Smaller ones take less than 50 milliseconds, whatever they contain.
 """
 _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
@@ -33,7 +33,7 @@ _SURROGATES = (
 
 def is_too_deep(raw: bytes) -> bool:
     """Return whether the text is nested deeper than MAX_DEPTH, in time linear in its length."""
-    # The number of opening brackets is an upper bound of the depth.
+    # The number of opening brackets is an upper bound on the depth.
     if len(raw) <= MAX_DEPTH or not occurs_more_often(raw, (b"[", b"{"), MAX_DEPTH):
         return False
     brackets, levels = _without_strings(raw, _NOT_BRACKETS), 0
@@ -42,7 +42,7 @@ def is_too_deep(raw: bytes) -> bool:
     if not occurs_more_often(brackets, (b"[[",), MAX_DEPTH // 2 - 1):
         return False
     # Each round removes the innermost level. The loop ends when a round would remove less
-    # than a sixteenth: then the brackets come in few long runs, which are quick to count.
+    # than a sixteenth: then the brackets are in few long runs, which are quick to count.
     while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
         brackets, levels = fewer, levels + 1
     return levels > MAX_DEPTH or _is_deeper(brackets, MAX_DEPTH - levels)
@@ -51,13 +51,13 @@ def is_too_deep(raw: bytes) -> bool:
 def with_whole_characters(text: str) -> str:
     """Return JSON in which U+FFFD stands for each half of a surrogate pair.
 
-    JavaScript writes such halves where a text was cut inside an emoji.
+    JavaScript writes such halves if a text was cut inside an emoji.
     """
     return re.sub(_SURROGATES, lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
-    """Return whether the marks occur more than *limit* times in all."""
+    """Return whether the marks occur more than *limit* times in total."""
     if len(raw) <= LARGE:
         return sum(map(raw.count, marks)) > limit
     # In a large text `find` is some thirty times as fast as `count`.
@@ -124,7 +124,7 @@ def refuse_bad_text(raw: bytes) -> None:
 
 
 def load(raw: bytes, **options: Any) -> Any:
-    """Decode any JSON; raises InvalidJson, or msgspec.ValidationError for a huge number.
+    """Decode any JSON; raise InvalidJson, or msgspec.ValidationError for a huge number.
 
     *options* are those of `msgspec.json.decode`.
     """
@@ -164,7 +164,7 @@ ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
 
 
 def encode_with_nan(value: Any) -> bytes:
-    """Encode a value with the words NaN and Infinity, which pydantic reads and JSON has not."""
+    """Encode a value with the words NaN and Infinity, which pydantic reads but JSON lacks."""
     import json
 
     plain = msgspec.to_builtins(value, enc_hook=_encode_hook, str_keys=True)

@@ -1,4 +1,4 @@
-"""The closed table of strings that are read as another JSON value, where the type allows no string.
+"""The complete table of strings that are read as another JSON value, if the type allows no string.
 
 Language models send numbers, booleans, arrays and objects as text. `docs/start/tools.md` has the
 table.
@@ -15,10 +15,10 @@ import msgspec
 from .json_text import has_more_values, load
 from .problems import Coercion, InvalidJson
 
-# Not compiled here, because only a string in the place of a number needs it.
+# Not compiled here, because only a string in a number's place needs it.
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOOLEANS = {"true": True, "false": False}
-# Longer numbers are no numbers that anybody means, and take long to read.
+# Nobody means longer numbers, and they take long to read.
 _MAX_DIGITS = 400
 # No model sends a text with more values.
 _MAX_VALUES = 50_000
@@ -47,7 +47,7 @@ def is_null(text: str) -> bool:
 
 
 def is_text_of(choice: Any, text: str) -> bool:
-    """Return whether *text* stands for *choice*, which is a value of a Literal or an Enum."""
+    """Return whether *text* stands for *choice*, a Literal's or an Enum's value."""
     if choice is None:
         return is_null(text)
     return not isinstance(choice, str) and read_text(type(choice), text) == choice
@@ -73,7 +73,7 @@ def unpack(value: Any, coercion: Coercion) -> Any:
 
 
 def container_in(text: str) -> list[Any] | dict[str, Any] | None:
-    """Return the array or object that *text* is in JSON, or None, as for one with many values."""
+    """Return the array or object that *text* is in JSON, or None, also for one with many values."""
     raw = text.encode("utf-8", "surrogatepass")
     try:
         inside = None if has_more_values(raw, _MAX_VALUES) else load(raw)

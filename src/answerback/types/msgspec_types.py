@@ -47,16 +47,16 @@ def is_stand_in(annotation: Any) -> bool:
 
 
 class MsgspecTypes:
-    """The types that msgspec decodes for the nodes of some trees, each worked out once.
+    """The types that msgspec decodes for some trees' nodes, each worked out once.
 
-    *canonical* text comes from our own encoder. msgspec's loose reading of UUIDs and durations
-    does no harm there, and it is faster than a stand-in. *lenient* is the mode of pydantic's types.
+    *canonical* text is from our own encoder. There msgspec's loose reading of UUIDs and durations
+    does no harm, and is faster than a stand-in. *lenient* is the mode for pydantic's types.
     """
 
     def __init__(self, *, canonical: bool = False, lenient: bool = False) -> None:
         self._canonical = canonical
         self.lenient = lenient
-        # By the id of the node; the node itself is kept so that no other gets its id.
+        # By the node's id; the node itself is kept so that no other gets its id.
         self._types: dict[int, tuple[Node, Any]] = {}
         self._mirrors: dict[int, Any] = {}
 
@@ -80,7 +80,7 @@ class MsgspecTypes:
         )
 
     def convert(self, data: Any, annotation: Any) -> Any:
-        """Convert decoded JSON to a type that was made here; raises if it does not fit."""
+        """Convert decoded JSON to a type that was made here; raise if it does not fit."""
         return msgspec.convert(data, annotation, str_keys=True, dec_hook=self._builder(self).hook)
 
     @cached_property
@@ -90,7 +90,7 @@ class MsgspecTypes:
         return ValueBuilder
 
     def struct(self, name: str, fields: Iterable[tuple[str, Node, bool]], **options: Any) -> Any:
-        """Define a Struct from the name, the node and the `required` of each field.
+        """Define a Struct from each field's name, node and `required`.
 
         Absent fields that are not required are UNSET.
         """
@@ -146,7 +146,7 @@ class MsgspecTypes:
 def _loses_defaults(record: nodes.Record) -> bool:
     """Return whether an object that msgspec decodes has defaults on its class only.
 
-    msgspec's encoder looks at the object's own `__dict__`, so it would leave them out.
+    msgspec's encoder reads the object's own `__dict__`, so it would leave them out.
     """
     if not record.cls.__dictoffset__:
         return False
@@ -198,7 +198,7 @@ def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
 
 
 def _round_limit(name: str, limit: Any) -> int:
-    """Return the whole number that limits an int as *limit* does, which may be a float."""
+    """Return the whole number that limits an int as *limit*, perhaps a float, does."""
     whole: int = math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
     return whole
 
@@ -237,7 +237,7 @@ def _union(types: MsgspecTypes, node: nodes.Union) -> Any:
     if _is_misread(node):
         return None
     members = tuple(types.type_of(member) for member in node.members)
-    return Union[members]  # noqa: UP007 - `|` cannot join the items of a tuple
+    return Union[members]  # noqa: UP007 -- `|` cannot join the items of a tuple
 
 
 _NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
@@ -257,7 +257,7 @@ _NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
 
 
 def _is_misread(union: nodes.Union) -> bool:
-    """Return whether msgspec would crash on the union, or mix the limits of its members."""
+    """Return whether msgspec would crash on the union, or mix its members' limits."""
     members = list(_flatten(union))
     return _crashes(members) or any(_is_mixed(*pair) for pair in combinations(members, 2))
 
@@ -281,8 +281,8 @@ def _limit_names(node: Node) -> set[str]:
 def _crashes(members: list[Node]) -> bool:
     """Return whether msgspec (0.20 to 0.22) would take one detail of the type for another.
 
-    It frees a pattern as if it were the type of an item, and looks for the items of a
-    fixed-length tuple behind the other limits although it puts them before.
+    It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
+    behind the other limits although it puts them before.
     """
     limits = set().union(*map(_limit_names, members))
     if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
@@ -291,7 +291,7 @@ def _crashes(members: list[Node]) -> bool:
 
 
 def _is_mixed(one: Node, other: Node) -> bool:
-    """Return whether msgspec would apply the limits or choices of one member to the other."""
+    """Return whether msgspec would apply one member's limits or choices to the other."""
     shared = nodes.kinds(one) & nodes.kinds(other)
     if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
         return True

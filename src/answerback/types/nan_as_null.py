@@ -1,7 +1,7 @@
-"""Floats that may be null: the types of a tool with `nan="null"`.
+"""Floats that may be null: the types for a tool with `nan="null"`.
 
-The mark is in the `Annotated` metadata of a return type, so that the check of the output and the
-schemas agree. The node of a pydantic model is marked too, which `pydantic_types` reads.
+The mark is in a return type's `Annotated` metadata, so that the output check and the
+schemas agree. A pydantic model's node is marked too, which `pydantic_types` reads.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
     below = nodes.reachable(record)
     if not any(map(_may_have_nan, below)):
         return record
-    # Another annotation, so that the schema of the class gets a definition of its own.
+    # Another annotation, so that the class's schema gets a separate definition.
     copy = msgspec.structs.replace(record, annotation=with_nan_as_null(record.annotation))
     copies[id(record)] = copy
     copy.fields = tuple(

@@ -1,4 +1,4 @@
-"""The tree of nodes: the JSON form of a type, worked out once from its annotation.
+"""The tree of nodes: a type's JSON form, worked out once from its annotation.
 
 `annotation_reader` builds the tree. `msgspec_types`, `coerce`, `schema_renderer`, `shell_values`
 and `pydantic_output` each have one small function for every kind of node.
@@ -18,7 +18,7 @@ from .codecs import Codec
 
 
 class ValueLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on the values of a type, from the metadata of any library."""
+    """Limits on a type's values, from any library's metadata."""
 
     ge: Any = None
     gt: Any = None
@@ -39,7 +39,7 @@ class ValueLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True):
-    """Keywords of a JSON Schema that describe a type without limiting its values."""
+    """JSON Schema keywords that describe a type without limiting its values."""
 
     title: str | None = None
     description: str | None = None
@@ -52,7 +52,7 @@ NO_NOTES = Notes()
 
 
 class NanAsNull:
-    """Marks a type whose floats may be null."""
+    """A mark for a type whose floats may be null."""
 
 
 NAN_AS_NULL = NanAsNull()
@@ -64,7 +64,7 @@ def has_nan_as_null(annotation: Any) -> bool:
 
 
 class Node(msgspec.Struct, eq=False):
-    """The JSON form of a type."""
+    """A type's JSON form."""
 
 
 class Anything(Node):
@@ -101,7 +101,7 @@ class Array(Node):
 
 
 class Fixed(Node):
-    """A tuple of fixed length whose items each have their own type."""
+    """A fixed-length tuple whose items each have their own type."""
 
     items: tuple[Node, ...]
 
@@ -116,7 +116,7 @@ class Mapping(Node):
 
 
 class Field(msgspec.Struct, eq=False, kw_only=True):
-    """A field of a record; `json_name` is its name in JSON."""
+    """A record's field; `json_name` is its name in JSON."""
 
     name: str
     json_name: str
@@ -139,11 +139,11 @@ class Record(Node):
     tag: tuple[str, str | int] | None = None
     """The key and the value that identify a tagged Struct in a union."""
     has_plain_init: bool | None = None
-    """The class takes all fields by their names; worked out at first use."""
+    """The class takes all fields by name; worked out at first use."""
 
     @property
     def min_items(self) -> int:
-        """The least number of items in the array form."""
+        """The minimum number of items in the array form."""
         required = [n for n, field in enumerate(self.fields, 1) if field.required]
         return (max(required) if required else 0) + (self.tag is not None)
 
@@ -166,7 +166,7 @@ class Model(Node):
 
 
 class Custom(Node):
-    """A class without a JSON form of its own, which a codec writes and reads."""
+    """A class without its own JSON form, which a codec writes and reads."""
 
     cls: type
     codec: Codec
@@ -187,7 +187,7 @@ def without_notes(node: Node) -> Node:
 
 
 def tag_of(node: Node) -> str | None:
-    """Return the key of the tag of a tagged Struct that is written as an object."""
+    """Return the tag key of a tagged Struct that is written as an object."""
     node = without_notes(node)
     if isinstance(node, Record) and not node.array and node.tag is not None:
         return node.tag[0]
@@ -213,7 +213,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def reachable(node: Node) -> Iterator[Node]:
-    """Yield *node* and all nodes below it, each once; recursive types end too."""
+    """Yield *node* and all nodes below it, each once, even for recursive types."""
     seen: set[int] = set()
     pending = [node]
     while pending:
@@ -234,7 +234,7 @@ _LOOSE_IN_MSGSPEC = frozenset({UUID, timedelta, Decimal})
 
 
 def accepts_any_text(node: Node) -> bool:
-    """Return whether every `str` fits and stays what it is: for `str`, `str | None` and `Any`."""
+    """Return whether every `str` fits and stays unchanged: for `str`, `str | None` and `Any`."""
     match without_notes(node):
         case Anything():
             return True

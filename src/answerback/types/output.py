@@ -17,7 +17,7 @@ from .problems import Coercion, InvalidOutput, TooManyProblems
 
 
 class Output:
-    """Encodes the return values of one function; the check is built at the first call."""
+    """An encoder for one function's return values; the check is built at the first call."""
 
     def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
@@ -26,7 +26,7 @@ class Output:
     def encode(self, value: Any) -> tuple[bytes, Any]:
         """Return compact JSON of *value* without undeclared keys, and the checked value.
 
-        Raises InvalidOutput, which names the path of the problem and never the value.
+        Raises InvalidOutput, which names the problem's path and never the value.
         """
         run = self._run or self._build_check()
         return run(value)
@@ -45,9 +45,9 @@ class Output:
 
 
 class OutputCheck:
-    """Encodes the values of one type, and checks them by decoding the text again.
+    """An encoder for one type's values that checks them by decoding the text again.
 
-    msgspec does not check the fields of an object that exists already.
+    msgspec does not check the fields of an existing object.
     """
 
     def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
@@ -78,17 +78,17 @@ class OutputCheck:
             if len(encoded) >= LARGE_BODY and self._is_plain(value):
                 return encoded, value
             checked = self.decode(encoded)
-        except Exception:  # noqa: BLE001 - an author's property or class may raise any exception
+        except Exception:  # noqa: BLE001 -- an author's property or class may raise any exception
             pass
         else:
             if self.is_simple:
                 return encoded, checked
             return self.find_hidden_faults(value, encoded, checked)
-        # Outside of the handler, so that a new exception does not carry the first as its context.
+        # Outside the handler, so that a new exception does not carry the first as its context.
         return self.explain_refusal(value)
 
     def find_hidden_faults(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
-        """Look for faults that decoding does not find: NaN, depth, undeclared keys."""
+        """Check for faults that decoding does not find: NaN, depth, undeclared keys."""
         if self.may_hide_nan and may_be_not_finite(encoded):
             refuse_unencodable(value, nan_is_null=self._nan_is_null)
         if self.may_be_deep and is_too_deep(encoded):
@@ -98,9 +98,9 @@ class OutputCheck:
         return encoded, checked
 
     def _is_plain(self, value: Any) -> bool:
-        """Return whether *value* is a record of plain texts and numbers, as it is declared.
+        """Return whether *value* is a record of plain texts and numbers, as declared.
 
-        Decoding megabytes again would tell that too, but takes longer than the rest.
+        Decoding megabytes again would show that too, but takes longer than the rest.
         """
         kinds, node = self._plain_kinds, self.node
         if kinds is None or not isinstance(node, nodes.Record):
@@ -134,7 +134,7 @@ class OutputCheck:
                 checked = self._types.convert(data, self._type)
                 return self.encode(data), checked
         except TooManyProblems:
-            # The error below names the first problem only.
+            # The error below names only the first problem.
             pass
         except Exception as error:
             raise InvalidOutput("", "refused by its own type") from error
@@ -142,9 +142,9 @@ class OutputCheck:
 
 
 class TextCheck(OutputCheck):
-    """Encodes texts without limits: any `str` that can be encoded is what the type declares.
+    """An encoder for texts without limits: any encodable `str` is what the type declares.
 
-    It is not decoded again, because for a text of megabytes that takes longer than the rest.
+    It does not decode again, because for megabytes of text that takes longer than the rest.
     """
 
     def run(self, value: Any) -> tuple[bytes, Any]:
@@ -158,7 +158,7 @@ class TextCheck(OutputCheck):
 
 
 def _plain_kinds(node: Node) -> dict[str, type] | None:
-    """Return the types of a record's fields by name, if a look at them tells that they fit."""
+    """Return a record's field types by name, if comparing types is enough to validate it."""
     if not isinstance(node, nodes.Record) or node.style not in ("typeddict", "struct", "dataclass"):
         return None
     fields = {field.name: nodes.without_notes(field.node) for field in node.fields}
@@ -173,9 +173,9 @@ def _plain_kinds(node: Node) -> dict[str, type] | None:
 
 
 def may_be_not_finite(encoded: bytes) -> bool:
-    """Return whether the text may come from NaN or infinity.
+    """Return whether the text may result from NaN or infinity.
 
-    msgspec writes a float that is not finite as null, and a Decimal by its name.
+    msgspec writes a non-finite float as null, and a non-finite Decimal by its name.
     """
     return b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded
 
@@ -190,10 +190,10 @@ def refuse_unencodable(value: Any, *, nan_is_null: bool = False) -> None:
 
 
 def _may_differ(node: Node) -> bool:
-    """Return whether the text that decodes may differ from the text of the decoded value.
+    """Return whether the text that decodes may differ from the decoded value's text.
 
     That is so for strings in another form, such as a UUID without hyphens, for undeclared
-    keys, and for an Enum whose `_missing_` accepts other values than it lists.
+    keys, and for an Enum whose `_missing_` accepts values that it does not list.
     """
     match node:
         case nodes.Scalar():

@@ -1,9 +1,9 @@
-"""Patterns of strings, and the engine that runs each.
+"""String patterns, and the engine that runs each.
 
-Python's `re` keeps the interpreter to itself, and takes quadratic or exponential time for some
+Python's `re` does not release the interpreter, and takes quadratic or exponential time for some
 patterns; msgspec uses it too. It runs a pattern only if the pattern is simple: no repeated group,
-and at most one long repetition. RE2, which is always linear, runs the others. Without RE2 they are
-refused at registration.
+and at most one long repetition. RE2, which is always linear, runs the others. Without RE2 they
+are refused at registration.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def find_pattern_problem(pattern: str) -> str | None:
             f"{problem}; run pip install 'answerback[patterns]', or rewrite it to begin with ^ and "
             "to have at most one * or + and no repeated group"
         )
-    except Exception as error:  # noqa: BLE001 - re2's error class is known only if it is installed
+    except Exception as error:  # noqa: BLE001 -- re2's error class is known only if it is installed
         return f"{problem}, and RE2 cannot run it ({_reason(error)}); rewrite it"
     return None
 
@@ -58,10 +58,10 @@ def _load_re2() -> Any:
 
 @cache
 def is_simple(pattern: str) -> bool:
-    """Return whether the text of the pattern shows that `re` searches every string quickly.
+    """Return whether the pattern's text shows that `re` searches every string quickly.
 
-    Without a ^ at its start a search begins again at each character, so that a long repetition has
-    to be the last part.
+    Without a ^ at its start a search begins again at each character, so a long repetition has to
+    be the last part.
     """
     is_anchored, depth, long, tries = pattern.startswith(("^", r"\A")), 0, 0, 1.0
     before = ""
@@ -90,7 +90,7 @@ def is_simple(pattern: str) -> bool:
     return (is_anchored or not long) and long <= 1 and tries <= _MAX_TRIES_PER_CHARACTER
 
 
-# An escape, a class of characters, the start of a group, a repetition, or one character.
+# An escape, a character class, the start of a group, a repetition, or one character.
 _TOKEN = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?:|\?P<\w+>)?"
     r"|(?:[*+?]|\{\d+\}|\{\d*,\d*\})[?+]?|.",
@@ -105,7 +105,7 @@ _MAX_TRIES_PER_CHARACTER = 100
 
 
 def _bounds(repeat: re.Match[str]) -> tuple[int, float]:
-    """Return how often a part is repeated at least and at most."""
+    """Return the minimum and maximum number of a part's repetitions."""
     sign, least, comma, most = repeat.groups()
     if sign:
         return int(sign == "+"), 1 if sign == "?" else inf

@@ -1,4 +1,4 @@
-"""Problems of values and types, and the collector of the problems of one coercion.
+"""Problems with values and types, and the collector of one coercion's problems.
 
 ValueError
   InvalidJson           the text is not JSON
@@ -22,15 +22,15 @@ from .nodes import Node
 
 MAX_PROBLEMS = 50
 MAX_TEXTS = 1_000
-# Of a longer path, the message about a return value has only the start and the end.
+# The message about a return value has only the start and end of a longer path.
 _MAX_PATH_START = 120
 _MAX_PATH_END = 60
-# The key of a dict, as `dict_item` writes it.
+# A dict's key, as `dict_item` writes it.
 _KEY = r"""\[key (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One problem of a value: its path, the expected type and the value that came."""
+    """One problem with a value: its path, the expected type and the received value."""
 
     path: str
     message: str
@@ -59,7 +59,7 @@ class InvalidArguments(Exception):
 class InvalidOutput(Exception):
     """The value does not fit the return type; the message never contains the value.
 
-    The path contains the keys of dicts, which may be data; `for_caller` leaves them out.
+    The path contains dict keys, which may be data; `for_caller` leaves them out.
     """
 
     def __init__(self, path: str, message: str) -> None:
@@ -68,7 +68,7 @@ class InvalidOutput(Exception):
         self.message = message
 
     def for_caller(self) -> str:
-        """Return the text without the keys of dicts."""
+        """Return the text without dict keys."""
         path = _shortened(re.sub(_KEY, "[key]", self.path))
         return f"{path}: {self.message}" if path else self.message
 
@@ -78,7 +78,7 @@ class InvalidOutput(Exception):
 
 
 def _shortened(path: str) -> str:
-    """Return the path, without its middle if it is that of a deep value."""
+    """Return the path, without its middle if it leads to a deep value."""
     left_out = len(path) - _MAX_PATH_START - _MAX_PATH_END
     if left_out <= 0:
         return path
@@ -86,7 +86,7 @@ def _shortened(path: str) -> str:
 
 
 class UnservableType(TypeError):
-    """A type that cannot be read from JSON or written to it."""
+    """A type that cannot be read from or written as JSON."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}")
@@ -126,7 +126,7 @@ class TextReads:
     __slots__ = ("left", "unpacked")
 
     def __init__(self) -> None:
-        # Each takes time, above all in a union; no model sends as many.
+        # Each takes time, especially in a union; no model sends this many.
         self.left = MAX_TEXTS
         # The arrays and objects that were found in strings, by the id of the string.
         self.unpacked: dict[int, tuple[str, Any]] = {}
@@ -138,7 +138,7 @@ class TextReads:
 
 
 class Coercion:
-    """The options of one coercion, and the problems that it found."""
+    """One coercion's options, and the problems that it found."""
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
@@ -160,10 +160,10 @@ class Coercion:
         self.lenient = lenient
         # Remove the keys that a record does not declare.
         self.prune = prune
-        # Callers may see the arguments that they sent, except under the name of a secret. A
+        # Callers may see the arguments that they sent, except under a secret's name. A
         # return value may be secret.
         self.show_values = show_values
-        # Further names of secrets, which do not look like ones.
+        # Further secret names, which do not look secret.
         self.aliases = aliases
         self.problems: list[Problem] = []
         self.stopped_early = False
@@ -181,7 +181,7 @@ class Coercion:
         return self.lenient and isinstance(value, str) and self.texts.take()
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
-        """Report that *node* does not accept *value*; returns *value*."""
+        """Report that *node* does not accept *value*; return *value*."""
         from ..core.secrets.secret_names import is_secret_path
 
         expected = describe(node)
@@ -194,7 +194,7 @@ class Coercion:
         return value
 
     def report(self, path: str, message: str, **more: str | None) -> None:
-        """Add one problem; raises TooManyProblems if there are MAX_PROBLEMS already."""
+        """Add one problem; raise TooManyProblems if there are already MAX_PROBLEMS."""
         if len(self.problems) == MAX_PROBLEMS:
             self.stop()
         self.problems.append(Problem(path=path, message=message, **more))
@@ -205,7 +205,7 @@ class Coercion:
         raise TooManyProblems
 
     def fork(self, *, lenient: bool = False) -> Coercion:
-        """Return a new coercion with the same options, to try one member of a union."""
+        """Return a new coercion with the same options, to try one union member."""
         fork = Coercion(
             repair=self.repair, lenient=lenient, prune=self.prune, show_values=self.show_values
         )
@@ -216,14 +216,14 @@ class Coercion:
 
 
 def _quotes_secret_name(value: Any) -> bool:
-    """Return whether the shown part of a string is JSON with the name of a secret."""
+    """Return whether the shown part of a string is JSON with a secret's name."""
     from ..core.secrets.secret_names import has_secret_name
 
     return isinstance(value, str) and has_secret_name(value[:MAX_SHOWN])
 
 
 def _format_hint(node: Node, value: Any) -> str | None:
-    """Return how to write a value of *node*; of a union, the hint of the first member with one."""
+    """Return how to write a value of *node*; for a union, the first hint that a member has."""
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
         return next((hint for each in node.members if (hint := _format_hint(each, value))), None)

@@ -1,6 +1,6 @@
 """Reads strings in a value that pydantic's lax mode refused: JSON of arrays and objects, and null.
 
-Lax mode itself reads the strings of numbers and booleans.
+Lax mode itself reads strings of numbers and booleans.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ Written = tuple[Any, Any]
 
 
 class ModelOutputCheck:
-    """Encodes and checks the values of a type that contains pydantic models."""
+    """An encoder and checker for a type that contains pydantic models."""
 
     def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
         self._node = node
@@ -92,7 +92,7 @@ def _fixed(check: ModelOutputCheck, node: nodes.Fixed, value: Any, path: str) ->
 def _mapping(check: ModelOutputCheck, node: nodes.Mapping, value: Any, path: str) -> Written:
     if not isinstance(value, dict):
         raise _mismatch(node, value, path)
-    # The keys are checked in a dict of their own, with null for every value.
+    # The keys are checked in a separate dict, with null for every value.
     keys = nodes.Mapping(node.key, nodes.Anything(), node.limits)
     encoded, checked_keys = OutputCheck(keys).run(dict.fromkeys(value))
     pairs = [check.write(node.value, each, dict_item(path, key)) for key, each in value.items()]

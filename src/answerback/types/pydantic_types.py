@@ -33,7 +33,7 @@ def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def adapter(node: Model) -> TypeAdapter[Any]:
-    """Return pydantic's adapter of the type, from the cache if possible."""
+    """Return pydantic's adapter for the type, from the cache if possible."""
     try:
         return _cached_adapter(node.annotation)
     except TypeError:
@@ -43,14 +43,14 @@ def adapter(node: Model) -> TypeAdapter[Any]:
 
 def _complete_adapter(annotation: Any) -> TypeAdapter[Any]:
     made = TypeAdapter(annotation)
-    # A model may defer its schema. Versions of pydantic before 2.10 have neither of the two.
+    # A model may defer its schema. Pydantic versions before 2.10 have neither of the two.
     if not getattr(made, "pydantic_complete", True):
         made.rebuild(raise_errors=False)
     return made
 
 
 def build_model(node: Model, value: Any, *, lenient: bool) -> Any:
-    """Return the typed value of decoded JSON; raises ValidationError."""
+    """Return the typed value for decoded JSON; raise ValidationError."""
     return _validate(node, msgspec.json.encode(value), lenient=lenient)
 
 
@@ -136,7 +136,7 @@ def _path_of(path: str, loc: tuple[int | str, ...]) -> str:
 def _output_path(path: str, loc: tuple[int | str, ...]) -> str:
     """Return the path of a problem in a return value.
 
-    pydantic does not tell the fields of inner models from the keys of dicts, so both count as keys.
+    pydantic does not distinguish inner models' fields from dict keys, so both count as keys.
     """
     for index, key in enumerate(loc):
         if isinstance(key, int):
@@ -147,13 +147,13 @@ def _output_path(path: str, loc: tuple[int | str, ...]) -> str:
 
 
 def dump(value: Any) -> Any:
-    """Return the JSON of a pydantic object by its own class, where no type is declared."""
+    """Return a pydantic object's JSON by its own class, if no type is declared."""
     serializer = type(value).__pydantic_serializer__
     return serializer.to_python(value, mode="json", by_alias=True, warnings=False)
 
 
 def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
-    """Return the data to encode for *value*, and the checked value; raises InvalidOutput."""
+    """Return the data to encode for *value*, and the checked value; raise InvalidOutput."""
     checked = _check(node, value, path)
     try:
         data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
@@ -184,7 +184,7 @@ def _check(node: Model, value: Any, path: str) -> Any:
 
 
 def _message_without_value(problem: Any, node: Model) -> str:
-    """Return pydantic's message if it cannot contain the value, else one of ours."""
+    """Return pydantic's message if it cannot contain the value, else our own."""
     kind, text = problem["type"], problem["msg"]
     if kind == "missing":
         return "missing"
@@ -196,7 +196,7 @@ def _message_without_value(problem: Any, node: Model) -> str:
     return f"{text[:1].lower()}{text[1:]}, got {type(problem['input']).__name__}"
 
 
-# The kinds of error whose messages name the expected type or limit, and never the value.
+# The error kinds whose messages name the expected type or limit, and never the value.
 _SAFE_ERRORS = frozenset(
     {kind for kind in get_args(ErrorType) if kind.endswith("_type")}
     | {"int_parsing", "float_parsing", "bool_parsing", "int_from_float", "finite_number"}
@@ -224,17 +224,17 @@ def _recheck(node: Model, value: Any) -> None:
     except ValidationError as error:
         if any(problem["type"] not in _IGNORED_ERRORS for problem in error.errors()):
             raise
-    except Exception:  # noqa: BLE001 - see _IGNORED_ERRORS
+    except Exception:  # noqa: BLE001 -- see _IGNORED_ERRORS
         pass
 
 
-# An author's validators expect the input, and may refuse their own result. The instance of a
-# subclass may have more fields than the declared class; these are not written.
+# An author's validators expect the input, and may refuse their own result. A subclass
+# instance may have more fields than the declared class; these are not written.
 _IGNORED_ERRORS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
 
 
 def to_plain(value: Any) -> Any:
-    """Return an instance as a dict by the names of its fields, and the models inside it too."""
+    """Return an instance as a dict by field name, and the models inside it too."""
     if isinstance(value, RootModel):
         return to_plain(value.root)
     if isinstance(value, BaseModel):
@@ -243,13 +243,13 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: to_plain(each) for key, each in value.items()}
     if type(value) in (list, tuple, set, frozenset):
-        # A list also for a set, because the dict of a model is not hashable.
+        # A list also for a set, because a model's dict is not hashable.
         return [to_plain(each) for each in value]
     return value
 
 
 def model_names(node: Model) -> Iterator[tuple[str, ...]]:
-    """Yield the names of each field of the models in the type: its own and its aliases."""
+    """Yield the names of each field of the type's models: its own and its aliases."""
     pending, seen = [node.annotation], set[int]()
     while pending:
         each = pending.pop()
@@ -265,7 +265,7 @@ def model_names(node: Model) -> Iterator[tuple[str, ...]]:
 
 
 def is_object_model(node: Model) -> bool:
-    """Return whether every value of the type is a JSON object."""
+    """Return whether all of the type's values are JSON objects."""
     schema = model_schema(node, mode="serialization")
     return _is_object(schema, schema.get("$defs", {}))
 
@@ -280,7 +280,7 @@ def _is_object(schema: dict[str, Any], defs: dict[str, Any]) -> bool:
 
 
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
-    """Return pydantic's JSON Schema of the type, with its definitions under `$defs`."""
+    """Return pydantic's JSON Schema for the type, with its definitions under `$defs`."""
     return adapter(node).json_schema(
         mode=mode,
         ref_template="#/$defs/{model}",
@@ -288,12 +288,12 @@ def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     )
 
 
-# Keeps the words of a type until the author's description of the field is known.
+# Keeps a type's words until the author's description of the field is known.
 _WORDS = "x-answerback-words"
 
 
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out titles that only repeat a field's name, and describes times without an offset."""
+    """A schema without titles that only repeat a field's name; times without an offset say so."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -317,7 +317,7 @@ def _naive_schema(kind: type, schema: Any) -> dict[str, Any] | None:
 
 
 def _with_words(schema: Any) -> Any:
-    """Return the schema with the words of each type behind the author's description."""
+    """Return the schema with each type's words behind the author's description."""
     if isinstance(schema, list):
         return [_with_words(each) for each in schema]
     if not isinstance(schema, dict):
@@ -330,7 +330,7 @@ def _with_words(schema: Any) -> Any:
 
 
 class _SchemaWithNull(_SchemaWithoutFieldTitles):
-    """Says that each float may be null."""
+    """A schema in which each float may be null."""
 
     def float_schema(self, schema: Any) -> dict[str, Any]:
         return {"anyOf": [super().float_schema(schema), {"type": "null"}]}

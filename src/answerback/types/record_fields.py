@@ -1,4 +1,4 @@
-"""Reads the fields of a class: dataclass, attrs, TypedDict, NamedTuple, Struct."""
+"""Reads a class's fields: dataclass, attrs, TypedDict, NamedTuple, Struct."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .annotated import is_field_info
 from .nodes import Field, Node, Record
 from .problems import UnservableType
 
-# Reads the annotation of the named field.
+# Reads the named field's annotation.
 ReadField = Callable[[Any, str], Node]
 
 

@@ -1,4 +1,4 @@
-"""Scalars in JSON: the pattern of the strings, the value that a string stands for, the limits.
+"""Scalars in JSON: their strings' pattern, the value that a string stands for, the limits.
 
 The patterns mean the same in ECMA-262, Python's re and RE2: no look-around, ASCII digits only.
 """
@@ -63,7 +63,7 @@ _FORMAT_HINTS: dict[tuple[type, bool | None], str] = {
     (bytearray, None): "write it in base64",
 }
 _FORMATS = {datetime: "date-time", time: "time", timedelta: "duration"}
-# JSON Schema's formats are those of RFC 3339: times have an offset, durations no fractions. Types
+# JSON Schema's formats are RFC 3339's: times have an offset, durations no fractions. Types
 # that allow other values are described in words.
 _TIME_TEXTS: dict[tuple[type, bool | None], str] = {
     (datetime, None): "ISO 8601 date and time, with or without an offset",
@@ -75,22 +75,22 @@ _TIME_TEXTS: dict[tuple[type, bool | None], str] = {
 
 
 def format_keyword(node: Scalar, mode: str) -> dict[str, str]:
-    """Return the `format` of a date, time or duration, or a `description` where none is right."""
+    """Return the `format` for a date, time or duration, or a `description` if none is right."""
     kind = node.kind
-    # An argument in the narrower form of the format is always accepted, a result may have others.
+    # An argument in the format's narrower form is always accepted, a result may have others.
     if node.limits.tz or (kind is timedelta and mode == "validation"):
         return {"format": _FORMATS[kind]}
     return {"description": _TIME_TEXTS[kind, node.limits.tz]}
 
 
 def join_descriptions(own: str, of_type: str | None) -> str:
-    """Return the author's description, with the words of a type of this module behind it."""
+    """Return the author's description, followed by this module's words for a type."""
     is_ours = of_type in _TIME_TEXTS.values()
     return f"{own} ({of_type})" if is_ours else own
 
 
 def format_in_words(description: str | None) -> str | None:
-    """Return the format that the words of this module in a description stand for."""
+    """Return the format that this module's words in a description stand for."""
     found = (
         _FORMATS[kind] for (kind, _), text in _TIME_TEXTS.items() if text in (description or "")
     )
@@ -111,7 +111,7 @@ def format_hint(node: Scalar, value: Any) -> str | None:
 
 
 def read_scalar(node: Scalar, value: Any) -> Any:
-    """Return the typed value of decoded JSON; raises ValueError if it does not fit."""
+    """Return the typed value for decoded JSON; raise ValueError if it does not fit."""
     if is_loose_in_msgspec(node) and not _matches_pattern(node, value):
         raise ValueError("does not match its pattern")
     base: Any = (

@@ -21,10 +21,10 @@ Schema = dict[str, Any]
 
 
 class Renderer:
-    """Renders trees that share one set of definitions.
+    """A renderer for trees that share one set of definitions.
 
-    *definition_names* has the names of the classes that become definitions, by their
-    annotation; every other class is rendered where it is used.
+    *definition_names* has the names of the classes that become definitions, by annotation;
+    every other class is rendered where it is used.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Renderer:
         return renamed
 
     def _untitled(self, schema: Schema, name: str) -> Schema:
-        """Return the schema without a title that only repeats the name of its class."""
+        """Return the schema without a title that only repeats its class's name."""
         if self.name_models and name.endswith(schema.get("title", " ")):
             return {key: value for key, value in schema.items() if key != "title"}
         return schema
@@ -117,7 +117,7 @@ class Renderer:
 
 
 def clean_name(name: str) -> str:
-    """Return the name with underscores in the place of characters that no reference may have."""
+    """Return the name with underscores for characters that no reference may have."""
     return re.sub(r"[^A-Za-z0-9.]+", "_", name).strip("_")
 
 
@@ -136,10 +136,10 @@ def rename_refs(schema: Any, refs: dict[str, str]) -> Any:
 
 
 def default_keyword(value: Any) -> Schema:
-    """Return the `default` keyword of a schema, or nothing if JSON cannot represent *value*."""
+    """Return a schema's `default` keyword, or nothing if JSON cannot represent *value*."""
     try:
         encoded = ENCODER.encode(value)
-    except Exception:  # noqa: BLE001 - an author's object may raise any exception
+    except Exception:  # noqa: BLE001 -- an author's object may raise any exception
         return {}
     # NaN would be written as null.
     if b"null" in encoded and find_fault(value) is not None:
@@ -166,7 +166,7 @@ _INT_KEY = "^-?(0|[1-9][0-9]*)$"
 
 
 def _length_keywords(limits: ValueLimits, noun: str) -> Schema:
-    """Return the limits of length in the keywords for *noun*: Items, Length or Properties."""
+    """Return the length limits in the keywords for *noun*: Items, Length or Properties."""
     schema: Schema = {}
     if limits.min_length is not None:
         schema[f"min{noun}"] = limits.min_length
@@ -218,7 +218,7 @@ def _base64_pattern(limits: ValueLimits) -> str:
 
 
 def _key(node: Node) -> Schema:
-    """Return the schema of an object's keys, which are strings for every type of key."""
+    """Return the schema for an object's keys, which are strings for every key type."""
     if isinstance(node, nodes.Choice):
         return {"enum": [str(value) for value, _ in node.values]}
     if isinstance(node, nodes.Scalar) and node.kind is int:
@@ -273,7 +273,7 @@ def _record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema = _array_record(renderer, node) if node.array else _object(renderer, node)
     description = _class_description(node.cls)
     notes = {} if description is None else {"description": description}
-    # Clients name the classes that they generate by it; a component has a name already.
+    # Clients name generated classes by it; a component already has a name.
     title = {} if renderer.name_models else {"title": node.cls.__name__}
     return {**title, **notes, **schema}
 

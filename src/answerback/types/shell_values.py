@@ -1,6 +1,6 @@
-"""Turns `name=value` pairs of the command line into the JSON of arguments, by their types.
+"""Turns the command line's `name=value` pairs into the arguments' JSON, by their types.
 
-A value that cannot be read stays a string, so that decoding reports the problem.
+An unreadable value stays a string, so that decoding reports the problem.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NONE = frozenset({"null", "none", ""})
 def from_strings(
     parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
 ) -> dict[str, Any]:
-    """Return the object of arguments for the pairs; a repeated name gives the items of a list.
+    """Return the argument object for the pairs; a repeated name gives a list's items.
 
-    A value is `bytes` if it is the content of a file.
+    A value is `bytes` if it is a file's content.
     """
     trees = {
         each.name: nodes.without_notes(read_type(each.annotation, each.name)) for each in parameters
@@ -51,7 +51,7 @@ def from_strings(
 
 
 def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
-    """Return the problem of a repeated name or of binary content, if the type excludes it."""
+    """Return the problem with a repeated name or binary content, if the type excludes it."""
     if len(values) > 1 and _array_in(node) is None and not isinstance(node, nodes.Anything):
         return f"given {len(values)} times, and takes one value"
     if not _takes_bytes(node) and any(not _is_text(value) for value in values):
@@ -101,7 +101,7 @@ def _array_in(node: Node) -> Node | None:
 
 
 def _as_text(value: str | bytes) -> str:
-    # Windows programs put a byte order mark before the text of a file.
+    # Windows programs put a byte order mark before a file's text.
     return value if isinstance(value, str) else value.decode("utf-8-sig", "replace")
 
 
@@ -152,7 +152,7 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
 
 
 def _number(kind: type, text: str) -> int | float | None:
-    """Return the number that *text* is as Python reads it, which takes `+7` and `1_000` too."""
+    """Return the number that *text* is for Python, which also accepts `+7` and `1_000`."""
     text = text.strip()
     try:
         if kind is int:

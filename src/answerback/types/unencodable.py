@@ -13,7 +13,7 @@ from .problems import InvalidOutput, dict_item, item, member
 
 
 def find_fault(value: Any, *, nan_is_null: bool = False) -> InvalidOutput | None:
-    """Return the first fault in *value*; an exception of the author's code is its cause.
+    """Return the first fault in *value*; if the author's code raised an exception, it is the cause.
 
     With *nan_is_null* a float may be NaN; a Decimal may not, because JSON has it as a string.
     """
@@ -27,20 +27,20 @@ def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOu
 
 
 def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> InvalidOutput | None:
-    """Look for a fault at *path*; *containers* has the ids of the values around *value*.
+    """Find a fault at *path*; *containers* has the ids of the values around *value*.
 
     Numbers of the types *finite* must be finite.
     """
     try:
         if (codec := codec_of_value(value)) is not None:
             value = codec.encode(value)
-    except Exception as error:  # noqa: BLE001 - an author's function may raise any exception
+    except Exception as error:  # noqa: BLE001 -- an author's function may raise any exception
         return _fault(path, f"{type(value).__name__} cannot be encoded", error)
     if isinstance(value, finite) and not math.isfinite(value):
         return _fault(path, "a number that is not finite")
     try:
         members = list(_members(value, path))
-    except Exception as error:  # noqa: BLE001 - an author's property may raise any exception
+    except Exception as error:  # noqa: BLE001 -- an author's property may raise any exception
         return _fault(path, f"{type(value).__name__} cannot be read", error)
     if not members:
         return _leaf_fault(value, path)
@@ -57,7 +57,7 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
 
 
 def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the path, the key and the value of each member, item or field."""
+    """Yield the path, key and value of each member, item or field."""
     if isinstance(value, dict):
         yield from ((dict_item(path, key), key, each) for key, each in value.items())
     elif isinstance(value, list | tuple | set | frozenset):
@@ -78,7 +78,7 @@ def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
         yield "root", dumped
         return
     yield from dumped.items()
-    # pydantic writes some numbers that are not finite as null, so they are missing in `dumped`.
+    # pydantic writes some non-finite numbers as null, so they are missing in `dumped`.
     numbers = (float, Decimal, list, dict)
     yield from ((name, each) for name, each in plain.items() if isinstance(each, numbers))
 
@@ -93,7 +93,7 @@ def _field_names(value: Any) -> Iterator[str]:
 def _key_fault(key: Any, path: str) -> InvalidOutput | None:
     try:
         ENCODER.encode({key: None})
-    except Exception:  # noqa: BLE001 - msgspec raises several classes for keys
+    except Exception:  # noqa: BLE001 -- msgspec raises several classes for keys
         return _fault(path, f"a key of type {type(key).__name__}, which JSON cannot write")
     return None
 
@@ -105,7 +105,7 @@ def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
         return _fault(path, "text with an unpaired surrogate, which UTF-8 cannot encode")
     except UnencodableType:
         return _fault(path, f"{type(value).__name__} cannot be written as JSON")
-    except Exception as error:  # noqa: BLE001 - msgspec's, or of an author's class
+    except Exception as error:  # noqa: BLE001 -- msgspec's, or of an author's class
         # Without the error's text, which may contain the value.
         return _fault(path, f"{type(value).__name__} cannot be written as JSON", error)
     return None

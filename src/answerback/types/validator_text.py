@@ -1,7 +1,7 @@
-"""Decides which texts of an author's validators and `__post_init__` methods a caller reads.
+"""Decides which texts from an author's validators and `__post_init__` methods a caller reads.
 
-The text of a ValueError or AssertionError is for the caller, unless it quotes a value that was sent
-under the name of a secret. The texts of other exceptions are for the log.
+The text of a ValueError or AssertionError is for the caller, unless it quotes a value that was
+sent under a secret's name. Other exceptions' texts are for the log.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _MAX_LENGTH = 500
 def refusal(
     error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
 ) -> str:
-    """Return the text of a refusal: the author's own, or one with the class of the error alone.
+    """Return a refusal's text: the author's own, or one with only the error's class.
 
-    *sent* is the value at *path* that was refused, and *aliases* are further names of secrets. A
-    text that is not for the caller is logged.
+    *sent* is the refused value at *path*, and *aliases* are further secret names. A text that is
+    not for the caller is logged.
     """
     text = str(error)
     is_for_caller = isinstance(error, ValueError | AssertionError)

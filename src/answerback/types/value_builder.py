@@ -1,4 +1,4 @@
-"""Builds the values of stand-ins: the types that msgspec itself does not decode.
+"""Builds stand-ins' values: the types that msgspec itself does not decode.
 
 `MsgspecTypes` imports it at the first such value, because most apps have none.
 """
@@ -20,14 +20,14 @@ from .scalars import read_scalar
 
 
 class ValueBuilder:
-    """Builds the values of stand-ins in one decode; it chooses the member of a union once."""
+    """A builder for stand-ins' values in one decode; it chooses a union's member once."""
 
     def __init__(self, types: MsgspecTypes) -> None:
         self._types = types
         self._coercion = Coercion(repair=False, lenient=types.lenient)
 
     def hook(self, kind: Any, value: Any) -> Any:
-        """Build the value of a stand-in from decoded JSON; msgspec calls it as its `dec_hook`."""
+        """Build a stand-in's value from decoded JSON; msgspec calls it as its `dec_hook`."""
         # Few frames for each level, because recursive types nest as deep as the text may.
         node = kind.node
         while isinstance(node, nodes.Union):
@@ -95,7 +95,7 @@ def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
 
 
 def _has_plain_init(node: nodes.Record) -> bool:
-    """Return whether the class takes all fields by their names."""
+    """Return whether the class takes all fields by name."""
     if node.style == "attrs":
         return False
     return all(node.cls.__dataclass_fields__[field.name].init for field in node.fields)

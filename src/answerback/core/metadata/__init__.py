@@ -1,1 +1,1 @@
-"""The keys of `_meta` that hosts read and write: their table, their types and their check."""
+"""The `_meta` keys that hosts read and write: their table, types and check."""

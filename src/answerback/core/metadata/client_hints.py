@@ -1,6 +1,6 @@
-"""ClientHints: the locale, the user agent and other hints that a client sends in `_meta`.
+"""ClientHints: the locale, user agent and other hints that a client sends in `_meta`.
 
-Nothing verifies them: they are for formatting and statistics, never for authorisation.
+They are not verified: use them for formatting and statistics, never for authorisation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """A rough location of the user."""
+    """The user's rough location."""
 
     city: str | None = None
     region: str | None = None
@@ -26,23 +26,23 @@ class Location(msgspec.Struct, frozen=True):
 
 
 class ClientHints(msgspec.Struct, frozen=True):
-    """The hints of a request. A member is None if the client did not send it, or sent nonsense."""
+    """A request's hints. A member is None if the client did not send it, or sent nonsense."""
 
     locale: str | None = None
     """A language tag, such as "en-GB"."""
     user_agent: str | None = None
     location: Location | None = None
     subject: str | None = None
-    """A name of the user that says nothing about the person, for rate limits."""
+    """An anonymous name for the user, for rate limits."""
     session: str | None = None
-    """A name of the conversation, for linking its calls."""
+    """A name for the conversation, for linking its calls."""
     organization: str | None = None
     widget_session: str | None = None
-    """A name of the widget on the page, for linking its calls."""
+    """A name for the widget on the page, for linking its calls."""
 
 
 def read_hints(meta: Mapping[str, Any] | None) -> ClientHints:
-    """Read the hints in the `_meta` of a request; values of a wrong type are ignored."""
+    """Read the hints in a request's `_meta`; values of a wrong type are ignored."""
     if not meta:
         return ClientHints()
     # Older clients send the locale under the second key.
@@ -77,7 +77,7 @@ def _text(value: Json) -> str | None:
 
 
 def _degrees(value: Json, limit: int) -> float | None:
-    """Return an angle up to *limit*; clients send numbers and, some of them, text."""
+    """Return an angle up to *limit*; clients send numbers, and some send text."""
     try:
         degrees = float(value) if isinstance(value, str | int | float) else limit + 1
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The table of the keys in `_meta` that hosts know: where each may stand, and its values.
+"""The table of `_meta` keys that hosts know: where each may occur, and its values.
 
 The table was compared with its two sources on the dates below. To add a key, add a row here and
 the same key to a TypedDict in `meta_types`; a test compares the two.
@@ -19,10 +19,10 @@ APPS_SDK_EXAMPLES = "examples of the Apps SDK, 2025-10; no longer in its referen
 MCP_APPS = "MCP Apps 2026-01-26, ext-apps 2.0.4"
 
 Place: TypeAlias = Literal["tool", "result", "resource", "content", "block", "request"]
-"""The object whose `_meta` it is.
+"""The object that the `_meta` belongs to.
 
-A resource is the entry of a list, a content is what `resources/read` sends or what stands in
-an embedded resource, a block is any other content block.
+A resource is a list's entry, a content is what `resources/read` sends or what an embedded
+resource holds, a block is any other content block.
 """
 PLACES: tuple[Place, ...] = get_args(Place)
 
@@ -33,13 +33,13 @@ class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     is_valid: Callable[[Any], bool]
     members: Mapping[str, ValueKind] = {}
-    """The members of an object."""
+    """An object's members."""
     elsewhere: Mapping[str, str] = {}
-    """Members that belong somewhere else, and the place for a message."""
+    """Members that belong elsewhere, and the place for a message."""
 
 
 class MetaKey(msgspec.Struct, frozen=True):
-    """One key: its values, the places where it may stand, and the source that defines it.
+    """One key: its values, the places where it may occur, and the source that defines it.
 
     Messages name the first place.
     """
@@ -86,7 +86,7 @@ def is_security_scheme(value: object) -> bool:
 
 
 def are_security_schemes(value: object) -> bool:
-    """Return whether *value* is a list of security schemes that is not empty."""
+    """Return whether *value* is a non-empty list of security schemes."""
     return isinstance(value, list | tuple) and bool(value) and all(map(is_security_scheme, value))
 
 
@@ -184,4 +184,4 @@ KEYS: tuple[MetaKey, ...] = (
     MetaKey("openai/session", TEXT, _REQUEST, APPS_SDK),
     MetaKey("openai/organization", TEXT, _REQUEST, APPS_SDK),
 )
-"""The `apps` convention puts the keys of widgets into results, so that they may stand there too."""
+"""The `apps` convention puts widget keys into results, so they may occur there too."""

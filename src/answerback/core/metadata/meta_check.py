@@ -1,6 +1,6 @@
-"""Checks the `_meta` that an author gives: misspelt keys, misplaced keys and wrong values.
+"""Checks an author's `_meta`: misspelt keys, misplaced keys and wrong values.
 
-Keys that no host defines pass, and so do keys of a host that resemble none in the table: the
+Keys that no host defines pass, and so do a host's keys that resemble none in the table: the
 host may have added them since.
 """
 
@@ -29,16 +29,16 @@ _GIVEN_BY: dict[Place, str] = {
     "result": "success(meta=…) or failure(meta=…)",
     "content": "app.widget(…) or app.resource(uri, content_meta=…)",
 }
-"""How an author gives a key at the first of its places."""
+"""How an author gives a key at its first place."""
 
 _SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
 
 
 def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
-    """Raise TypeError or ValueError if a key of a host is misspelt, misplaced or wrong.
+    """Raise TypeError or ValueError if a host's key is misspelt, misplaced or wrong.
 
-    *argument* is the name of the parameter that the author gave it by. A value that is no dict
-    is not looked at: it is refused with the whole reply, or with the options of a tool.
+    *argument* is the name of the author's parameter. A value that is not a dict is not checked
+    here: it is refused with the whole reply, or with the tool's options.
     """
     if not isinstance(meta, dict):
         return
@@ -52,7 +52,7 @@ def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
 
 
 def _refuse_key(name: str, place: Place) -> None:
-    """Raise for a key that is known elsewhere or is near a known one; others pass."""
+    """Raise for a key that is known elsewhere or resembles a known one; others pass."""
     if name in _NAMES:
         first = next(key.places[0] for key in KEYS if key.name == name)
         right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
@@ -90,7 +90,7 @@ def _refuse_value(value: object, expected: str, path: str) -> NoReturn:
 
 @lru_cache(256)
 def _near_key(name: str) -> str | None:
-    """Cached, because a reply may have a new key of a host in every call."""
+    """Call `_near` and cache the result: a reply may have a new host key in every call."""
     return _near(name, sorted(_NAMES))
 
 
@@ -102,7 +102,7 @@ def _near(name: str, known: Iterable[str]) -> str | None:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Return how alike two names are, from 0 to 1; each part between slashes must be."""
+    """Return how similar two names are, from 0 to 1; each part between slashes must be similar."""
     parts, others = one.split("/"), other.split("/")
     if parts[-1] == others[-1]:
         return 1.0
@@ -115,5 +115,5 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _plain(name: str) -> str:
-    """Return the name without capitals and separators: hosts write both styles."""
+    """Return the name without capitals and separators: hosts use both styles."""
     return name.lower().replace("_", "").replace("-", "")

@@ -1,6 +1,6 @@
-"""The types of `_meta` for type checkers: one TypedDict for each place where keys of hosts stand.
+"""The types of `_meta` for type checkers: one TypedDict for each place where hosts' keys occur.
 
-An author's own keys are added in a subclass. The values are checked when they are given, by the
+A subclass adds an author's own keys. The values are checked when they are given, against the
 table in `key_table`.
 """
 
@@ -49,7 +49,7 @@ class EmptyObject(TypedDict):
 
 
 class UiPermissions(TypedDict, total=False):
-    """The features of the browser that a widget asks for."""
+    """The browser features that a widget asks for."""
 
     camera: EmptyObject
     microphone: EmptyObject
@@ -58,14 +58,14 @@ class UiPermissions(TypedDict, total=False):
 
 
 class ToolUi(TypedDict, total=False):
-    """`_meta.ui` of a tool."""
+    """A tool's `_meta.ui`."""
 
     resourceUri: str
     visibility: Sequence[Literal["model", "app"]]
 
 
 class ResourceUi(TypedDict, total=False):
-    """`_meta.ui` of a widget's resource and of its content."""
+    """The `_meta.ui` of a widget's resource and of its content."""
 
     csp: UiCsp
     permissions: UiPermissions
@@ -74,7 +74,7 @@ class ResourceUi(TypedDict, total=False):
 
 
 class ResultUi(ToolUi, ResourceUi, total=False):
-    """`_meta.ui` of a result."""
+    """A result's `_meta.ui`."""
 
 
 _ToolAndResultKeys = TypedDict(
@@ -120,15 +120,15 @@ _ResultKeys = TypedDict(
 
 
 class ToolMeta(_ToolAndResultKeys, _ToolKeys, total=False):
-    """The keys that hosts read in the `_meta` of a tool: `@app.tool(meta=…)`."""
+    """The keys that hosts read in a tool's `_meta`: `@app.tool(meta=…)`."""
 
     ui: ToolUi
 
 
 class ResultMeta(_ToolAndResultKeys, _WidgetKeys, _ResultKeys, total=False):
-    """The keys that hosts read in the `_meta` of a result: `success(meta=…)`.
+    """The keys that hosts read in a result's `_meta`: `success(meta=…)`.
 
-    A subclass adds keys of the author's, and `Reply[Data, ThatSubclass]` declares both.
+    A subclass adds the author's keys, and `Reply[Data, ThatSubclass]` declares both.
     """
 
     ui: ResultUi
@@ -167,4 +167,4 @@ _RequestKeys = TypedDict(
 
 
 class RequestMeta(_RequestKeys, total=False):
-    """The keys that ChatGPT sends in the `_meta` of a request; `ctx.request.hints` reads them."""
+    """The keys that ChatGPT sends in a request's `_meta`; `ctx.request.hints` reads them."""

@@ -1,1 +1,1 @@
-"""Secrets: their names, their forms, their places in URLs and headers, and how they are masked."""
+"""Secrets: their names, their forms, their places in URLs and headers, and their masking."""

@@ -1,4 +1,4 @@
-"""Finds the passwords and tokens in URLs and in the headers of HTTP requests."""
+"""Finds passwords and tokens in URLs and HTTP request headers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import unquote
 from .secret_forms import decode_base64
 from .secret_names import is_secret_name
 
-# A user without a password may be a token. The last form is a password with a slash in it, which
-# is not a port: `user:pass/word@host`.
+# A user without a password may be a token. The last form is a password that contains a slash,
+# not a port: `user:pass/word@host`.
 _LOGIN = re.compile(
     r"""://(?:[^\s/?#@:]*:(?P<password>[^\s/?#]*)
     | (?P<user>[^\s/?#]+)
@@ -31,13 +31,13 @@ def url_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def secrets_in_url(url: str) -> Iterator[str]:
-    """Yield the values of the parameters with a secret's name, as they are and unquoted."""
+    """Yield the values of parameters with a secret's name, unchanged and unquoted."""
     for start, end in _parameter_spans(url):
         yield from (url[start:end], unquote(url[start:end]))
 
 
 def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    """Yield the values of the headers with a secret's name, and the tokens and passwords in them.
+    """Yield the values of headers with a secret's name, and the tokens and passwords in them.
 
     The names of *headers* are in lower case.
     """

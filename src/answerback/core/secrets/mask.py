@@ -1,7 +1,7 @@
 """Masks secrets: `mask` for texts, `mask_url` and `mask_command` for servers, `Masker` for calls.
 
 A secret is recognised by its form, by its name, or because it stood under a secret's name
-elsewhere. Names also mask what only looks like a secret, so `lint --fix` goes by forms only
+elsewhere. Names also mask what merely resembles a secret, so `lint --fix` uses only forms
 (`mask_forms`).
 """
 
@@ -50,36 +50,36 @@ _OPTION = re.compile(r"([\w.-]+)(?:(=)|\Z)")
 
 
 def mask(text: str, known: Iterable[str] = ()) -> str:
-    """The text with `***` for secrets, values beside a secret's name, and *known* values."""
+    """Return the text with `***` for secrets, values beside a secret's name, and *known* values."""
     text = _without(text, known_spans(text, known))
     return _without(text, _spans(text))
 
 
 def mask_part(text: str, start: int, end: int) -> str:
-    """The part of *text* from *start* to *end*, masked.
+    """Return the part of *text* from *start* to *end*, masked.
 
-    A secret is looked for in the whole text, because a part of one would not be recognised.
+    The whole text is searched, because part of a secret would not be recognised.
     """
     return _without(text, _spans(text), start, end)
 
 
 def mask_forms(text: str) -> str:
-    """The text with `***` for secrets that are recognised by their own form."""
+    """Return the text with `***` for secrets that their form reveals."""
     return _without(text, _form_spans(text))
 
 
 def mask_pointer(pointer: str, known: Iterable[str] = ()) -> str:
-    """A JSON pointer with secrets masked among its names."""
+    """Return a JSON pointer with the secrets among its names masked."""
     return "/".join(map(mask, _without(pointer, known_spans(pointer, known)).split("/")))
 
 
 def mask_url(url: str) -> str:
-    """The URL without its password or token, secret parameters, and secrets of a known form."""
+    """Return the URL without password or token, secret parameters, and secrets of a known form."""
     return _without(url, chain(_form_spans(url), url_spans(url)))
 
 
 def mask_command(words: Sequence[str]) -> list[str]:
-    """The words without `--token=…`, the word after `--token`, `API_KEY=…` and secrets in URLs."""
+    """Return *words* without `--token=…`, the word after `--token`, `API_KEY=…`, URL secrets."""
     found: list[str] = []
     is_value = False
     for word in words:
@@ -96,11 +96,11 @@ def mask_command(words: Sequence[str]) -> list[str]:
 
 
 class Masker:
-    """Masks what belongs to one call.
+    """A masker for the texts of one call.
 
-    A value under the name of a secret, in one of the *bodies* of JSON, is masked wherever else it
+    A value under a secret's name, in one of the JSON *bodies*, is masked wherever else it
     appears: in a message about an argument, or in the text that repeats the data. *aliases* are
-    further names of secrets.
+    further secret names.
     """
 
     def __init__(self, *bodies: bytes, aliases: frozenset[str] = frozenset()) -> None:
@@ -113,7 +113,7 @@ class Masker:
         self._known = tuple(found)
 
     def json(self, body: bytes) -> bytes:
-        """JSON with its secrets masked; bytes that are not JSON become a JSON string."""
+        """Return JSON with its secrets masked; bytes that are not JSON become a JSON string."""
         return msgspec.json.encode(self._value(decode_json_or_text(body)))
 
     def text(self, text: str) -> str:
@@ -133,7 +133,7 @@ class Masker:
         return value
 
     def _member(self, name: str, value: Json) -> Json:
-        """Mask any value under the name of a secret; null and booleans reveal nothing."""
+        """Mask any value under a secret's name; null and booleans reveal nothing."""
         if value is None or isinstance(value, bool) or not is_secret_name(name, self._aliases):
             return self._value(value)
         return MASK
@@ -142,7 +142,7 @@ class Masker:
 def _without(
     text: str, spans: Iterable[tuple[int, int]], start: int = 0, end: int | None = None
 ) -> str:
-    """The text from *start* to *end* with `***` for each span; spans may overlap."""
+    """Return the text from *start* to *end* with `***` for each span; spans may overlap."""
     end = len(text) if end is None else end
     kept: list[str] = []
     done = start
@@ -172,6 +172,6 @@ def _form_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_message(sign: str, value: re.Match[str]) -> bool:
-    """Whether the text after the name is about the value, as in `password: expected int`."""
+    """Return whether the text after the name is about the value, as in `password: expected int`."""
     is_words = ":" in sign and sign[-1].isspace() and value["bare"] is not None
     return is_words and _MESSAGE.match(value["bare"]) is not None

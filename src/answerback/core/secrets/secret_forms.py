@@ -1,4 +1,4 @@
-"""Recognises secrets (passwords, tokens, keys of services) by their own form in any text.
+"""Recognises secrets (passwords, tokens, service keys) by their form in any text.
 
 The rules AB5xx detect secrets this way, so placeholders and well-known examples are left out.
 """
@@ -17,7 +17,7 @@ _DSN = re.compile(
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://(?P<name>[^\s:/@\"'<>]{0,80}):"
     r"(?!(?P=name)@(?:127\.0\.0\.1|[\w-]+)(?![\w.-]))([^\s/@\"'<>]{1,200})@[\w\[]"
 )
-# Connection strings of ODBC, ADO, libpq and JDBC: a password counts only beside other pairs.
+# ODBC, ADO, libpq and JDBC connection strings: a password counts only beside other pairs.
 _KEY = (
     r"(?:server|data source|host|address|uid|user id|user|username|database|dbname|initial catalog|"
     r"driver|provider|dsn|port)=[^;=\s\"']"
@@ -64,7 +64,7 @@ _AWS_SECRET = re.compile(
     r"(?:secret_access_key|secretaccesskey)[\"'\s:=\\]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
     re.IGNORECASE,
 )
-# Placeholders for secrets, as documentation has them.
+# Placeholders for secrets in documentation.
 _PLACEHOLDER = re.compile(
     r"(?:your|my|the|some|a|example|sample|test|fake|dummy|redacted|placeholder|changeme|secret|"
     r"password|passwd|pass|pwd|token|key|api|user|username|here|goes|p|pw)"
@@ -77,7 +77,7 @@ _EXAMPLE_KEY = re.compile(
 )
 # `password=form.password` is code, not a password.
 _EXPRESSION = re.compile(r"[A-Za-z_$]+(?:\.[A-Za-z_$]+)+|.*[()].*")
-# The payload of the sample token of jwt.io, and the user name in the examples of RFC 7617.
+# The payload of jwt.io's sample token, and the user name in RFC 7617's examples.
 _SAMPLES = (b"John Doe", b"Aladdin:")
 
 
@@ -90,13 +90,13 @@ def _is_literal(word: str) -> bool:
 
 
 def _looks_random(token: str) -> bool:
-    """Whether the token has digits and many different characters, and is no example."""
+    """Return whether the token has digits and many different characters, and is not an example."""
     has_digit = any(char.isdigit() for char in token)
     return has_digit and len(set(token)) > 9 and not _EXAMPLE_KEY.search(token)
 
 
 def _is_web_token(token: str) -> bool:
-    """Whether the first part is the header of a JSON web token; cursors look like tokens too."""
+    """Return whether the first part is a JSON web token's header; cursors resemble tokens."""
     head, payload = map(decode_base64, token.split(".")[:2])
     try:
         header = json.loads(head)
@@ -115,7 +115,7 @@ def _is_name_and_password(encoded: str) -> bool:
 
 
 def decode_base64(part: str) -> bytes:
-    """The bytes that *part* is the base64 of, in either alphabet; empty if it is not base64."""
+    """Return the bytes from base64 in either alphabet; empty if *part* is not base64."""
     try:
         return urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4))
     except ValueError:
@@ -177,15 +177,15 @@ class Secret(NamedTuple):
 
 
 def may_hold_secrets(text: str) -> bool:
-    """A quick test of a text or of its JSON encoding: False only if there is no secret."""
-    for letter, pattern in _CLUES:  # noqa: SIM110 - any() takes twice as long
+    """Test a text or its JSON encoding quickly: False only if there is no secret."""
+    for letter, pattern in _CLUES:  # noqa: SIM110 -- any() takes twice as long
         if letter in text and pattern.search(text):
             return True
     return False
 
 
 def secrets_in(text: str) -> Iterator[Secret]:
-    """The secrets in a text; placeholders and well-known examples are left out."""
+    """Yield the secrets in a text; placeholders and well-known examples are left out."""
     if may_hold_secrets(text):
         for kind, pattern, is_real in _KINDS:
             for found in pattern.finditer(text):

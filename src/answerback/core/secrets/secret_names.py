@@ -1,4 +1,4 @@
-"""Recognises the names of secrets, such as `password` and `api_key`, also when misspelt."""
+"""Recognises secret names, such as `password` and `api_key`, even if misspelt."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
 
 
 def has_secret_name(text: str) -> bool:
-    """Return whether the text looks like a JSON array or object with the name of a secret in it."""
+    """Return whether the text resembles a JSON array or object that contains a secret's name."""
     if not text.lstrip().startswith(("[", "{")):
         return False
     return any(map(is_secret_name, _NO_NAME.split(text)))
 
 
 def aliases_of_secrets(values: Iterable[tuple[str, ...]]) -> frozenset[str]:
-    """Return all names of the values that have the name of a secret among theirs.
+    """Return all names of the values that have a secret's name among theirs.
 
-    Each of *values* is the names of one value, such as that of a parameter and its alias.
+    Each of *values* holds one value's names, such as a parameter's name and its alias.
     """
     return frozenset(name for names in values if any(map(is_secret_name, names)) for name in names)
 

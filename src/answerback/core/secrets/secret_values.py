@@ -1,4 +1,4 @@
-"""Finds the values under the names of secrets in JSON, and looks for them in other texts."""
+"""Finds the values under secret names in JSON, and searches for them in other texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_VALUES = 2_000
 # A shorter text is part of many others, and masking it would make them unreadable.
 _MIN_LENGTH = 4
-# So much of a value is recognised even if the rest was cut off.
+# This much of a value is recognised even if the rest was cut off.
 _START_LENGTH = 16
 
 
@@ -54,7 +54,7 @@ def _members(
 
 
 def decode_json_or_text(body: bytes | str) -> Json:
-    """Return the value that *body* is in JSON, or *body* as text if it is not JSON."""
+    """Return the JSON value in *body*, or *body* as text if it is not JSON."""
     try:
         return msgspec.json.decode(body)
     except (ValueError, RecursionError):
@@ -64,15 +64,15 @@ def decode_json_or_text(body: bytes | str) -> Json:
 def quotes_secret(
     text: str, sent: Json, path: str = "", aliases: frozenset[str] = frozenset()
 ) -> bool:
-    """Return whether the text may have a value in it that was sent under the name of a secret.
+    """Return whether the text may contain a value that was sent under a secret's name.
 
-    *path* leads to *sent*. True also if *sent* has too many values to look at each.
+    *path* leads to *sent*. True also if *sent* has too many values to check each.
     """
     values = walk_values(sent, aliases, is_secret_path(path, aliases))
     for count, (value, is_secret) in enumerate(values):
         if count == _MAX_VALUES:
             return True
-        # Many texts of Python quote a value by its `repr`.
+        # Many Python texts quote a value by its `repr`.
         secret = str(value) if is_secret else ""
         if secret and (secret in text or repr(secret)[1:-1] in text):
             return True
@@ -80,7 +80,7 @@ def quotes_secret(
 
 
 def written_forms(value: str) -> tuple[str, ...]:
-    """Return a secret value as it is and as Python and JSON write it; empty if it is too short."""
+    """Return a secret value unchanged and as Python and JSON write it; empty if it is too short."""
     if len(value) < _MIN_LENGTH:
         return ()
     in_json = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -89,7 +89,7 @@ def written_forms(value: str) -> tuple[str, ...]:
 
 
 def known_spans(text: str, known: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each place where the text has one of *known*, also cut off."""
+    """Yield the start and end of each occurrence of one of *known* in the text, even cut off."""
     for value in known:
         first = value[:_START_LENGTH]
         start = text.find(first)
