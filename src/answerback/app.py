@@ -67,7 +67,7 @@ class App(HasRegistry):
 
     @property
     def tools(self) -> Table[Tool]:
-        """The tools by name, those of included apps too."""
+        """The tools by name, including those of included apps."""
         return self._registry.tools
 
     @property
@@ -81,7 +81,7 @@ class App(HasRegistry):
 
     @property
     def auth(self) -> AppAuth | None:
-        """Authenticates the requests; while test tokens are served, it accepts these."""
+        """The authentication of requests; while test tokens are served, it accepts these."""
         from .calls.runtime import serving
 
         runtime = serving(self._registry)
@@ -94,12 +94,12 @@ class App(HasRegistry):
 
     @property
     def lifespan(self) -> Lifespan | None:
-        """For the application that this one is mounted in: `FastAPI(lifespan=app.lifespan)`."""
+        """For the host application this app is mounted in: `FastAPI(lifespan=app.lifespan)`."""
         return self._registry.lifespan
 
     @property
     def overrides(self) -> dict[Any, Callable[..., Any]]:
-        """For tests: the function to use instead of each dependency, by the dependency."""
+        """For tests: the replacement function for each dependency, by dependency."""
         return self._registry.overrides
 
     @overload
@@ -116,7 +116,7 @@ class App(HasRegistry):
         return fn
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
-        """Register a function without a decorator, such as a method of an object."""
+        """Register a function without a decorator, such as an object's method."""
         if options.get("widget") is not None:
             from .protocol.widgets.tool_keys import with_widget_keys
 
@@ -128,7 +128,7 @@ class App(HasRegistry):
         self._registry.remove_tool(name)
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
-        """Register a function that gives the content at *uri*, or at all URIs of a template."""
+        """Register a function that returns the content of *uri*, or of every URI of a template."""
         from .tools.resource import ResourceOptions, check_uri
 
         check_uri(uri)
@@ -149,7 +149,7 @@ class App(HasRegistry):
     @overload
     def prompt(self, /, **options: Unpack[CommonOptions]) -> Callable[[F], F]: ...
     def prompt(self, fn: object = None, /, **options: object) -> Any:
-        """Register a function that makes messages. Works with or without options."""
+        """Register a function that returns messages. Works with or without options."""
         if fn is None:
             return partial(self.prompt, **options)
         if not callable(fn):
@@ -165,11 +165,11 @@ class App(HasRegistry):
     def completion(
         self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
     ) -> Callable[[F], F]:
-        """Register a function that completes an argument of a prompt or of a resource's URI.
+        """Register a function that completes an argument of a prompt or a resource URI.
 
         It takes `value: str`, the text typed so far, and returns a list of strings. With a
-        parameter `arguments: dict[str, str]` it also gets the arguments filled in already.
-        The gates of the prompt or resource count here too; *requires* adds further ones.
+        parameter `arguments: dict[str, str]` it also receives the arguments already filled in. The
+        gates of the prompt or resource apply here too; *requires* adds more.
         """
         check_options({"requires": requires}, CommonOptions)
 
@@ -180,7 +180,7 @@ class App(HasRegistry):
         return register
 
     def include(self, other: App, *, prefix: str = "") -> None:
-        """Serve the tools, resources and prompts of *other* too, also those registered later.
+        """Also serve the tools, resources and prompts of *other*, even those registered later.
 
         The names of tools and prompts begin with *prefix* here; URIs stay as they are.
         """
@@ -193,22 +193,22 @@ class App(HasRegistry):
         self._included.append(other)
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Serve again what `disable` removed: the one with this name or URI, or all with a tag."""
+        """Serve again what `disable` removed: one entry by name or URI, or all with a tag."""
         from .registry.composition import switch
 
         switch(self._registry, name, tag, on=True)
 
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Stop serving a tool, prompt or resource, or all with a tag, until it is enabled.
+        """Stop serving a tool, prompt or resource, or all with a tag, until enabled again.
 
-        For callers it does not exist. Calls that run end normally.
+        For callers it does not exist. Running calls finish normally.
         """
         from .registry.composition import switch
 
         switch(self._registry, name, tag, on=False)
 
     def apps(self) -> Iterator[App]:
-        """This app and those that it includes, each once."""
+        """Yield this app and the apps it includes, each once."""
         found = {id(self): self}
         for child in self._included:
             found |= {id(each): each for each in child.apps() if id(each) not in found}
@@ -218,15 +218,15 @@ class App(HasRegistry):
         """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
         from .protocol.widgets.widget import add_widget
 
-        # A relative path begins at the author's file: a host starts the server in any folder.
+        # Relative to the author's file, because a host starts the server in any folder.
         add_widget(self._registry, name, options, sys._getframe(1).f_globals.get("__file__"))
 
     def route(
         self, path: str, *, methods: Sequence[str] = ("GET",)
     ) -> Callable[[RouteFunction], RouteFunction]:
-        """Serve a page of your own over HTTP: an async function of Starlette's Request.
+        """Serve your own HTTP page: an async function that takes Starlette's Request.
 
-        Gates and `auth=` do not hold for it. Register it before the app is served.
+        Gates and `auth=` do not apply to it. Register it before the app is served.
         """
         from .registry.own_routes import OwnRoute, check_route
 
@@ -241,7 +241,7 @@ class App(HasRegistry):
     def call(self, name: str, /, **arguments: object) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.
 
-        A Context among the arguments gets the progress, the log messages and the questions.
+        A Context among the arguments receives progress, log messages and questions.
         """
         from .server.memory import UnawaitedCall
 
@@ -265,7 +265,7 @@ class App(HasRegistry):
     def override(
         self, dependency: Callable[..., Any], replacement: Callable[..., Any]
     ) -> Iterator[None]:
-        """Use another function for a dependency meanwhile: `with app.override(get_pool, fake):`."""
+        """Replace a dependency within a block: `with app.override(get_pool, fake):`."""
         overrides = self._registry.overrides
         before = dict(overrides)
         overrides[dependency] = replacement
@@ -276,10 +276,10 @@ class App(HasRegistry):
             overrides.update(before)
 
     def redeem(self, token: str, user: object) -> Redeemed:
-        """Accept the token in a link of a gate, for the page that the link leads to.
+        """Accept the token in a gate's link, for the page the link leads to.
 
-        *user* is the user who is logged in at the page, and must be the one that the link was made
-        for. A token can be redeemed once. Raises LinkRefused.
+        *user* is the user logged in at the page, and must be the one the link was made for. A token
+        can be redeemed only once. Raises LinkRefused.
         """
         from .gates.links import redeem
         from .gates.used_tokens import UsedFiles
@@ -294,7 +294,7 @@ class App(HasRegistry):
 
     @property
     def state(self) -> Any:
-        """The value that the lifespan yielded, for code beside the tools, such as a route's.
+        """The value that the lifespan yielded, for code outside the tools, such as a route.
 
         It is None without a lifespan, and before the lifespan has started.
         """
@@ -302,7 +302,7 @@ class App(HasRegistry):
 
     @property
     def _runtime(self) -> Runtime:
-        """The runtime of the call that runs, else the one that serves the app, else an own one."""
+        """The running call's runtime, else the newest one that serves the app, else a new one."""
         from .calls.runtime import runtime_on_loop, serving
 
         found = serving(self._registry)
@@ -311,9 +311,9 @@ class App(HasRegistry):
         return found
 
     def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
-        """The OpenAPI 3.1 document of the tools.
+        """Return the OpenAPI 3.1 document of the tools.
 
-        It has the contract's own media type; *dialects* adds those that a client can ask for.
+        It lists the contract's own media type; *dialects* adds those a client can ask for.
         """
         from .server.http.openapi import document
 
@@ -328,10 +328,10 @@ class App(HasRegistry):
         trusted_proxies: Sequence[str] = (),
         signals: bool = True,
     ) -> AsgiApp:
-        """A plain ASGI application; other frameworks can mount it.
+        """Return a plain ASGI application; other frameworks can mount it.
 
-        It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
-        headers of *trusted_proxies*, which are addresses or networks, count. With *signals* it
+        It answers to the host names *hosts*, and pages of *origins* may call it. Forwarded headers
+        from *trusted_proxies*, which are addresses or networks, are believed. With *signals* it
         ends its streams before the server handles SIGTERM or SIGINT.
         """
         from .calls.runtime import runtime_on_loop
@@ -358,7 +358,7 @@ class App(HasRegistry):
         return application
 
     def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
-        """Be a command-line program: `python calculator.py COMMAND`."""
+        """Run as a command-line program: `python calculator.py COMMAND`."""
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
         atexit.unregister(_remind_to_run)
@@ -368,7 +368,7 @@ class App(HasRegistry):
 
 
 def _remind_to_run() -> None:
-    """At the end of a program that was given a command and did not call `app.run()`."""
+    """Print a reminder when a program got a command but never called `app.run()`."""
     if "argparse" in sys.modules:
         return  # The program reads its arguments itself.
     main = vars(sys.modules["__main__"])
@@ -388,7 +388,7 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:
-    """The one App among a module's names; an App that another one includes is not counted."""
+    """Return the one App among a module's names; Apps that another one includes do not count."""
     apps = {id(value): value for value in namespace.values() if isinstance(value, App)}
     inner = {id(each) for app in apps.values() for each in app.apps() if each is not app}
     apps = {key: app for key, app in apps.items() if key not in inner}

@@ -26,36 +26,36 @@ class AppOptions(TypedDict, total=False):
     """The version of the author's program, which clients see; "0.0.0" by default."""
     title: str
     description: str
-    """Shown to language models as the server's instructions."""
+    """The server's instructions, which language models see."""
     contract: str | Contract
     """How replies look: a preset's name or a Contract; "standard" by default."""
     values: Values
-    """How tools read arguments and send results, unless they have `values=` of their own."""
+    """How tools read arguments and send results, unless they set `values=` themselves."""
     codes: Mapping[str, int | Code]
-    """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
+    """Your own error codes and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
-    """How many calls, threads and tasks there may be at a time, and for how long."""
+    """Limits on the number and duration of calls, threads and tasks."""
     lifespan: LifespanFunction
     """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
     icons: Sequence[Icon]
     website_url: str
-    """Shown by MCP hosts beside the name of the server."""
+    """The icons that MCP hosts show beside the server's name."""
     access: Access
-    """How clients reach the app over HTTP: its URL, sessions, and how they learn to log in."""
+    """How clients reach the app over HTTP: its URL, sessions, and how they are told to log in."""
     requires: Sequence[Callable[..., Any]]
     """The gates of all tools, resources, prompts and completions; they run before their own."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
-    """Functions that see each outcome, refusals too: `def count(seen)`."""
+    """Functions that see every outcome, including refusals: `def count(seen)`."""
     auth: Authenticator
-    """Authenticates the requests over HTTP, such as `OAuth(...)` of `answerback.auth`."""
+    """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 
 
 def declared(name: str, options: AppOptions) -> Registry:
-    """The registry that the options declare; the lifespan needs the App itself."""
+    """Return the registry that the options declare; the lifespan needs the App itself."""
     registry = Registry(
         name,
         version=options.get("version", "0.0.0"),

@@ -1,4 +1,4 @@
-"""Values of options that have several parts: `values=`, `task=`, `widget=`, `access=`.
+"""Option values with several parts: `values=`, `task=`, `widget=`, `access=`.
 
 `@app.tool(widget="orders")` is enough for most tools, and
 `@app.tool(widget=Shown("orders", invoking="Loading…"))` says more. Each value is checked when it
@@ -25,7 +25,7 @@ TaskMode = Literal["forbidden", "optional", "required"]
 class Values(msgspec.Struct, frozen=True, kw_only=True):
     """How a tool's arguments are read and its result is sent.
 
-    Members that a tool leaves out are those of its app, and an app's have the defaults below.
+    A tool inherits the members it leaves out from its app; an app has the defaults below.
     """
 
     lenient: bool | None = None
@@ -35,7 +35,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool | None = None
     """False: MCP sends only the text, without outputSchema and structuredContent."""
     nan: Literal["refuse", "null"] | None = None
-    """"null" sends a float that is not finite as null; "refuse" (the default) is an error."""
+    """"null" sends NaN and infinities as null; "refuse" (the default) is an error."""
 
     def __post_init__(self) -> None:
         _check(self, "lenient", "True or False", _is_bool)
@@ -44,7 +44,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         _check(self, "nan", "'refuse' or 'null'", lambda value: value in ("refuse", "null"))
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a tool, by name: only those that were given."""
+        """Return the settings of a tool, by name: only those that were given."""
         given = msgspec.structs.asdict(self)
         return {name: value for name, value in given.items() if value is not None}
 
@@ -68,13 +68,13 @@ class Task(_TaskMode, frozen=True, kw_only=True):
         _check(self, "key", "True or False", _is_bool)
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a tool, by name."""
+        """Return the settings of a tool, by name."""
         return {"task": self.mode, "idempotency_key": self.key}
 
 
 class _WidgetName(msgspec.Struct, frozen=True):
     name: str | None = None
-    """The widget that shows the reply; None for a tool that widgets call and none shows."""
+    """The widget that shows the reply; None for a tool that widgets only call."""
 
 
 class Shown(_WidgetName, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
 
     invoking: str | None = None
     invoked: str | None = None
-    """Texts of at most 64 characters that ChatGPT shows while the tool runs, and after it."""
+    """Texts of at most 64 characters that ChatGPT shows while the tool runs and afterwards."""
     visible_to: Collection[Literal["model", "app"]] | None = None
     """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
 
@@ -93,21 +93,21 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
         _check(self, "visible_to", "a set of 'model' and 'app', such as {'app'}", _are_callers)
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a tool, by name; the other members become keys of its `_meta`."""
+        """Return the settings of a tool, by name; the other members become keys of its `_meta`."""
         return {"widget": self.name}
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How clients reach an app over HTTP, and how they learn what they must do to get in."""
+    """How clients reach an app over HTTP, and how they are told to log in."""
 
     url: str | None = None
     """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
     sessions: bool = True
-    """Whether MCP over HTTP has sessions in versions before 2026-07-28."""
+    """Whether MCP over HTTP uses sessions in versions before 2026-07-28."""
     challenge: Literal["auto", "http", "result"] = "auto"
-    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
+    """How an MCP client is told to log in: by an HTTP status or in the result."""
     used_tokens: UsedTokens | None = None
-    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
+    """Remembers which gate links were used; by default `UsedFiles()`, for one machine."""
 
     def __post_init__(self) -> None:
         example = "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'"

@@ -1,7 +1,7 @@
 """Middleware around the run of a tool, resource or prompt, and observers of outcomes.
 
 Middleware runs after the arguments are decoded and before the reply is checked, masked and
-recorded. Observers see the outcome that is sent, refusals too, and cannot change it.
+recorded. Observers see the outcome sent, including refusals, and cannot change it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Invocation:
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
         self._has_result = False
-        """Whether the function has returned something else than None."""
+        """Whether the function has returned anything but None."""
         self._including: Registry | None = None
-        """The app whose middleware runs now; None if it is the app of the tool."""
+        """The app whose middleware runs now; None for the tool's own app."""
         self._tool = tool
         self._call = call
         parameter = tool.signature.context
@@ -55,7 +55,7 @@ class Invocation:
     def context(self) -> Context:
         """Progress, log messages and questions to the client, as in the tool itself.
 
-        Its state is that of the app whose middleware this is.
+        Its state is that of the middleware's app.
         """
         if self._including is not None:
             return ContextOfApp(self._call, self._including)
@@ -67,7 +67,7 @@ class Invocation:
         return self._context
 
     def _run_by(self, run: Runner) -> object:
-        """Run the function; a second time, if middleware tries it again."""
+        """Run the function, again if middleware retries it."""
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
             kwargs[parameter] = self._own_context()
@@ -78,7 +78,7 @@ class Invocation:
 
 
 class Next(Protocol):
-    """Runs the rest: the middleware that follows, then the function; returns its result."""
+    """Runs the remaining middleware, then the function; returns its result."""
 
     def __call__(self, call: Invocation, /) -> Coroutine[Any, Any, Any]: ...
 
@@ -87,7 +87,7 @@ Middleware: TypeAlias = Callable[[Invocation, Next], Any]
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """The outcome of one call."""
+    """One call's outcome."""
 
     kind: Kind
     name: str
@@ -103,7 +103,7 @@ Observer: TypeAlias = Callable[[Observation], object]
 
 
 def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
-    """The middleware of an App; raises TypeError for an entry that cannot be called."""
+    """Return an App's middleware; raises TypeError for an entry that is not callable."""
     _require_list("middleware", given)
     for each in given:
         if not callable(each) or isinstance(each, type):
@@ -111,7 +111,7 @@ def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
                 f"middleware has {each!r}; write functions: async def timing(call, next)"
             )
         code = getattr(each, "__code__", None)
-        # Not of a decorated function, whose own parameters are *args.
+        # Not for a decorated function, whose own parameters are *args.
         if code and not code.co_flags & _VARIADIC and code.co_argcount != 2:
             names = ", ".join(code.co_varnames[: code.co_argcount])
             raise TypeError(
@@ -122,7 +122,7 @@ def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
 
 
 def checked_observers(given: Sequence[Any]) -> tuple[Observer, ...]:
-    """The observers of an App; raises TypeError for an entry that is not a plain function."""
+    """Return an App's observers; raises TypeError for an entry that is not a plain function."""
     _require_list("observers", given)
     for each in given:
         code = getattr(each, "__code__", None)
@@ -144,7 +144,7 @@ _ASYNC = 0x80
 
 
 def with_middleware(kind: Kind, run: Runner) -> Runner:
-    """*run*, with the middleware of each tool around it."""
+    """Return *run*, wrapped in each tool's middleware."""
     chains = _Chains(run)
 
     def run_wrapped(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
@@ -160,7 +160,7 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
 async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
     """Run middleware where no event loop runs yet.
 
-    An async tool needs one, and so may middleware of a program that has imported asyncio.
+    An async tool needs one, and so may middleware if the program has imported asyncio.
     """
     if tool.is_async or "asyncio" in sys.modules:
         await ON_LOOP
@@ -168,10 +168,10 @@ async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
 
 
 class _Chains:
-    """The middleware of each app as one function, made once."""
+    """Each app's middleware as one function, built once."""
 
     def __init__(self, run: Runner) -> None:
-        # By the id of the tuple, which is kept beside it: middleware need not be hashable.
+        # Keyed by the tuple's id, and the tuple is kept: middleware need not be hashable.
         self._made: dict[int, tuple[tuple[Middleware, ...], Next]] = {}
         self._run = run
 
@@ -190,7 +190,7 @@ class _Chains:
             return value
 
         chain: Next = run_function
-        # It is the middleware of these apps, in this order.
+        # The middleware of these apps, in this order.
         apps = [app for app in tool.path for _ in app.middleware]
         for middleware, app in zip(reversed(chained), reversed(apps), strict=True):
             chain = _link(middleware, chain)
@@ -205,7 +205,7 @@ def _link(middleware: Middleware, following: Next) -> Next:
 
     async def step(call: Invocation) -> Any:
         value = middleware(call, following)
-        # A plain function returns the coroutine of `next(call)`, or an answer of its own.
+        # A plain function returns the coroutine of `next(call)`, or its own answer.
         while isinstance(value, CoroutineType):
             value = await value
         if value is None and call._has_result and not warned:
@@ -217,7 +217,7 @@ def _link(middleware: Middleware, following: Next) -> Next:
 
 
 def _for_app(app: Registry | None, step: Next) -> Next:
-    """*step*, which is middleware of *app*; None stands for the app of the tool."""
+    """Return *step*, which is middleware of *app*; None means the tool's own app."""
 
     async def step_of_app(call: Invocation) -> Any:
         before, call._including = call._including, app
@@ -236,7 +236,7 @@ def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:
 
 
 def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
-    """*handle*, with the observers of *registry* and of the apps on the way to the tool."""
+    """Return *handle*, with the observers of *registry* and of the apps between it and the tool."""
     of_registry = (registry,)
 
     async def handle_and_observe(call: Call) -> Outcome:
@@ -261,5 +261,5 @@ def _show(seen: Observation, observers: Sequence[Observer]) -> None:
     for observe in observers:
         try:
             observe(seen)
-        except Exception:  # noqa: BLE001 -- it is the code of an author
+        except Exception:  # noqa: BLE001 -- the author's code may raise anything
             logger().exception("an observer failed: %r", observe)

@@ -1,4 +1,4 @@
-"""Call: one invocation, whichever wire it came by; and the types of the one path."""
+"""Call: one invocation, from any wire; and the types of the call path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Call(msgspec.Struct, eq=False):
-    """A wire makes one of the bytes that it received."""
+    """One invocation; a wire makes it from the bytes it received."""
 
     name: str
     arguments: bytes = b"{}"
@@ -30,21 +30,21 @@ class Call(msgspec.Struct, eq=False):
     caller: str = ""
     """The client's address, as far as the wire knows it."""
     is_disconnected: Callable[[], bool] | None = None
-    """Asks the connection whether the client has disconnected; None where it cannot be asked."""
+    """Asks the connection whether the client has disconnected; None if it cannot tell."""
     tool: Tool | None = None
-    """The tool that is called. The pipeline sets it; None if there is no such tool."""
+    """The called tool. The pipeline sets it; None if there is no such tool."""
     request: RequestSource | None = None
-    """The HTTP request of REST and CGI, which `ctx.request` reads; MCP has it in the peer."""
+    """The HTTP request of REST and CGI, for `ctx.request`; with MCP it is in the peer."""
     user: object = None
-    """The user, set by what authenticates the call; None if nothing does."""
+    """The authenticated user; None if nothing authenticates the call."""
     challenge: Challenge | None = None
     """Set if a gate refused the call, and the client can log in or ask for more scopes."""
     shape: Shape = RESULT
-    """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
+    """How the reply's data is wrapped. The pipeline sets it for a successful reply."""
     stage: Literal["whole", "admit", "run"] = "whole"
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
     kept_answers: dict[str, Any] | None = None
-    """A dict that gets the answers to `Ask` questions, for a task that runs later."""
+    """A dict that collects the answers to `Ask` questions, for a task that runs later."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 
@@ -54,11 +54,11 @@ Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
 
 
 def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
-    """The reply. A question becomes an error, for a client that cannot be asked."""
+    """Return the reply. For a client that cannot be asked, a question becomes an error."""
     if isinstance(outcome, Reply):
         return outcome
     questions = outcome.questions.values()
-    # A model reads the message: the bare question would look as if it should answer it.
+    # A model reads the message: a bare question would invite it to answer.
     capabilities = list(dict.fromkeys(each.capability for each in questions))
     message = (
         f"This call needs what the client does not offer: {', '.join(capabilities) or 'answers'}"

@@ -1,6 +1,6 @@
 """Turns exceptions into errors. This is the only place that does.
 
-Only messages that are meant for the caller reach the caller. Other exceptions are masked: the
+Only messages meant for the caller reach the caller. Other exceptions are masked: the
 caller gets a reference, and the log has the traceback under it.
 """
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from .call import Call
 
 LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
-"""Makes the fields of a log record; most errors are not logged and do not need them."""
+"""Makes the fields of a log record; a function, because most errors are not logged."""
 
 REPORT = "it is an error of the server: report the reference to those who run it"
 
 SHOW_EXCEPTION = "(the exception itself)"
-"""As the masked text of a contract, this very object shows the exception: `serve --debug`."""
+"""A contract with this very object as its masked text shows exceptions: `serve --debug`."""
 
 
 def error_for(
@@ -47,10 +47,10 @@ def error_for(
     more_fields: LogFields | None = None,
     shown_for: Callable[[BaseException], Error | None] | None = None,
 ) -> Error:
-    """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message.
+    """Return the error to send when tool *name* raised *exc*; *masked* replaces a hidden message.
 
-    *more_fields* returns further fields for the log record, such as the wire and the attempts.
-    *shown_for* returns the error to show for an exception that says that a service failed.
+    *more_fields* returns more fields for the log record, such as the wire and the attempts.
+    *shown_for* returns the error to show for an exception that means a service failed.
     """
     more_fields = more_fields or dict
     shown = None
@@ -58,7 +58,7 @@ def error_for(
         error = _error_for_caller(exc, name, more_fields)
         if error is None and shown_for is not None:
             shown = shown_for(exc)
-    # The properties of an author's exception are the author's code, and may raise too.
+    # An author's exception may have properties that raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
@@ -66,18 +66,18 @@ def error_for(
 
 
 def must_propagate(exc: BaseException, wire: str) -> bool:
-    """Whether KeyboardInterrupt, GeneratorExit or task cancellation ends more than the call.
+    """Return whether KeyboardInterrupt, GeneratorExit or task cancellation ends more than the call.
 
-    SystemExit and BaseExceptions of libraries (such as pyo3's panics) only fail the call. In memory
-    and in `call` the tool runs in the caller's own process, so that all three propagate. On other
-    wires they usually come from the tool itself, and then they only fail its call.
+    SystemExit and libraries' BaseExceptions (such as pyo3's panics) only fail the call. In memory
+    and in `call` the tool runs in the caller's own process, so all three propagate. On other wires
+    they usually come from the tool itself, and then they only fail its call.
     """
     is_owned = wire in ("memory", "call")
     if isinstance(exc, KeyboardInterrupt):
         return is_owned or isinstance(exc, Interrupted)
     if isinstance(exc, GeneratorExit):
-        # A coroutine that is closed gets the exception at its own `await`; one that the tool raised
-        # has the frames of the tool in its traceback.
+        # A closed coroutine gets the exception at its own `await`; if the tool raised it, the
+        # traceback has the tool's frames.
         return is_owned or _raised_here(exc)
     # Looked up, not imported: another thread may be in the middle of importing asyncio.
     exceptions = sys.modules.get("asyncio.exceptions")
@@ -91,18 +91,18 @@ def _raised_here(exc: BaseException) -> bool:
 
 
 def _is_being_cancelled() -> bool:
-    """Whether the task of the call is being cancelled, and not only something that it awaits."""
+    """Return whether the call's own task is being cancelled, not just something it awaits."""
     import asyncio
 
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # There is no event loop.
+    except RuntimeError:  # No event loop.
         return False
     return task is not None and task.cancelling() > 0
 
 
 def invalid_arguments(exc: InvalidArguments) -> Error:
-    """The error for arguments that do not fit the tool's parameters."""
+    """Return the error for arguments that do not fit the tool's parameters."""
     details = {"problems": msgspec.to_builtins(exc.problems)}
     return Error(INVALID_ARGUMENTS, f"Invalid arguments: {exc}", details)
 
@@ -134,7 +134,7 @@ def _invalid_output(exc: InvalidOutput, name: str, more_fields: LogFields) -> Er
 def _masked(
     exc: BaseException, name: str, shown: Error, more_fields: LogFields, debug: bool
 ) -> Error:
-    """The error *shown* with a reference, under which the log has the exception."""
+    """Return the error *shown* with a reference to the logged exception."""
     reference = os.urandom(6).hex()
     advice = "the caller sees a masked text; raise ToolError(...) to show a message"
     message = shown.message
@@ -151,7 +151,7 @@ def _masked(
 
 
 def _description(exc: BaseException) -> str:
-    """The exception as a traceback shows it, with the line that raised it."""
+    """Return the exception as a traceback shows it, with the line that raised it."""
     import traceback
 
     text = "".join(traceback.format_exception_only(exc)).strip()
@@ -168,7 +168,7 @@ def _log(event: str, exc: BaseException | None, fields: Mapping[str, Any]) -> No
 
 
 def log_fields(call: Call, began: float) -> dict[str, Any]:
-    """The fields of the log record about a call that failed; *began* is by `perf_counter`."""
+    """Return a failed call's log fields; *began* is from `perf_counter`."""
     fields: dict[str, Any] = {
         "wire": call.wire,
         "caller": call.caller,
@@ -181,17 +181,17 @@ def log_fields(call: Call, began: float) -> dict[str, Any]:
 
 
 def _user_digest(call: Call) -> str:
-    """The digest of the user, which does not show who it is; empty without one."""
+    """Return a digest that does not reveal the user; empty without one."""
     from ..core.authentication import User
 
     try:
         user = Context(call).user
-    # The middleware of another framework may have a user that raises.
+    # Another framework's user object may raise.
     except Exception:  # noqa: BLE001 -- a failed call must be logged whatever the user is
         return ""
     return user.key.hex() if isinstance(user, User) else ""
 
 
 def log_internal_error(where: str, exc: BaseException | None = None) -> None:
-    """Log *exc* or the current exception, which is a bug of ours and not of the tool."""
+    """Log *exc* or the current exception, which is our bug and not the tool's."""
     logger().error("internal error in %s", where, exc_info=exc or True)

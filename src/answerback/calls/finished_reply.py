@@ -1,8 +1,7 @@
-"""Reads a finished reply that a tool without a declared type returned as a dict.
+"""Reads a finished reply returned as a dict by a tool without a declared type.
 
-An MCP result, an envelope or an error object is taken for the reply that it describes, so that a
-failure is not sent as the data of a success. `dialects.detect` recognises it, and the dialects
-read it.
+An MCP result, an envelope or an error object counts as the reply it describes, so that a failure is
+not sent as a success's data. `dialects.detect` recognises it, and the dialects read it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _KINDS = {"mcp": "an MCP result", "envelope": "an envelope or an error object"}
 
 
 def finished_reply(tool: Tool, value: JsonObject) -> Reply[Any] | None:
-    """The reply that *value* describes; None if it may be data.
+    """Return the reply that *value* describes; None if it may be data.
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
     """
@@ -67,17 +66,17 @@ def _says_that_it_failed(value: JsonObject) -> bool:
 
 
 def _least_error(value: JsonObject) -> Error:
-    """The code and the message of a failure whose other members cannot be read."""
+    """Return the code and message of a failure whose other members are unreadable."""
     found = complete_envelope(value)["error"]
     return Error(found["code"], found["message"])
 
 
 def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
-    """The error of a failure without a text, with a reference to the log."""
+    """Return the error of a failure without a text, with a reference to the log."""
     stated = value.get("error")
     message = stated.get("message") if isinstance(stated, dict) else None
     if isinstance(message, BaseException):
-        # The check of the reply replaces the message, and logs the exception.
+        # The reply check replaces the message, and logs the exception.
         return msgspec.structs.replace(error, message=cast("str", message))
     reference = os.urandom(6).hex()
     text = "tool %r returned a failure without a text, reference %s; its members are: %s"
@@ -98,7 +97,7 @@ def _read_result(tool: Tool, value: JsonObject) -> Reply[Any]:
 
 
 def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
-    """The error object in the data of the reply or in its only text."""
+    """Return the error object in the reply's data or in its only text."""
     from ..rules.detectors.failure_json import is_failure_json
 
     found: Json = reply.data
@@ -114,7 +113,7 @@ def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
 def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
     found = dict(value)
     if isinstance(exc := found.get("error"), BaseException):
-        # The check of the reply replaces the message, and logs the exception.
+        # The reply check replaces the message, and logs the exception.
         return Reply(error=Error(UNKNOWN_ERROR, cast("str", exc)))
     if not isinstance(found.get("content", []), list | tuple):
         found.setdefault("message", found.pop("content"))
@@ -140,14 +139,14 @@ def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
 
 
 def _unwrapped(tool: Tool, data: Json) -> Json:
-    """The data; `wrap` made an object of any other value, because the envelope requires one."""
+    """Return the data, without the object that `wrap` adds because the envelope requires one."""
     if tool.returns.declared and is_object(tool.returns.data_type):
         return data
     return RESULT.unwrap(data)
 
 
 def _with_details(error: Error, found: JsonObject, others: JsonObject) -> Error:
-    """The error with the members that an error has no place for in its details."""
+    """Return the error with all members it has no place for moved to its details."""
     if error.details is not None:
         return error
     more = {
@@ -159,7 +158,7 @@ def _with_details(error: Error, found: JsonObject, others: JsonObject) -> Error:
 
 
 def _without_repeated_text(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
-    """The reply without a text that its contract writes from the error or the data."""
+    """Return the reply without a text that the contract derives from the error or the data."""
     content = reply.content
     if reply.error is not None:
         content = _without_message(content, reply.error)
@@ -188,7 +187,7 @@ def _is_json_of(block: Block, data: Json) -> bool:
 
 
 def _plain(value: JsonObject, write_block: Any) -> JsonObject:
-    """The JSON values of *value*; blocks in its content are written as objects."""
+    """Return the JSON values of *value*; blocks in its content are written as objects."""
     blocks = value.get("content") or ()
     if any(isinstance(block, BLOCKS) for block in blocks):
         written = [write_block(each) if isinstance(each, BLOCKS) else each for each in blocks]
@@ -210,7 +209,7 @@ def _log_once(tool: Tool, kind: str) -> None:
 
 
 def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
-    """Log the first wrong key of a host; the reply is sent, as it may be another server's."""
+    """Log a host's first wrong key; send the reply, which may be another server's."""
     given: list[tuple[Any, Place, str]] = [(reply.meta, "result", "_meta")] if reply.meta else []
     for n, block in enumerate(reply.content):
         if block.meta:

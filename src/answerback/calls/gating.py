@@ -1,7 +1,7 @@
-"""Runs the gates of a tool: those that take `ctx` alone before the arguments are decoded.
+"""Runs a tool's gates: those that take only `ctx` before the arguments are decoded.
 
-A gate lets the call pass by returning None or True. Everything else refuses it: an error that is
-raised or returned, False, another value, an exception, and a time-out.
+A gate lets the call pass by returning None or True. Everything else refuses it: an error raised or
+returned, False, another value, an exception, and a time-out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RefusedByGate(Exception):
 
 
 class GateContext(Context):
-    """The Context of a gate, which cannot ask: a stream may not begin before it has decided."""
+    """A gate's Context, which cannot ask: no stream may begin before the gate decides."""
 
     __slots__ = ()
 
@@ -49,13 +49,13 @@ class GateContext(Context):
     sample = roots = together = elicit
 
     def progress(self, *_: object, **__: object) -> None:
-        """A gate sends nothing to the client."""
+        """Do nothing: a gate sends nothing to the client."""
 
     log = progress
 
 
 class GateContextOfApp(GateContext, ContextOfApp):
-    """The Context of a gate of an app that includes the tool's own: the state is that app's."""
+    """The Context of an including app's gate: the state is that app's."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class GateContextOfApp(GateContext, ContextOfApp):
 async def decode_behind_gates(
     call: Call, tool: Tool, run: Runner, decode: ArgumentsDecoder
 ) -> dict[str, Any]:
-    """The decoded arguments of a call that has passed the gates of its tool."""
+    """Return the decoded arguments of a call, once it passes its tool's gates."""
     gates = _gates_of(tool)
     ctx = GateContext(call)
     if gates.hiding and gates.hide_from(ctx.user):
@@ -83,7 +83,7 @@ def _gates_of(tool: Tool) -> Gates:
 
 
 async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
-    """Pass the gates of `call.tool` that take `ctx` alone; returns the refusal."""
+    """Pass the gates of `call.tool` that take only `ctx`; return a refusal, if any."""
     assert call.tool is not None
     ctx = GateContext(call)
     try:
@@ -99,7 +99,7 @@ async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
 
 
 def visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
-    """The tools of which the caller may know."""
+    """Return the tools that the caller may see."""
     if not any(tool.gates is not None and tool.gates.hiding for tool in tools.values()):
         return tools
     user = Context(call).user
@@ -113,7 +113,7 @@ def visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
 async def _pass(
     gate: Gate, arguments: dict[str, Any], ctx: GateContext, call: Call, run: Runner
 ) -> None:
-    """Return if the gate lets the call pass."""
+    """Run one gate; raises RefusedByGate."""
     if gate.app is not None:
         ctx = GateContextOfApp(call, gate.app)
     try:
@@ -136,21 +136,21 @@ async def _pass(
 async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> object:
     if gate.is_async and running_loop() is None:
         if "asyncio" not in sys.modules:
-            # As middleware: without asyncio nothing can wait, and the coroutine needs no loop.
+            # As with middleware: without asyncio nothing can wait, so no loop is needed.
             return await gate.fn(**arguments)
         await ON_LOOP
     began = monotonic()
     value = run(gate, arguments, call)
     if isinstance(value, CoroutineType):
         value = await value
-    # It may have ignored its cancellation, and let the call pass.
+    # The gate may have ignored its cancellation and let the call pass.
     if gate.timeout is not None and monotonic() - began >= gate.timeout:
         raise timed_out(gate)
     return value
 
 
 def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
-    """The reply for what a gate returned or raised; raises TypeError for an odd value."""
+    """Return the reply for what a gate returned or raised; raises TypeError for an odd value."""
     tool = call.tool
     assert tool is not None
     if value is False:
@@ -160,7 +160,7 @@ def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
     elif isinstance(value, Reply) and value.error is not None:
         reply = reply_to(tool, value)
     else:
-        # The value itself may be secret.
+        # The value may be secret.
         raise TypeError(
             f"gate {gate.name!r} returned {type(value).__name__}; "
             "return None to let the call pass, or raise an error to refuse it"
@@ -182,7 +182,7 @@ def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
 
 
 def challenge_for(error: Error, scopes: Sequence[str] = ()) -> Challenge | None:
-    """The challenge of an error that a client can mend by logging in; None for other errors."""
+    """Return the challenge for an error that logging in can resolve; None for other errors."""
     if error.code in _LOGIN:
         return Challenge(description=error.message, scopes=tuple(scopes))
     if error.code == "SCOPE_REQUIRED":

@@ -1,4 +1,4 @@
-"""The four handlers of a registry: for tools, resources, prompts and completions."""
+"""A registry's four handlers: for tools, resources, prompts and completions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 ADMITTED: Reply[Any] = Reply()
-"""The outcome of a call that may run: it passed the gates, and its arguments are right."""
+"""The outcome of a call that may run: it passed the gates, and its arguments are valid."""
 
 
 class Handlers(msgspec.Struct, frozen=True):
-    """They differ in the table they search and in how a value becomes a reply."""
+    """The handlers differ in the table they search and in how a value becomes a reply."""
 
     tools: Handler
     resources: Handler
@@ -34,7 +34,7 @@ class Handlers(msgspec.Struct, frozen=True):
 
 
 class HandlerMaker:
-    """Makes the handlers of one runtime, all in the same way."""
+    """Makes one runtime's handlers, all in the same way."""
 
     def __init__(
         self,
@@ -60,18 +60,18 @@ class HandlerMaker:
         )
 
     def admission(self) -> Handler:
-        """A handler for calls in the stage "admit": it returns ADMITTED, or a refusal."""
+        """Return a handler for calls in the stage "admit": it returns ADMITTED, or a refusal."""
         run = self._execution.run
 
         def run_gates(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
-            # Gates are run as tools are; the tool itself is not run.
+            # Gates run as tools do; the tool itself does not run.
             return ADMITTED if tool is call.tool else run(tool, kwargs, call)
 
         tools = self._registry.tools
         return self._started(self._pipeline(tools, run_gates, _as_it_is), tools)
 
     def seen(self, handle: Handler, kind: Kind) -> Handler:
-        """*handle*, whose outcomes the observers see and the records keep."""
+        """Return *handle*, with its outcomes shown to observers and recorded."""
         if kind != "completion" and may_have_middleware(self._registry):
             from .author_middleware import observed
 
@@ -111,7 +111,7 @@ class HandlerMaker:
 
 
 def may_have_middleware(registry: Registry) -> bool:
-    """Whether an app of *registry* may have middleware or observers."""
+    """Return whether an app of *registry* may have middleware or observers."""
     return registry.composition is not None or bool(registry.middleware or registry.observers)
 
 

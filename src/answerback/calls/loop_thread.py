@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop in a thread of its own, from the first use of `loop` on."""
+    """An event loop in its own thread, started on first use of `loop`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -37,7 +37,7 @@ class LoopThread:
     def run(self, steps: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         """Wait for a coroutine on the loop; raises TimeoutError after *seconds*.
 
-        An exception in the thread that waits, such as Ctrl-C, cancels the coroutine.
+        An exception in the waiting thread, such as Ctrl-C, cancels the coroutine.
         """
         loop = self.loop
         if loop.is_closed():
@@ -68,5 +68,5 @@ async def _without_exit(steps: Coroutine[Any, Any, T]) -> T:
     try:
         return await steps
     except (SystemExit, KeyboardInterrupt) as exc:
-        # They would end the loop, and with it every other call.
+        # These would end the loop, and with it every other call.
         raise RuntimeError(f"the tool raised {exc!r}") from exc

@@ -33,7 +33,7 @@ def pipeline(
     decode_large: LargeDecoder = decode_in_place,
     running_in: Running | None = None,
 ) -> Handler:
-    """The path of a call to one of *tools*."""
+    """Return the path of a call to one of *tools*."""
     # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
     running: set[Call] = set()
     max_calls, max_in_place = limits.calls, min(LARGE, limits.values)
@@ -62,7 +62,7 @@ def pipeline(
         except NeedsInput as question:
             return question
         except BaseException as exc:
-            # A thread that the call left running may look at this and stop.
+            # A thread left running by the call may check this and stop.
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
@@ -84,9 +84,9 @@ def _shaped(reply: Reply[Any], call: Call, tool: Tool) -> Reply[Any]:
 async def _decode_slowly(
     run: Runner, decode: ArgumentsDecoder, call: Call, tool: Tool
 ) -> dict[str, Any]:
-    """The decoded arguments of a call whose tool has gates, or that may have many of them.
+    """Return the decoded arguments if the tool has gates, or the call may have many values.
 
-    A text of fewer bytes than the limit on values has fewer values, too.
+    A text with fewer bytes than the value limit cannot exceed that limit.
     """
     if tool.gates is None or call.stage == "run":
         return await decode(tool, call.arguments)
@@ -104,7 +104,7 @@ def _decode(
 
 
 def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> object:
-    """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
+    """Run a tool that may have a policy; middleware wraps the policy, and runs it itself."""
     if tool.policy is None or tool.middleware or call.stage == "admit":
         return run(tool, kwargs, call)
     return tool.policy.run(run, tool, kwargs, call)
@@ -113,7 +113,7 @@ def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> 
 def _failed(
     exc: BaseException, call: Call, tools: Mapping[str, Tool], masked: str, began: float
 ) -> Reply[Any]:
-    """The reply to a call that raised *exc*."""
+    """Return the reply to a call that raised *exc*."""
     if call.tool is not None and call.tool.gates is not None:
         from .gating import RefusedByGate
 

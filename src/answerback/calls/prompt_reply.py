@@ -1,4 +1,4 @@
-"""Makes a checked Reply of the messages that a prompt's function returned."""
+"""Makes a checked Reply from the messages a prompt's function returned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .reply_check import check_content
 
 
 def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
-    """Return a reply with one block per message, and the roles of the messages in its meta."""
+    """Return a reply with one block per message, and the messages' roles in its meta."""
     if isinstance(value, Reply):
         return value
     messages = messages_of(value)

@@ -11,10 +11,10 @@ from ..tools.tool import Tool
 
 
 async def ask_all(tool: Tool, peer: Peer, kept: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the answers by parameter name; *kept* gets them as the client sent them.
+    """Return the answers by parameter name; *kept* receives them as the client sent them.
 
-    Raises NeedsInput with all questions at once if the answers come with a later call, and
-    Declined if the user declines the question of a required parameter.
+    Raises NeedsInput with all questions at once if the answers will arrive with a later call, and
+    Declined if the user declines a required parameter's question.
     """
     answers: dict[str, Any] = {}
     open_questions: dict[str, Question] = {}

@@ -1,4 +1,4 @@
-"""Makes a reply from the value that a tool returned, and checks that it can be sent."""
+"""Makes a reply from a tool's return value, and checks that it can be sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..types.problems import InvalidOutput
 
 T = TypeVar("T")
 ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
-"""Makes the checked reply of the value that a function returned."""
+"""Makes the checked reply for a function's return value."""
 _Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)
@@ -34,9 +34,9 @@ _MEMBER_TYPES = {
 
 
 def reply_to(tool: Tool, value: object) -> Reply[Any]:
-    """The checked reply for the value that *tool* returned; raises InvalidOutput."""
-    # Few values are Structs, and `isinstance` with a Struct class is slow, so the class of the
-    # value is tested first.
+    """Return the checked reply for *tool*'s return value; raises InvalidOutput."""
+    # Few values are Structs, and `isinstance` with a Struct class is slow, so the value's class is
+    # tested first.
     if isinstance(type(value), _STRUCT_META):
         if isinstance(value, Reply):
             return _checked(tool, value)
@@ -49,7 +49,7 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
 
 
 def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
-    """The reply for a value that may be content or a finished reply as well as data."""
+    """Return the reply for a value that may be content or a finished reply as well as data."""
     returns = tool.returns
     if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
@@ -68,14 +68,14 @@ def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
-    """The shape of data without a declared type."""
+    """Return the shape of data without a declared type."""
     if not tool.returns.by_value:
         return None
     return tool.sent_shape(shape_of_value(value, encoded, tool.contract))
 
 
 def checked_error(error: Error, name: str) -> Error:
-    """The error of the tool *name*; members that cannot be sent are removed, and logged."""
+    """Return the error of tool *name*; members that cannot be sent are removed and logged."""
     message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, name)
@@ -89,7 +89,7 @@ def checked_error(error: Error, name: str) -> Error:
 
 
 def _without_exception(error: Error, exc: BaseException, name: str) -> Error:
-    """The error with a message made of its code, because the text of *exc* is not for callers."""
+    """Return the error with a message made from its code: the text of *exc* is not for callers."""
     reference = os.urandom(6).hex()
     message = (
         "the message of the error of tool %r is an exception and is not shown, reference %s; "
@@ -109,7 +109,7 @@ def check_content(blocks: Sequence[Block]) -> None:
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
-    """Check the types in a reply that the tool made itself; msgspec checks them only in JSON."""
+    """Check the types in a reply the tool made itself; msgspec checks them only in JSON."""
     members = msgspec.structs.asdict(reply)
     for name, kind in _MEMBER_TYPES.items():
         if not isinstance(members[name], kind):
@@ -139,9 +139,9 @@ def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
 
 
 def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
-    """The content blocks in a list, or None if it is a list of something else.
+    """Return the content blocks in a list, or None if it is a list of something else.
 
-    A string in it becomes a text block, if *only* blocks are declared or if there is a block too.
+    Strings become text blocks if *only* blocks are declared, or if there is a block too.
     """
     if not isinstance(value, list | tuple):
         return None
@@ -157,12 +157,12 @@ def _check_block(block: object, path: str) -> None:
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
     without: dict[str, Any] = {}
     if isinstance(block, Image | Audio):
-        # The bytes need no check and may be large, so they are not encoded for it.
+        # The bytes need no check and may be large, so they are not encoded here.
         without["data"] = b""
     members = msgspec.structs.asdict(block)
     for name in ("meta", "content_meta"):
         if members.get(name) is not None:
-            # Decoding a block would check the keys of hosts, which another server may have given.
+            # Decoding a block would check host keys, which another server may have set.
             _through_json(members[name], _Meta, f"{path}.{name}")
             without[name] = None
     _through_json(changed_block(block, **without) if without else block, type(block), path)
@@ -180,7 +180,7 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
 
 
 def _sendable_part(error: Error) -> Error:
-    """The error without the members that cannot be sent."""
+    """Return the error without the members that cannot be sent."""
     kept: dict[str, Any] = {}
     given = msgspec.structs.asdict(error)
     for name in ("details", "retryable", "hint", "kind"):
@@ -200,7 +200,7 @@ def _valid_text(value: object) -> str:
 
 
 def _encode(value: object, path: str) -> bytes:
-    """The value as JSON; raises InvalidOutput with a path that begins with *path*."""
+    """Return the value as JSON; raises InvalidOutput with a path that starts with *path*."""
     try:
         return _any_output().encode(value)[0]
     except InvalidOutput as exc:

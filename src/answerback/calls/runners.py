@@ -1,12 +1,12 @@
 """Runs a tool's function: in a thread, on the event loop, or in place; and its time-out.
 
 There are two runners. `run_in` is for every wire that serves; plain functions run in threads.
-`run_in_place` is for a process that makes one call: a plain function runs where the call is.
+`run_in_place` is for a one-call process: a plain function runs where the call is.
 
-On stdio and in a process that makes one call there is no event loop at first. A call is then
-stepped by hand, so that a plain one does not wait for the import of asyncio. Code that does need an
-event loop, such as an async tool or a time-out, awaits `ON_LOOP` first. Whoever steps the call then
-lets an event loop go on with it, from that point.
+On stdio and in a one-call process there is no event loop at first. A call is then stepped by hand,
+so that a plain one does not wait for the import of asyncio. Code that needs an event loop, such as
+an async tool or a time-out, awaits `ON_LOOP` first. Whoever steps the call then hands it to an
+event loop, which continues from that point.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ LargeDecoder: TypeAlias = Callable[[Tool, bytes, int], Awaitable[dict[str, Any]]
 
 ArgumentsDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
 _CLOSING_SECONDS = 1.0
-"""The time that the tasks which a call left behind get to end."""
+"""The seconds that tasks left behind by a call get to end."""
 NO_LOOP = "something waited, and there is no loop to wait on; import asyncio at the top"
 
 
 def decode_arguments(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
-    """The typed arguments; refuses more than *max_values* values for types of pydantic."""
+    """Return the typed arguments; for pydantic types, refuse more than *max_values* values."""
     if len(raw) > max_values and tool.arguments.has_too_many_values(raw, max_values):
         raise ToolError(
             f"The arguments have more than {max_values} values",
@@ -59,7 +59,7 @@ def decode_arguments(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
 
 
 async def decode_in_place(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
-    """For a process that makes one call."""
+    """Decode the arguments in a one-call process."""
     return decode_arguments(tool, raw, max_values)
 
 
@@ -76,17 +76,17 @@ class Execution(msgspec.Struct, frozen=True):
     close: Callable[[], None] = lambda: None
     """Ends the threads."""
     makes_one_call: bool = False
-    """Whether the process makes one call, and the lifespan runs around it."""
+    """Whether this is a one-call process, with the lifespan around the call."""
 
 
 def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
-    """For a wire that serves: functions run in *pool*.
+    """Return the execution of a wire that serves: functions run in *pool*.
 
-    On *loop* a plain function waits for coroutines if no event loop made its call.
+    A plain function waits for coroutines on *loop* if no event loop made its call.
     """
     from .thread_pool import ThreadPool
 
-    # One thread of its own: slow functions do not hold up decoding, and two large texts at the
+    # A separate thread: slow functions do not delay decoding, and decoding two large texts at the
     # same time would make every other call wait longer.
     decoding = ThreadPool(1)
 
@@ -99,7 +99,7 @@ def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
             return decoded
         import asyncio
 
-        # Shielded, because the thread of a cancelled call would count as lost, and be replaced.
+        # Shielded, because a cancelled call's thread would count as lost, and be replaced.
         decoded = await asyncio.shield(decoding.run(decode_arguments, given, loop))
         return decoded
 
@@ -111,7 +111,7 @@ def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
 
 
 def execution_in_place() -> Execution:
-    """For a process that makes one call."""
+    """Return the execution of a one-call process."""
 
     @cache
     def pool() -> ThreadPool:
@@ -124,7 +124,7 @@ def execution_in_place() -> Execution:
 
 
 def run_in(pool: ThreadPool) -> Runner:
-    """A plain `def` runs in a thread of *pool*, because real ones block."""
+    """Return a runner that runs a plain `def` in a thread of *pool*, because real ones block."""
 
     def run(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
         running: object
@@ -142,9 +142,9 @@ def run_in(pool: ThreadPool) -> Runner:
 
 
 def run_in_place(pool: Callable[[], ThreadPool]) -> Runner:
-    """A plain `def` runs where the call is, unless something has needed an event loop already.
+    """Return a runner that runs a plain `def` where the call is, unless a loop was needed already.
 
-    The thread of a function with a time-out is one of *pool*.
+    A function with a time-out runs in a thread of *pool*.
     """
 
     def run(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
@@ -158,7 +158,7 @@ def run_in_place(pool: Callable[[], ThreadPool]) -> Runner:
 async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
     """Await a tool's coroutine on an event loop.
 
-    The tool may cancel itself; only a cancellation of the call ends more than the tool.
+    The tool may cancel itself; only cancelling the call ends more than the tool.
     """
     await ON_LOOP
     try:
@@ -173,7 +173,7 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _awaitable(value: object) -> object:
-    """A plain function may return the coroutine of an async one, as many decorators do."""
+    """Prepare a returned coroutine: many decorators make a plain function return one."""
     return on_loop(value) if isinstance(value, CoroutineType) else value
 
 
@@ -216,7 +216,7 @@ def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> W
 
 
 async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
-    """Await *steps* for as long as the tool may take; raises TimedOut.
+    """Await *steps* for at most the tool's time-out; raises TimedOut.
 
     The clock stops while the user is asked.
     """
@@ -236,7 +236,7 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
 
 
 def timed_out(tool: Runnable) -> TimedOut:
-    """The refusal of a call whose function took too long."""
+    """Return the error for a call whose function took too long."""
     if not tool.is_async:
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
         logger().warning(message, tool.noun, tool.name, tool.timeout)
@@ -257,7 +257,7 @@ def timed_out(tool: Runnable) -> TimedOut:
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop that runs in this thread."""
+    """Return this thread's running event loop."""
     found = sys.modules.get("asyncio.events")
     # Another thread may be in the middle of importing it.
     get: Callable[[], Any] | None = getattr(found, "_get_running_loop", None)
@@ -276,7 +276,7 @@ ON_LOOP = OnLoop()
 
 
 class InThread:
-    """The value of a function that a thread of *pool* calls, for a coroutine without a loop."""
+    """The value of a function called in a thread of *pool*, for a coroutine without a loop."""
 
     def __init__(
         self, pool: ThreadPool, function: Callable[..., Any], kwargs: dict[str, Any]
@@ -290,7 +290,7 @@ class InThread:
 
 
 def run_at_once(steps: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never waits."""
+    """Return the result of a coroutine that never waits."""
     try:
         steps.send(None)
     except StopIteration as stop:
@@ -302,7 +302,7 @@ def run_at_once(steps: Coroutine[Any, Any, T]) -> T:
 
 def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end; an event loop is started only if the coroutine needs one."""
-    # A loop needs a context of its own, and the coroutine resets variables where it set them.
+    # A loop needs its own context, and the coroutine resets variables where it set them.
     context = copy_context()
     try:
         wanted = context.run(steps.send, None)
@@ -316,7 +316,7 @@ def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_on_new_loop(steps: Coroutine[Any, Any, T], context: Context) -> T:
-    """Go on with a coroutine on an event loop of its own."""
+    """Continue a coroutine on its own event loop."""
     import asyncio
 
     runner = asyncio.Runner()

@@ -1,4 +1,4 @@
-"""Runtime: what lives while an app is served. Each wire makes one.
+"""Runtime: the state that exists while an app is served. Each wire makes one.
 
 The registry is what the author declares, and a runtime writes nothing into it. So several wires can
 serve one app in a process, each with its own threads, records and tasks.
@@ -30,11 +30,11 @@ class Tasks(Protocol):
 
 
 class TaskStorage(Protocol):
-    """The part of a `TaskStore` of `answerback.tasks` that has no types of that package."""
+    """The part of `answerback.tasks`' `TaskStore` that uses no types from that package."""
 
     @property
     def blocks(self) -> bool:
-        """Whether a method may take long, so that an event loop calls it in a thread."""
+        """Whether methods may take long, so that an event loop calls them in a thread."""
 
     def close(self) -> None: ...
 
@@ -42,17 +42,17 @@ class TaskStorage(Protocol):
 class Runtime:
     """How a wire serves a registry: its handlers, records, tasks and health checks.
 
-    *records* replace those that the author gave. Tasks are kept in *task_store*, a store of
-    `answerback.tasks`; without one they are kept in this process. With *debug* callers see the
-    text of unexpected exceptions. *parent* is the runtime of the wire, if it has a second one.
+    *records* replaces the author's records. Tasks are kept in *task_store*, a store from
+    `answerback.tasks`, or else in this process. With *debug*, callers see the text of unexpected
+    exceptions. *parent* is the wire's main runtime, if this is its second one.
     """
 
     is_stopped = False
     """Whether its wire has ended."""
     development = False
-    """Whether the files of widgets are read anew each time."""
+    """Whether widget files are reread each time."""
     get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
-    """Gives the event loop for tasks, on a wire that serves without one."""
+    """Returns the event loop for tasks, on a wire without its own."""
 
     def __init__(
         self,
@@ -69,13 +69,13 @@ class Runtime:
         self.task_store = task_store
         self.debug = debug
         self.auth = registry.auth
-        """Authenticates the requests over HTTP; `serve` may put test tokens in its place."""
+        """The authentication of HTTP requests; `serve` may replace it with test tokens."""
         self.url = registry.url
         """The URL of the MCP endpoint that the author or the operator gave, or empty."""
         self.tasks: Tasks | None = None
-        """The service that runs tasks, once there was one."""
+        """The service that runs tasks, once created."""
         self.checks: dict[str, Check] = {}
-        """The health checks by name; the parts of a wire add theirs."""
+        """The health checks by name; a wire's parts add theirs."""
         if self.records is not None:
             self.checks["records"] = self.records.check
         self._execution = execution
@@ -95,7 +95,7 @@ class Runtime:
         return (self.auth is not None and self.auth.url) or self.url
 
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
+        """From a thread, run a coroutine on the call's event loop and wait for it."""
         return self._execution.wait_for(steps)
 
     @cached_property
@@ -104,8 +104,8 @@ class Runtime:
         return self._maker.admission()
 
     async def pass_gates(self, call: Call) -> Reply[Any] | None:
-        """Pass the gates of `call.tool` that take `ctx` alone; returns the refusal."""
-        # Imported at the first completion of something with gates.
+        """Pass the gates of `call.tool` that take only `ctx`; return a refusal, if any."""
+        # Imported at the first completion for a gated entry.
         from .gating import pass_early
 
         before = CURRENT.set(self)
@@ -123,14 +123,14 @@ class Runtime:
         return await self._maker.seen(handle, "tool")(call)
 
     def health(self) -> dict[str, Check]:
-        """The health checks that apply now."""
+        """Return the health checks that apply now."""
         tools = self.registry.tools
         policy = next((tool.policy for tool in tools.values() if tool.policy is not None), None)
         breakers = {} if policy is None else {"breakers": policy.check_of(tools)}
         return {**self.checks, **breakers}
 
     def write_records(self) -> None:
-        """Write the records that still wait."""
+        """Write the pending records."""
         if self.records is not None:
             self.records.close()
 
@@ -163,7 +163,7 @@ def runtime_on_loop(
     task_store: TaskStorage | None = None,
     debug: bool = False,
 ) -> Runtime:
-    """The runtime of a wire with an event loop; plain functions run in threads beside it."""
+    """Return the runtime of a wire with an event loop; plain functions run in threads beside it."""
     from .thread_pool import ThreadPool
 
     pool = ThreadPool(registry.limits.threads, registry.limits.wait)
@@ -174,7 +174,7 @@ def runtime_on_loop(
 
 
 def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
-    """The runtime of tasks. It has threads of its own, because tasks hold them for long."""
+    """Return the runtime for tasks. It has its own threads, because tasks hold them for long."""
     from .thread_pool import ThreadPool
 
     execution = execution_in(ThreadPool(threads))
@@ -182,12 +182,12 @@ def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
 
 
 def runtime_for_one_call(registry: Registry) -> Runtime:
-    """The runtime of a process that makes one call, without an event loop if that is possible."""
+    """Return the runtime of a one-call process, without an event loop if possible."""
     return Runtime(registry, execution_in_place())
 
 
 def serving(registry: Registry) -> Runtime | None:
-    """The runtime that runs the current call of *registry*, or the newest one that serves it."""
+    """Return the runtime of the current call of *registry*, or the newest one that serves it."""
     running = CURRENT.get()
     if isinstance(running, Runtime) and running.registry is registry:
         return running

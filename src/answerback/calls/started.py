@@ -1,4 +1,4 @@
-"""Handlers of an app with a lifespan: a call runs once the lifespan has started."""
+"""Handlers for an app with a lifespan: a call runs once the lifespan has started."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
-    """*handle*, which waits for the lifespan."""
+    """Return *handle*, which waits for the lifespan."""
 
     async def handle_when_started(call: Call) -> Outcome:
         is_waiting = not lifespan.is_open
-        # A call of an unknown tool is refused at once.
+        # A call to an unknown tool is refused at once.
         if is_waiting and call.name in tools:
             call.tool = tools[call.name]
             await ON_LOOP
@@ -45,7 +45,7 @@ def _not_started(exc: Exception, lifespan: Lifespan) -> Outcome:
 
 
 def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
-    """*handle*, for a process that makes one call: the lifespan runs around it."""
+    """Return *handle*, for a one-call process: the lifespan runs around the call."""
 
     async def handle_in_lifespan(call: Call) -> Outcome:
         if call.name not in tools:
@@ -66,7 +66,7 @@ def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) 
 
 
 async def _open(lifespan: Lifespan, call: Call) -> Callable[[], Awaitable[object]]:
-    """Open the lifespan; returns the function that closes it."""
+    """Open the lifespan; return the function that closes it."""
     managers = lifespan.managers()
     if any(is_async(manager) for _, manager in managers):
         await ON_LOOP
@@ -74,13 +74,13 @@ async def _open(lifespan: Lifespan, call: Call) -> Callable[[], Awaitable[object
         return partial(lifespan.try_to_stop, call)
     stack = ExitStack()
     stack.enter_context(_entered(managers))
-    # A tool may call others by itself.
+    # A tool may call other tools.
     lifespan.is_started = True
     return partial(_close, lifespan, stack)
 
 
 async def _close(lifespan: Lifespan, stack: ExitStack) -> None:
-    """Close a plain lifespan, within its time. A failure is logged: the call has its reply."""
+    """Close a plain lifespan, within its time. Log a failure: the call has its reply."""
     seconds = lifespan.seconds
     try:
         with _raise_after(seconds):
@@ -108,15 +108,15 @@ def _entered(managers: Managers) -> Iterator[None]:
 
 
 class _TooLate(BaseException):
-    """Ends a plain lifespan that takes too long; an author's `except Exception` lets it pass."""
+    """Ends a plain lifespan that takes too long, despite an author's `except Exception`."""
 
 
 @contextmanager
 def _raise_after(seconds: float) -> Iterator[None]:
-    """Raise _TooLate in the block after *seconds*, and each second from then on.
+    """Raise _TooLate in the block after *seconds*, and every second after that.
 
-    By a signal, because the block runs in the thread that opened the lifespan. Without such a
-    signal, as on Windows and outside of the main thread, the block may take as long as it likes.
+    A signal does it, because the block runs in the thread that opened the lifespan. Where signals
+    are unavailable, as on Windows and outside the main thread, the block has no time limit.
     """
 
     def expire(*_: object) -> None:

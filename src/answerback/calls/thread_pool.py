@@ -1,8 +1,8 @@
 """ThreadPool: the threads in which plain functions run.
 
-The pool is our own, because every call passes it, and because it replaces threads that calls have
-left behind. The calls that an event loop has ready go to the threads together, and all finished
-calls come back in one wake-up of the loop. On stdio the thread itself goes on with the call.
+The pool is our own, because every call uses it, and because it replaces threads that calls have
+left behind. An event loop hands all its ready calls to the threads together, and gets all finished
+calls back in one wake-up. On stdio the thread itself continues the call.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 class Job(Protocol):
-    """The call of one function in a thread."""
+    """One function call in a thread."""
 
     loop: asyncio.AbstractEventLoop | None
-    """The event loop on which the caller waits; None if there is none."""
+    """The event loop the caller waits on; None if there is none."""
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody waits for the function any more."""
+        """Whether nobody waits for the function any longer."""
 
     def run(self) -> None:
         """Call the function, unless nobody waits for it, and keep its outcome."""
 
     def finish(self) -> None:
-        """Give the outcome to the caller; the thread is free already."""
+        """Give the outcome to the caller; the thread is already free."""
 
     def refuse(self, error: Exception) -> None:
         """Give the caller an error, because no thread will call the function."""
@@ -51,16 +51,16 @@ class Job(Protocol):
 class ThreadPool:
     """At most *size* threads, started as they are needed; they die with the process.
 
-    Up to *size* more replace lost threads: those that still run a call which timed out or was
-    cancelled. When all of them are lost, calls are refused until a thread comes back. Calls that
-    wait for *wait* seconds, while no running call ends, are refused too.
+    Up to *size* more replace lost threads: those still running a call that timed out or was
+    cancelled. When all are lost, calls are refused until a thread returns. Calls that wait *wait*
+    seconds while no running call ends are refused too.
 
-    A function may make calls itself, with `asyncio.run(app.call(…))`. While its thread waits for
-    them another one replaces it, so that calls within calls cannot use up the threads.
+    A function may itself make calls, with `asyncio.run(app.call(…))`. While its thread waits for
+    them another one replaces it, so nested calls cannot use up the threads.
     """
 
     held_seconds = 10.0
-    """The pool is not ready if calls wait and no running call has ended for so long."""
+    """The pool is not ready if calls wait and no running call has ended for this long."""
 
     def __init__(self, size: int = 40, wait: float = 30.0) -> None:
         self._size = size
@@ -71,7 +71,7 @@ class ThreadPool:
     def reset(self) -> None:
         """Start without threads and calls: a forked child inherits none of the parent's threads."""
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        """The calls that wait; a None only wakes a thread that may be surplus."""
+        """The waiting calls; None only wakes a thread that may be surplus."""
         self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
         self._started = 0
         self._unfinished = 0
@@ -79,7 +79,7 @@ class ThreadPool:
         self._running: dict[int, Job] = {}
         """The call that each thread runs, by the thread's number."""
         self._nested: dict[int, int] = {}
-        """How many calls each thread waits for that runs a loop of its own, by its number."""
+        """The number of calls that each thread with its own loop waits for, by thread number."""
         self._reported_lost = 0
         self._held_since: float | None = None
         """When a call began to wait for a thread; None after a call ended."""
@@ -87,7 +87,7 @@ class ThreadPool:
         """Runs while calls wait for a thread."""
 
     def close(self) -> None:
-        """Let the threads end once their calls have; calls are refused from now on."""
+        """Let the threads end after their calls; refuse calls from now on."""
         with self._lock:
             self._size = 0
             for _ in range(self._started):
@@ -109,18 +109,18 @@ class ThreadPool:
         return future
 
     def current_loop(self) -> asyncio.AbstractEventLoop | None:
-        """The loop on which the caller of this thread's function waits."""
+        """Return the loop that the caller of this thread's function waits on."""
         job = self._running.get(threading.get_ident())
         return None if job is None else job.loop
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Let threads run the jobs. Many at once are better than one by one.
+        """Let threads run the jobs. Submitting many at once is cheaper.
 
         Waking a thread for each call makes the caller and the threads contend for the GIL, which
         costs more than a quick function.
         """
         with self._lock:
-            # Counted here, not by the threads: a thread that is about to take a job is not free.
+            # Counted here, not by the threads: a thread about to take a job is not free.
             self._unfinished += len(jobs)
         for job in jobs:
             self._jobs.put(job)
@@ -132,7 +132,7 @@ class ThreadPool:
         return self._mailboxes.setdefault(loop, _LoopMailbox(loop, self.submit))
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
-        """A function makes a call: its thread does not count until the call is done."""
+        """Stop counting a thread whose function makes a call, until the call is done."""
         thread = threading.get_ident()
 
         def end(_: object) -> None:
@@ -147,11 +147,10 @@ class ThreadPool:
         future.add_done_callback(end)
 
     def make_room(self) -> None:
-        """Start threads for the calls that wait, up to the limit; refuse the calls that wait when
-        all threads are lost.
+        """Start threads for waiting calls, up to the limit; refuse them if all threads are lost.
 
-        Called after calls came in, and when a caller gives up, because the thread of its call may
-        now be a lost one.
+        Called when calls arrive, and when a caller gives up, because its call's thread may now be
+        lost.
         """
         while self._unfinished > self._started and self._add_thread():
             pass
@@ -178,7 +177,7 @@ class ThreadPool:
         return can_start and self._start_thread()
 
     def _watch_held(self) -> None:
-        """Refuse the calls that wait once nothing has moved for too long; the lock is held."""
+        """Refuse waiting calls once no call has ended for too long; the lock is held."""
         # None if a call has ended since the timer began.
         since = self._held_since = self._held_since or monotonic()
         if self._timer is None:
@@ -188,7 +187,7 @@ class ThreadPool:
             self._timer.start()
 
     def _refuse_held(self) -> None:
-        """Refuse the calls that wait, if no running call has ended for too long."""
+        """Refuse waiting calls if no running call has ended for too long."""
         refused: list[Job] = []
         with self._lock:
             self._timer = None
@@ -215,7 +214,7 @@ class ThreadPool:
         return True
 
     def _withdraw(self) -> list[Job]:
-        """Take back the calls that no thread has taken yet; the lock is held."""
+        """Take back the calls that no thread has started; the lock is held."""
         jobs: list[Job] = []
         with suppress(Empty):
             while True:
@@ -226,18 +225,18 @@ class ThreadPool:
 
     @property
     def lost(self) -> int:
-        """The number of threads that still run a call which timed out or was cancelled."""
+        """The number of threads still running a call that timed out or was cancelled."""
         return sum(job.is_lost for job in list(self._running.values()))
 
     def check(self) -> HealthState:
-        """Whether plain functions can be called: not all threads are lost or held for long."""
+        """Report whether plain functions can run: not all threads are lost or held for long."""
         lost = self.lost
         details: dict[str, bool | int | str] = {"limit": self._size, "lost": lost}
         waiting = self._unfinished - len(self._running)
         all_lost = lost >= 2 * self._size
         if all_lost or waiting <= 0 or len(self._running) < self._started:
             return HealthState(not all_lost, details)
-        # None if calls still wait since another one ended.
+        # None if a call has ended since.
         since = self._held_since = self._held_since or monotonic()
         is_held = monotonic() - since >= self.held_seconds
         return HealthState(not is_held, details | {"waiting": waiting})
@@ -320,7 +319,7 @@ class _LoopMailbox:
 
 
 class _LoopJob:
-    """The call of a function for which a future of the loop waits."""
+    """A function call that a future of the loop waits for."""
 
     __slots__ = ("_context", "_function", "_kwargs", "_mailbox", "error", "future", "loop", "value")
 
@@ -355,7 +354,7 @@ class _LoopJob:
 def outcome_of(
     context: Context, function: Callable[..., Any], kwargs: dict[str, Any]
 ) -> tuple[Any, BaseException | None]:
-    """Call a function in *context*; its value, or what it raised."""
+    """Call a function in *context*; return its value, or the exception it raised."""
     try:
         return context.run(function, **kwargs), None
     except BaseException as exc:  # noqa: BLE001 -- raised again where the call is awaited
@@ -366,7 +365,7 @@ def outcome_of(
         return None, error
 
 
-# A future cannot carry StopIteration; the others would end the loop or the task that waits.
+# A future cannot carry StopIteration; the others would end the loop or the waiting task.
 _MUST_NOT_LEAVE = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 

@@ -26,13 +26,13 @@ Envelope: TypeAlias = dict[str, Any]
 Nan = Literal["refuse", "null"]
 Wrapped: TypeAlias = Callable[P, Coroutine[Any, Any, Envelope]]
 
-# The members that the envelope requires of its types of content; other types are not checked.
+# The members that the envelope requires for each content type; other types are not checked.
 _REQUIRED = {
     "text": ("text",),
     "image": ("url", "altText"),
     "resource": ("resourceType", "identifier", "name"),
 }
-# Where the message of an error object is if it has no member `message`.
+# Members that may hold an error object's message if it has no `message`.
 _MESSAGE_MEMBERS = ("detail", "msg", "reason", "description", "error_description", "title")
 
 
@@ -41,12 +41,12 @@ def wrap(fn: Callable[P, Any], /, *, nan: Nan | None = None) -> Wrapped[P]: ...
 @overload
 def wrap(*, nan: Nan | None = None) -> Callable[[Callable[P, Any]], Wrapped[P]]: ...
 def wrap(fn: Any = None, /, *, nan: Nan | None = None) -> Any:
-    """Make an async function with the parameters of *fn* that returns an envelope.
+    """Return an async function with *fn*'s parameters that returns an envelope.
 
-    An envelope that *fn* returns is only completed. An unexpected exception is masked: the
-    message to the caller has a reference, and the log has the traceback with it.
-    With nan="null" a float that is not finite becomes null; without *nan* the App decides that the
-    function is registered with, and elsewhere such a float is an error.
+    An envelope that *fn* returns is only completed. An unexpected exception is masked: the caller's
+    message has a reference, and the log has the traceback with it.
+    With nan="null" NaN and infinities become null; without *nan* the App that the function is
+    registered with decides, and elsewhere such a float is an error.
     """
     if nan not in (None, *get_args(Nan)):
         raise TypeError(f"nan={nan!r} should be 'refuse' or 'null'")
@@ -67,7 +67,7 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
         except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
             return _failure_envelope(fn, exc)
 
-    # An App takes what such a tool returns for a reply, whatever type *fn* declares.
+    # An App treats such a tool's result as a reply, whatever type *fn* declares.
     call.__dict__["returns_envelope"] = True
     if nan is None:
         call.__dict__["with_nan_as_null"] = partial(_wrapped, fn, "null")
@@ -75,7 +75,7 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
 
 
 def _with_null(result: object) -> Any:
-    """Return the result with null for each float that is not finite, but in blocks."""
+    """Return the result with null for NaN and infinities, except in blocks."""
     match result:
         case Reply(data=data):
             if data is msgspec.UNSET:
@@ -190,7 +190,7 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     details = members.pop("details", None)
     if not isinstance(code := members.get("code"), str):
         members["code"] = UNKNOWN_ERROR
-        # Such as an HTTP status, which is kept where there is room for it.
+        # Such as an HTTP status, which is kept if the details are free.
         details = {"code": code} if details is None and code is not None else details
     if details is not None:
         members["details"] = details if isinstance(details, dict) else {"details": details}
@@ -198,7 +198,7 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
 
 
 def _timestamp(found: Any) -> datetime:
-    """Return the envelope's time stamp in UTC, or the present time if it has no valid one."""
+    """Return the envelope's time stamp in UTC, or the current time if it has no valid one."""
     try:
         return to_utc(found if isinstance(found, datetime) else datetime.fromisoformat(found))
     except (TypeError, ValueError):

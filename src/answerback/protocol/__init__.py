@@ -1,1 +1,1 @@
-"""The Model Context Protocol, five versions of it. Knows messages; knows nothing of wires."""
+"""Five versions of the Model Context Protocol. Knows messages, but not wires."""

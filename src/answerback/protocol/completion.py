@@ -1,4 +1,4 @@
-"""`completion/complete`: the values that an argument of a prompt or resource may have."""
+"""`completion/complete`: possible values of a prompt's or resource's argument."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ async def complete(
     peer: McpPeer,
     seen: Callable[[Tool], bool] | None,
 ) -> JsonObject:
-    """The values of the author's completion, else those that the argument's type lists.
+    """Return the values of the author's completion, else those listed by the argument's type.
 
-    *seen* tells of which prompts and resources the client may know.
+    *seen* says whether the client may see a prompt or resource.
     """
     registry = runtime.registry
     referenced = _referenced(registry, asked, seen)
@@ -45,7 +45,7 @@ async def complete(
     if referenced.gates is not None:
         await _pass_gates(referenced, runtime, peer)
     if referenced.gates is not None and referenced.gates.late and not _has_own_gates(tool):
-        # The values of the arguments, on which these gates decide, are not known yet.
+        # These gates depend on argument values, which are not known yet.
         values: list[str] = []
     elif tool is not None:
         values = await _call_completion(tool, runtime, key, asked, peer)
@@ -67,7 +67,7 @@ def _has_own_gates(completion: Tool | None) -> bool:
 
 
 async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:
-    """Pass the gates of the prompt or resource that take `ctx` alone; raises RpcError."""
+    """Pass the gates of the prompt or resource that take only `ctx`; raises RpcError."""
     call = Call(owner.name, b"{}", peer, wire="mcp", caller=peer.caller)
     call.tool = owner
     refused = await runtime.pass_gates(call)

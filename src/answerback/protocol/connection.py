@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 class Connection:
     """Receives messages and sends frames.
 
-    *make_peer* makes the peer of a request; *on_response* gets the client's responses. *get_loop*
-    gives the event loop, at the first request that needs it.
+    *make_peer* makes a request's peer; *on_response* receives the client's responses. *get_loop*
+    returns the event loop, at the first request that needs it.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Connection:
         self._on_response = on_response
         self.get_loop = get_loop
         self._unanswered: set[_Answering] = set()
-        """The messages that a thread of the pool or the event loop answers."""
+        """The messages being answered by a pool thread or the event loop."""
         self._answered = threading.Condition()
         self._session = SingleSession(registry, engine.server_info, send)
         self._running: dict[Id, McpPeer] = {}
         self._ended: set[McpPeer] = set()
-        """The requests that the server cancelled, because it ends."""
+        """The requests that the server cancelled because it is ending."""
 
     def receive(self, text: bytes) -> None:
         """Answer a message, or begin to."""
@@ -86,12 +86,12 @@ class Connection:
                 self._receive_unanswered(message)
         except RpcError as error:
             self._send(error_frame(error.id, error))
-        except Exception:  # noqa: BLE001 -- a bug of ours ends one message, not the connection
+        except Exception:  # noqa: BLE001 -- our bug ends one message, not the connection
             log_internal_error("a message")
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
 
     def cancel_all(self) -> None:
-        """Cancel every request that runs; a client that waits for one still gets its response."""
+        """Cancel every running request; a client that waits for one still gets a response."""
         peers = list(self._running.values())
         self._ended = {peer for peer in peers if not peer.cancelled}
         for peer in peers:
@@ -121,7 +121,7 @@ class Connection:
             _Answering(self, partial(self._answer, request, peer)).begin()
 
     def _subscribe(self, request: Request, peer: McpPeer) -> None:
-        """The subscription stays open until the client cancels it or disconnects."""
+        """Open a subscription, until the client cancels it or disconnects."""
         try:
             feed = run_at_once(self._engine.task_feed(request.params, peer))
             subscription = Subscription(
@@ -147,7 +147,7 @@ class Connection:
             answering.end()
 
     async def _frame(self, request: Request, peer: McpPeer, answering: _Answering) -> Frame | None:
-        """The response, or None for a request that was cancelled meanwhile."""
+        """Return the response, or None for a request cancelled meanwhile."""
         answering.peer = peer
         try:
             frame = await self._engine.respond(request, peer)
@@ -161,9 +161,9 @@ class Connection:
         return None if peer.cancelled and peer not in self._ended else frame
 
     def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
-        """The peer of a request; None if the request is about the session itself.
+        """Return a request's peer; None if the request is about the session itself.
 
-        It is registered when its request is read, so that a cancellation read next finds it.
+        It is registered when the request is read, so that a cancellation read next finds it.
         """
         try:
             peer = self._session.peer_for(request, self._make_peer)
@@ -189,7 +189,7 @@ class Connection:
                     peer.cancel()
 
     def _checked_batch(self, texts: list[bytes]) -> list[bytes]:
-        """Return the texts; raises RpcError for a batch that the session does not allow."""
+        """Return the texts; raises RpcError if the session does not allow batches."""
         session = self._session.state
         if session is None or not session.version.batches:
             raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
@@ -207,7 +207,7 @@ class Connection:
             answering.end()
 
     async def _batch_frame(self, text: bytes, answering: _Answering) -> Frame | None:
-        """The response to one message of a batch, if it gets one."""
+        """Return the response to one message of a batch, if it gets one."""
         try:
             message = parse(text)
             if not isinstance(message, Request):
@@ -226,13 +226,13 @@ class Connection:
 class _Answering:
     """The coroutine that answers one message.
 
-    The thread that reads steps it until it waits. If it waits for a function, a thread of the pool
-    calls that function, goes on with the coroutine and sends the answer. If it needs an event loop,
-    the loop goes on with it, and no thread waits.
+    The reading thread steps it until it waits. If it waits for a function, a pool thread calls that
+    function, continues the coroutine and sends the answer. If it needs an event loop, the loop
+    continues it, and no thread waits.
     """
 
     _is_handed_over = False
-    """Whether something else than the thread that read the message has gone on with it."""
+    """Whether it has continued outside the thread that read the message."""
     _peer: McpPeer | None = None
     _job: _ThreadJob | None = None
     _task: asyncio.Task[None] | None = None
@@ -246,12 +246,12 @@ class _Answering:
     ) -> None:
         self._connection = connection
         self._steps = answer(self)
-        # One for all steps: a context variable is reset in the context that it was set in.
+        # One for all steps: a context variable must be reset in the context it was set in.
         self.context = copy_context()
 
     @property
     def peer(self) -> McpPeer | None:
-        """The peer of the request that is answered now."""
+        """The peer of the request being answered."""
         return self._peer
 
     @peer.setter
@@ -261,7 +261,7 @@ class _Answering:
             peer.on_cancel(self._cancel)
 
     def end(self) -> None:
-        """The message is answered."""
+        """Record that the message is answered."""
         if self._is_handed_over:
             self._connection.discard_unanswered(self)
 
@@ -277,7 +277,7 @@ class _Answering:
                 wanted = self.context.run(self._steps.throw, RuntimeError(NO_LOOP))
         except StopIteration:
             return
-        except Exception:  # noqa: BLE001 -- a bug of ours ends one response, not the thread
+        except Exception:  # noqa: BLE001 -- our bug ends one response, not the thread
             log_internal_error("a response")
             return
         if not self._is_handed_over:
@@ -293,21 +293,21 @@ class _Answering:
             loop.call_soon_threadsafe(self._move_to_loop, loop)
 
     def throw(self, error: BaseException) -> None:
-        """Let the coroutine go on with an error."""
+        """Continue the coroutine with an error."""
         self.go_on(self._steps.throw, error)
 
     def send(self, value: Any) -> None:
-        """Let the coroutine go on with the value that it waited for."""
+        """Continue the coroutine with the value it waited for."""
         self.go_on(self._steps.send, value)
 
     @property
     def is_cancelled(self) -> bool:
-        # Read once, because another thread may go on with the coroutine meanwhile.
+        # Read once, because another thread may continue the coroutine meanwhile.
         peer = self._peer
         return peer is not None and peer.cancelled
 
     def _cancel(self) -> None:
-        """Stop to answer the request, if it was cancelled; any thread may call this."""
+        """Stop answering the request if it was cancelled; any thread may call this."""
         task, job = self._task, self._job
         if not self.is_cancelled:
             return
@@ -318,18 +318,18 @@ class _Answering:
 
     def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._steps, context=self.context)
-        # The cancellation may have come before there was a task.
+        # The cancellation may have arrived before the task existed.
         self._cancel()
 
     def _cancel_task(self, task: asyncio.Task[None]) -> None:
-        # Once: a second cancellation would interrupt a `finally` block.
+        # Only once: a second cancellation would interrupt a `finally` block.
         if self._cancelled is not self._peer:
             self._cancelled = self._peer
             task.cancel()
 
 
 class _ThreadJob:
-    """A function that a coroutine waits for. Whoever takes the job goes on with the coroutine."""
+    """A function that a coroutine waits for. Whoever takes the job continues the coroutine."""
 
     loop: asyncio.AbstractEventLoop | None = None
 
@@ -363,7 +363,7 @@ class _ThreadJob:
             self._answering.throw(error)
 
     def cancel(self) -> None:
-        """The function is not called if no thread has begun it; else its thread is lost."""
+        """Prevent the call if no thread has begun it; otherwise count its thread as lost."""
         if self._take():
             self._answering.throw(ToolError("The call was cancelled", code="CANCELLED"))
         else:

@@ -1,4 +1,4 @@
-"""Answers MCP requests for one registry, whichever wire they came by."""
+"""Answers MCP requests for one registry, from any wire."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
 
 
 class Engine:
-    """The methods of MCP. Each wire has one; it keeps no state of any client."""
+    """The methods of MCP. Each wire has one; it keeps no client state."""
 
     def __init__(self, runtime: Runtime, signer: Callable[[], Signer]) -> None:
         self.runtime = runtime
@@ -65,7 +65,7 @@ class Engine:
         self._signer = signer
         self._prefix = registry.contract.tool_prefix
         self.server_info = ServerInfo(registry)
-        # By method: the capability that it needs, and the function that answers it.
+        # By method: the required capability, and the function that answers it.
         self._methods: dict[str, tuple[str, _Method]] = {
             "tools/call": ("", self._call_tool),
             "resources/read": ("resources", self._read_resource),
@@ -85,22 +85,22 @@ class Engine:
         return TaskMethods(self.runtime, self.server_info)
 
     def may_ask(self, request: Request) -> bool:
-        """Whether the request runs an author's code that can ask the client."""
+        """Return whether the request runs author code that can ask the client."""
         if request.method != "tools/call":
             return request.method in _RUN_AUTHORS_CODE
         tool = self._registry.tools.get(self.tool_name(request))
         return tool is not None and _uses_peer(tool)
 
     def tool_name(self, request: Request) -> str:
-        """The tool that a request calls; empty if it calls none."""
+        """Return the called tool's name; empty if the request calls none."""
         params = request.params
         return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
     async def respond(self, request: Request, peer: McpPeer) -> Frame:
-        """The frame that answers a request. It never raises; `peer.error` keeps an error."""
+        """Return the frame that answers a request. Never raises; `peer.error` keeps an error."""
         try:
             found = self._methods.get(request.method)
-            # A method without a capability is in every version.
+            # A method that needs no capability is in every version.
             if found is None or (found[0] and not self.server_info.offers(found[0], peer.version)):
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
             result = await found[1](peer, request.params)
@@ -108,9 +108,9 @@ class Engine:
                 return result_frame(request.id, result)
             return large_result_frame(request.id, result)
         except RpcError as error:
-            # The frames of its traceback refer to the peer, which would be a reference cycle.
+            # Its traceback's frames refer to the peer, which would be a reference cycle.
             peer.error = error.with_traceback(None)
-        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+        except Exception:  # noqa: BLE001 -- our bug ends one request, not the server
             log_internal_error(request.method)
             peer.error = RpcError(INTERNAL_ERROR, "Internal error")
         return error_frame(request.id, peer.error)
@@ -129,7 +129,7 @@ class Engine:
         return answer
 
     async def task_feed(self, raw: Params, peer: McpPeer) -> TaskFeed | None:
-        """The notifications of tasks that a `subscriptions/listen` asks for; raises RpcError."""
+        """Return the task notifications that a `subscriptions/listen` asks for; raises RpcError."""
         if not self._registry.has_tasks:
             return None
         ids = read_params(raw, Listen).notifications.tasks
@@ -143,7 +143,7 @@ class Engine:
         return await open_feed(self.task_methods, ids, peer)
 
     def _seen_by(self, peer: McpPeer) -> Callable[[Any], bool] | None:
-        """A predicate: may the client see an entry? None if nothing is hidden."""
+        """Return a predicate: may the client see an entry? None if nothing is hidden."""
         return is_visible_to(peer) if self._registry.has_gates else None
 
     async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
@@ -184,7 +184,7 @@ class Engine:
         return pieces if is_large else b"".join(pieces)
 
     def _unknown_tool(self, name: str, peer: McpPeer) -> RpcError:
-        """The error for a tool that is not there, with the names that are like it."""
+        """Return the error for an unknown tool, with similar names."""
         seen = self._seen_by(peer)
         known = [
             self._prefix + each
@@ -197,7 +197,7 @@ class Engine:
         return RpcError(INVALID_PARAMS, f"Unknown tool: {name}" + (hint and f"; {hint}"))
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Give the peer the answers that its client sent, now and with earlier requests."""
+        """Give the peer the client's answers, from this and earlier requests."""
         retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
@@ -208,7 +208,7 @@ class Engine:
     def _reply_or_question(
         self, kind: str, call: Call, peer: McpPeer, outcome: Outcome | bytes
     ) -> Reply[Any] | bytes:
-        """The reply, or the result that asks the client for its user's answers, or a task."""
+        """Return the reply, a result that asks for the user's answers, or a task."""
         if isinstance(outcome, bytes):
             return outcome
         if isinstance(outcome, Reply):
@@ -300,7 +300,7 @@ def _with_hint(reply: Reply[Any], hint: str) -> Reply[Any]:
     return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
 
 
-# `tasks/result` waits for the code of a task, and asks the client its questions.
+# `tasks/result` waits for a task's code, and asks the client its questions.
 _RUN_AUTHORS_CODE = frozenset(
     {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
 )
@@ -315,7 +315,7 @@ _TASKS = {
 
 
 def _uses_peer(tool: Tool) -> bool:
-    """Whether the tool, or middleware around it, can send to the client or ask its user."""
+    """Return whether the tool, or middleware around it, can send to the client or ask its user."""
     try:
         signature = tool.signature
     except (NameError, TypeError):
@@ -324,13 +324,13 @@ def _uses_peer(tool: Tool) -> bool:
 
 
 def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
-    """The request and the user that an answer belongs to; the signed state is bound to them."""
+    """Return the request and the user that an answer, and the signed state, are bound to."""
     request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
     return peer.user_key + b"\0" + request if peer.user_key else request
 
 
 def _content(body: Embedded, meta: JsonObject, version: Version) -> JsonObject:
-    """An item of `resources/read`."""
+    """Return an item of `resources/read`."""
     block = changed_block(body, content_meta=meta)
     content: JsonObject = write_block(project_block(block, version))["resource"]
     return content
@@ -342,5 +342,5 @@ def _no_resource(uri: str, version: Version) -> RpcError:
 
 
 def _code(status: int) -> int:
-    """Prompts and resources have no `isError` result, so they fail with a JSON-RPC error."""
+    """Return the JSON-RPC error code: prompts and resources have no `isError` result."""
     return INVALID_PARAMS if 400 <= status < 500 else INTERNAL_ERROR

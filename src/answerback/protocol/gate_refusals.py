@@ -1,7 +1,7 @@
-"""The response to an MCP client that a gate refuses.
+"""The response to an MCP client refused by a gate.
 
-A client that can log in gets an HTTP status, or a result that asks for it. Where the user can get
-what is missing on a page, a client that can show pages is asked to. Others get text with a link.
+A client that can log in gets an HTTP status, or a result that asks for it. If the user can get what
+is missing on a page, a client that can show pages is asked to. Others get text with a link.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def refuse(
     reply: Reply[Any],
     runtime: Runtime,
 ) -> Outcome:
-    """The outcome to send instead of *reply*; raises RpcError where there is no result for it.
+    """Return the outcome to send instead of *reply*; raises RpcError if no result can carry it.
 
     *kind* is "tool", "resource", "prompt" or "completion".
     """
@@ -79,7 +79,7 @@ def _is_by_status(kind: str, registry: Registry, peer: McpPeer) -> bool:
 
 
 def by_status(auth: AppAuth | None, error: Error, challenge: Challenge) -> RpcError:
-    """The error of a request that is refused with an HTTP status."""
+    """Return the error that refuses a request with an HTTP status."""
     found = RpcError(INVALID_REQUEST, error.message, {"code": error.code})
     found.challenge = (challenge.status, header_value(auth, challenge))
     return found
@@ -88,10 +88,10 @@ def by_status(auth: AppAuth | None, error: Error, challenge: Challenge) -> RpcEr
 def batch_challenge(
     runtime: Runtime, request: Request, tool_name: str, batch: McpPeer
 ) -> RpcError | None:
-    """The error that refuses a whole batch, because its client must log in for one *request*.
+    """Return the error that refuses a whole batch, because one *request* requires a login.
 
-    A response has one status. So the gates that look at the user alone decide before a request of
-    the batch runs. The refusals of other gates are in the results of their requests.
+    A response has one status. So gates that check only the user decide before any request of the
+    batch runs. Other gates' refusals are in the results of their requests.
     """
     registry = runtime.registry
     entry = entry_of(registry, request, tool_name)
@@ -110,7 +110,7 @@ def batch_challenge(
 
 
 def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
-    """The refusal of a gate that needs the user alone for it; None if it passes or needs more."""
+    """Return the refusal of a gate that needs only the user; None if it passes or needs more."""
     if isinstance(gate, UserGate):
         return gate.refuse_user(user)
     # `subscription` and `linked` imply a login.
@@ -119,10 +119,10 @@ def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
 
 
 def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result"]:
-    """How the client of a request learns that it must log in.
+    """Return how a request's client is told to log in.
 
-    It depends on what the client says about itself, which nothing verifies, and it changes
-    nothing about access.
+    It depends on what the client says about itself, which is not verified, and it does not affect
+    access.
     """
     if registry.challenge != "auto":
         return registry.challenge
@@ -135,9 +135,9 @@ def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result
 
 
 def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
-    """The question that opens a page; None if it was answered already, or cannot be asked.
+    """Return the question that opens a page; None if it is already answered or cannot be asked.
 
-    Raises RpcError in the version that asks by an error.
+    Raises RpcError in the version that asks with an error.
     """
     url, message = reason["url"], reason["message"]
     # The client shows the link itself.
@@ -154,13 +154,13 @@ def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
         return None
     from hashlib import blake2b
 
-    # Each link is another question, so its digest identifies it.
+    # Each link is a different question, identified by its digest.
     params["elicitationId"] = blake2b(url.encode(), digest_size=12).hexdigest()
     raise RpcError(URL_ELICITATION_REQUIRED, message, {"elicitations": [params]})
 
 
 def _widget_meta(call: Call) -> JsonObject:
-    """The widget of the tool, which shows the refusal."""
+    """Return the tool's widget, which shows the refusal."""
     settings = None if call.tool is None else call.tool.settings
     template = ((settings.meta if settings is not None else None) or {}).get(_OUTPUT_TEMPLATE)
     return {} if template is None else {_OUTPUT_TEMPLATE: template}

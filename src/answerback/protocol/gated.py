@@ -21,7 +21,7 @@ _GATED = frozenset({"tools/call", "resources/read", "prompts/get", "completion/c
 
 
 def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
-    """Whether gates decide about the request, so that no stream may begin before they have."""
+    """Return whether gates decide about the request, so that no stream may begin before."""
     if not registry.has_gates or request.method not in _GATED:
         return False
     entry = entry_of(registry, request, tool_name)
@@ -29,7 +29,7 @@ def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
 
 
 def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | None:
-    """The entry that the request is about; None if there is none, or the request is malformed."""
+    """Return the entry a request is about; None if there is none or the request is malformed."""
     try:
         match request.method:
             case "tools/call":
@@ -47,7 +47,7 @@ def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | Non
 
 
 def _completed(registry: Registry, asked: Complete) -> Tool | None:
-    """The prompt or the resource whose argument is completed; else the completion itself."""
+    """Return the prompt or resource whose argument is completed; else the completion itself."""
     owner = referenced_entry(registry, asked.ref)
     if owner is not None and owner.gates is not None:
         return owner
@@ -55,7 +55,7 @@ def _completed(registry: Registry, asked: Complete) -> Tool | None:
 
 
 def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
-    """The prompt or the resource that a reference names."""
+    """Return the prompt or the resource that a reference names."""
     found: Tool | None
     if ref.type == "ref/prompt":
         found = registry.prompts.get(ref.target)
@@ -74,9 +74,9 @@ def _resource(
 def find_resource(
     registry: Registry, uri: str, seen: Callable[[Tool], bool] | None
 ) -> tuple[Resource, bytes] | None:
-    """The resource that serves *uri*, and its arguments.
+    """Return the resource that serves *uri*, and its arguments.
 
-    *seen* tells of which resources the client may know; a template may serve the URI of another.
+    *seen* says whether the client may see a resource; a template may serve another's URI.
     """
     exact = registry.resources.get(uri)
     first = () if exact is None else (exact,)
@@ -88,9 +88,9 @@ def find_resource(
 
 
 def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError | None:
-    """The error for *user* who wants to learn of the changes of a resource with gates.
+    """Return the error for *user* who wants to subscribe to a resource with gates.
 
-    Only the gates that look at the user alone can decide here. If there are others, nobody can
+    Only gates that check nothing but the user can decide here. If there are others, nobody can
     subscribe.
     """
     resource = _resource(registry, uri, _is_visible_to_user(user))
@@ -108,13 +108,13 @@ def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError 
 
 
 def is_hidden_resource(registry: Registry, uri: str, user: object) -> bool:
-    """Whether *uri* is that of a resource which is hidden from *user*; a template may serve it."""
+    """Return whether *uri* is a resource hidden from *user*; a template may still serve it."""
     exact = registry.resources.get(uri)
     return exact is not None and not _is_visible_to_user(user)(exact)
 
 
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
-    """Tells of which entries the client of a request may know."""
+    """Return a predicate: may the request's client see an entry?."""
     return _is_visible_to_user(peer.describe_request("mcp").user)
 
 

@@ -1,6 +1,6 @@
 """Questions in the stateless era: the result is `input_required`, and the client calls again.
 
-The answers so far travel in `requestState`, a signed token that is bound to the request.
+The answers so far travel in `requestState`, a signed token bound to the request.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _states = msgspec.msgpack.Decoder(_State)
 
 
 def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
-    """Give the peer the answers that its client sent, now and with earlier requests."""
+    """Give the peer the client's answers, from this and earlier requests."""
     before = {} if retry.state is None else _verified(retry.state, request, signer)
     peer.answers = before | retry.responses
 
 
 def input_required(peer: McpPeer, needed: NeedsInput, request: bytes, signer: Signer) -> JsonObject:
-    """The result that asks the user; raises RpcError if the client lacks a capability for it."""
+    """Return the result that asks the user; raises RpcError if the client lacks a capability."""
     missing: JsonObject = {}
     for question in needed.questions.values():
         missing |= missing_capability(peer.client, question)
@@ -66,7 +66,7 @@ def input_required(peer: McpPeer, needed: NeedsInput, request: bytes, signer: Si
 
 
 def _verified(token: str, request: bytes, signer: Signer) -> JsonObject:
-    """The answers in a signed state; the error gives no reason, which could help an attacker."""
+    """Return the answers in a signed state; the error gives no reason that helps an attacker."""
     packed = signer.verify(token, _PURPOSE)
     try:
         state = None if packed is None else _states.decode(packed)

@@ -1,4 +1,4 @@
-"""JSON-RPC as MCP uses it: the messages, how they are parsed, and how ours are written."""
+"""JSON-RPC as MCP uses it: the messages, and how they are parsed and written."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 URL_ELICITATION_REQUIRED = -32042
-"""The client must send its user to a page first; 2025-11-25 alone has this."""
+"""The client must send its user to a page first; only in 2025-11-25."""
 
 MAX_BATCH = 1000
-"""The most messages of a batch, because its responses are kept in memory until all are there."""
+"""Maximum messages in a batch, because its responses stay in memory until all are ready."""
 
 Params: TypeAlias = msgspec.Raw | msgspec.Struct
 """The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
 NO_PARAMS = msgspec.Raw(b"{}")
 Frame: TypeAlias = bytes | tuple[bytes, ...]
-"""A message that is sent; a large one is in pieces, because joining them would copy it."""
+"""An outgoing message; a large one is in pieces, because joining them would copy it."""
 
 
 class RpcError(Exception):
@@ -55,7 +55,7 @@ class RpcError(Exception):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """The client waits for a response under *id*."""
+    """A message whose client waits for a response with this *id*."""
 
     id: Id
     method: str
@@ -80,7 +80,7 @@ Message: TypeAlias = Request | Notification | Response
 
 
 class _CallFrame(Request, frozen=True, kw_only=True):
-    """A `tools/call`, decoded in one step: nearly all requests are one."""
+    """A `tools/call`, decoded in one step: most requests are one."""
 
     jsonrpc: Literal["2.0"]
     method: Literal["tools/call"]
@@ -97,7 +97,7 @@ class _Frame(msgspec.Struct):
 
 
 class _IdOnly(msgspec.Struct):
-    """The id of a malformed message; the other members are skipped, which takes little time."""
+    """The id of a malformed message; the other members are skipped, which is cheap."""
 
     id: object = None
 
@@ -108,9 +108,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def parse(text: bytes) -> Message:
-    """The one message in *text*; raises RpcError, with the id where it can be read."""
+    """Return the one message in *text*; raises RpcError, with the id if it is readable."""
     try:
-        # A text with few brackets cannot nest too deep, and ASCII is UTF-8. In a large text
+        # A text with few brackets cannot nest too deeply, and ASCII is UTF-8. In a large text
         # counting takes long.
         if (
             len(text) > LARGE
@@ -132,12 +132,12 @@ def parse(text: bytes) -> Message:
 
 
 def is_batch(text: bytes) -> bool:
-    """True for a JSON array."""
+    """Return True for a JSON array."""
     return text[:1] == b"[" or text.lstrip(b" \t\r\n").startswith(b"[")
 
 
 def parse_batch(text: bytes) -> list[bytes]:
-    """The texts of the messages in a JSON array; raises RpcError."""
+    """Return the texts of the messages in a JSON array; raises RpcError."""
     try:
         refuse_bad_text(text)
         parts = msgspec.structs.astuple(_batch_decoder().decode(text))
@@ -151,7 +151,7 @@ def parse_batch(text: bytes) -> list[bytes]:
 
 @cache
 def _batch_decoder() -> msgspec.json.Decoder[Any]:
-    """A decoder of an array that stops where the array has one message too many.
+    """Return an array decoder that stops at the first message too many.
 
     A list would be decoded to its end first, which takes long for millions of messages.
     """
@@ -162,7 +162,7 @@ def _batch_decoder() -> msgspec.json.Decoder[Any]:
 
 
 def read_params(params: Params, type: type[T]) -> T:
-    """The parameters as *type*; raises RpcError if they are not what the method takes."""
+    """Return the parameters as *type*; raises RpcError if they do not fit."""
     if isinstance(params, type):
         return params
     try:
@@ -173,7 +173,7 @@ def read_params(params: Params, type: type[T]) -> T:
 
 
 def meta_of(request: Request) -> Meta | None:
-    """The `_meta` of a request; raises RpcError, with the request's id."""
+    """Return the `_meta` of a request; raises RpcError, with the request's id."""
     params = request.params
     if not isinstance(params, Common):
         try:
@@ -185,13 +185,13 @@ def meta_of(request: Request) -> Meta | None:
 
 
 def is_stateless(meta: Meta | None) -> bool:
-    """True if the request names its own version, as every request of the stateless era does."""
+    """Return True if the request names its own version, as all stateless requests do."""
     return meta is not None and meta.version is not msgspec.UNSET
 
 
 @cache
 def _decoder(type: object) -> msgspec.json.Decoder[Any]:
-    """One decoder for each type of parameters, because making one costs more than using it."""
+    """Return the cached decoder of a parameter type; making one costs more than using it."""
     return msgspec.json.Decoder(type)
 
 
@@ -213,7 +213,7 @@ def _message(frame: _Frame) -> Message:
 
 
 def _malformed(text: bytes, exc: Exception) -> RpcError:
-    """The error for a malformed message, with its id if that can be read."""
+    """Return the error for a malformed message, with its id if readable."""
     if isinstance(exc, InvalidJson):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     try:
@@ -231,7 +231,7 @@ def result_frame(id: Id, result: bytes) -> bytes:
 
 
 def large_result_frame(id: Id, pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """The pieces of the frame for the *pieces* of a result."""
+    """Return the frame's pieces for a result's *pieces*."""
     return (b'{"jsonrpc":"2.0","id":%b,"result":' % _encode(id) + pieces[0], *pieces[1:], b"}")
 
 
@@ -240,7 +240,7 @@ def joined(frame: Frame) -> bytes:
 
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:
-    """Without a readable id the frame has no `id`: the schema permits its absence, not `null`."""
+    """Return an error frame; without a readable id it has no `id`: the schema forbids `null`."""
     body: JsonObject = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE_SIZE = 1000
-"""The entries in one page: most clients read one page only, so that a shorter one hides tools."""
+"""Entries per page: most clients read only one page, so a shorter one hides tools."""
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
@@ -36,9 +36,9 @@ def list_page(
     raw: Params,
     seen: Callable[[Any], bool] | None = None,
 ) -> JsonObject:
-    """The result of a list method: one page, and the cursor of the next page.
+    """Return the result of a list method: one page, and the cursor of the next page.
 
-    *seen* tells of which entries the client may know.
+    *seen* says whether the client may see an entry.
     """
     key, items, entry = LISTS[method]
     listed = items(registry) if seen is None else list(filter(seen, items(registry)))
@@ -65,13 +65,13 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     # ChatGPT reads them here, though no version of MCP has them.
     if not schemes or not version.titles:
         return entry | extras
-    # Some hosts read `_meta` alone.
+    # Some hosts read only `_meta`.
     extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
     return entry | {"securitySchemes": schemes} | extras
 
 
 def _schemes_of_gates(tool: Tool) -> list[Any]:
-    """The security schemes that the gates and the app's `auth=` imply."""
+    """Return the security schemes that the gates and the app's `auth=` imply."""
     if tool.gates is None and (not tool.path or tool.path[0].auth is None):
         return []
     from ..gates.schemes import security_schemes
@@ -80,7 +80,7 @@ def _schemes_of_gates(tool: Tool) -> list[Any]:
 
 
 def _require_widget(tool: Tool) -> None:
-    """Refuse the list if the widget of a tool was removed, or was never registered."""
+    """Refuse the list if a tool's widget was removed or never registered."""
     from .widgets.tool_keys import missing_widget
 
     if (message := missing_widget(tool)) is not None:
@@ -88,7 +88,7 @@ def _require_widget(tool: Tool) -> None:
 
 
 def _output_schema(tool: Tool) -> JsonObject | None:
-    """The schema of the data; clients of FastMCP unwrap `{"result": …}` if the schema says so."""
+    """Return the data's schema; FastMCP clients unwrap `{"result": …}` if the schema says so."""
     shape = tool.returns.shape
     is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)
     if tool.output_schema is None or not is_wrapped:
@@ -124,7 +124,7 @@ def prompt_entry(prompt: Prompt, version: Version) -> JsonObject:
 
 
 def _described(prompt: Prompt, name: str) -> dict[str, str]:
-    """The description of an argument, from its docstring, `Annotated` or `Field`."""
+    """Return the description of an argument, from its docstring, `Annotated` or `Field`."""
     schema = prompt.input_schema["properties"][name]
     return {"description": schema["description"]} if "description" in schema else {}
 
@@ -171,7 +171,7 @@ LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
 
 
 def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | None]:
-    """The items of one page, and the cursor of the next."""
+    """Return the items of one page, and the cursor of the next."""
     start = _start(cursor) if cursor else 0
     end = start + PAGE_SIZE
     return items[start:end], _cursor(end) if end < len(items) else None

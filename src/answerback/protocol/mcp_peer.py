@@ -42,26 +42,26 @@ class HttpMessage(RequestSource, Protocol):
 
 
 class McpPeer(Peer):
-    """The peer of the call that runs for a request.
+    """The peer of a request's call.
 
     Each wire has a subclass that can send frames before the result. This class itself drops
-    notifications and cannot ask the client: it is for wires that answer once.
+    notifications and cannot ask the client: it is for wires that respond once.
     """
 
     # Most of these keep their defaults, so they are set on the class: each call makes a peer.
     caller = ""
     """The client's address."""
     level: Level | None = None
-    """Log messages from this level on are sent; None sends none."""
+    """The minimum level of log messages to send; None sends none."""
     progress_token: Id | None = None
     answers: Mapping[str, Any] = MappingProxyType({})
-    """The answers of the user that came with the request, by the key of the question."""
+    """The user's answers sent with the request, by question key."""
     error: RpcError | None = None
-    """The error response that the request got, if it got one."""
+    """The error response to the request, if any."""
     text: bytes = b""
     """The message of the request; over HTTP it is in the HTTP request."""
     http: HttpMessage | None = None
-    """The HTTP request that the message came by; None on other wires."""
+    """The HTTP request that carried the message; None on other wires."""
     can_refuse_by_status = False
     """Whether the request can still be refused with an HTTP status."""
     session: Session | SessionId | None = None
@@ -77,17 +77,17 @@ class McpPeer(Peer):
         self.client = client
 
     def send(self, frame: bytes) -> None:
-        """Send a notification. It never blocks for long, and any thread may call it."""
+        """Send a notification. Never blocks for long; any thread may call it."""
 
     def describe_request(self, wire: str) -> RequestInfo:
-        """The data of the request for `ctx.request`."""
+        """Return the data of the request for `ctx.request`."""
         from .mcp_request_info import McpRequestInfo
 
         return McpRequestInfo(wire, self)
 
     @property
     def user(self) -> User | None:
-        """The user that the app's `auth=` authenticated."""
+        """The user authenticated by the app's `auth=`."""
         return None if self.http is None else self.http.user
 
     @property
@@ -117,7 +117,7 @@ class McpPeer(Peer):
             self._send_log(note)
 
     async def ask(self, question: Question) -> Json:
-        """In the stateful era send a request; in the stateless era look among the answers."""
+        """Send a request in the stateful era; look up the answer in the stateless era."""
         if self.version.stateless:
             self._questions += 1
             return find_answer(question, self._questions, self.answers)
@@ -132,7 +132,7 @@ class McpPeer(Peer):
         self.send(notification_frame("notifications/message", params))
 
     def _send_progress(self, note: Progress) -> None:
-        # The protocol wants progress to increase; other values are dropped.
+        # The protocol requires increasing progress; other values are dropped.
         if self.progress_token is None or not self._last_progress < note.progress < float("inf"):
             return
         self._last_progress = note.progress
@@ -145,6 +145,6 @@ class McpPeer(Peer):
 
 
 def _version_has(question: Question, version: Version) -> bool:
-    """Whether the version has the kinds of fields that the question's form has."""
+    """Return whether the version supports the kinds of fields in the question's form."""
     fields = question.params.get("requestedSchema", {}).get("properties", {})
     return version.choices or all(field.get("type") != "array" for field in fields.values())

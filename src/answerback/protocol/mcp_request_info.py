@@ -28,7 +28,7 @@ class _Message(msgspec.Struct):
 
 
 class McpRequestInfo(RequestInfo):
-    """The data of a request that came by MCP."""
+    """The data of an MCP request."""
 
     _source: McpPeer
 
@@ -90,7 +90,7 @@ def _messages(text: bytes) -> list[_Message]:
 
 
 def client_info(found: Json) -> ClientInfo | None:
-    """The client's name and version in `clientInfo`; None if it has no name."""
+    """Return the client's name and version in `clientInfo`; None if it has no name."""
     if not isinstance(found, dict) or not isinstance(name := found.get("name"), str) or not name:
         return None
     version = found.get("version")
@@ -98,7 +98,7 @@ def client_info(found: Json) -> ClientInfo | None:
 
 
 def _opaque(nonce: bytes) -> str:
-    """A name of the session, from which its id cannot be made."""
+    """Return a session name that does not reveal the session id."""
     from hashlib import blake2b
 
     return blake2b(nonce, digest_size=12, person=b"session name").hexdigest()

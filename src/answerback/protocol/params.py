@@ -1,4 +1,4 @@
-"""The parameters of each MCP method, as they are decoded."""
+"""The decoded parameters of each MCP method."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 from ..core.peer import Level
 
 PREFIX = "io.modelcontextprotocol/"
-"""MCP's own prefix of names in `_meta`."""
+"""MCP's own prefix for names in `_meta`."""
 TASKS = PREFIX + "tasks"
-"""The name of tasks among the extensions of MCP."""
+"""The name of MCP's tasks extension."""
 Id: TypeAlias = int | str
 """The id of a request, or a progress token."""
 
@@ -28,7 +28,7 @@ class Meta(msgspec.Struct):
     )
     level: Level | None = msgspec.field(default=None, name=PREFIX + "logLevel")
     idempotency_key: str | None = msgspec.field(default=None, name="answerback/idempotencyKey")
-    """Chosen by the client: a task is created once for each key."""
+    """Chosen by the client: each key creates one task."""
 
 
 class Common(msgspec.Struct, kw_only=True):
@@ -50,7 +50,7 @@ class ToolCall(RetriedRequest, kw_only=True):
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
     task: object = None
-    """In 2025-11-25 the client asks for a task by it; later versions ignore it."""
+    """In 2025-11-25 it asks for a task; later versions ignore it."""
 
 
 class TaskId(msgspec.Struct):
@@ -60,7 +60,7 @@ class TaskId(msgspec.Struct):
 
 
 class TaskUpdate(TaskId):
-    """`tasks/update`: answers to the questions of a task."""
+    """`tasks/update`: answers to a task's questions."""
 
     responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
 
@@ -89,7 +89,7 @@ class SetLevel(msgspec.Struct):
 
 
 class Reference(msgspec.Struct):
-    """The prompt or the resource that an argument belongs to."""
+    """The prompt or resource that an argument belongs to."""
 
     type: Literal["ref/prompt", "ref/resource"]
     name: str | None = None

@@ -16,18 +16,18 @@ NAMED_BY = {
 """The parameter that the header `Mcp-Name` repeats, by method."""
 _OPEN, _CLOSE = "=?base64?", "?="
 is_plain = re.compile(r"(?!=\?base64\?.*\?=$)(?! )[\x20-\x7e]*(?<! )").fullmatch
-"""Matches a value that a header carries as it is; nearly every name of a tool is one."""
+"""Matches a value that a header carries as it is; nearly every tool name is one."""
 
 
 def encode_header(value: str) -> str:
-    """The value of a header; in base64 if a header could not carry it as it is."""
+    """Return the header's value, in base64 if a header cannot carry it as it is."""
     if is_plain(value):
         return value
     return f"{_OPEN}{b64encode(value.encode()).decode()}{_CLOSE}"
 
 
 def decode_header(value: str) -> str:
-    """The text that `encode_header` got; raises ValueError if its base64 is malformed."""
+    """Return the text given to `encode_header`; raises ValueError if its base64 is malformed."""
     if not (value.startswith(_OPEN) and value.endswith(_CLOSE)):
         return value
     return b64decode(value[len(_OPEN) : -len(_CLOSE)], validate=True).decode()

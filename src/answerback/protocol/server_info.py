@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 WIDGETS = "io.modelcontextprotocol/ui"
-"""The name of MCP Apps among the extensions of MCP."""
+"""The name of MCP's Apps extension."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -33,10 +33,10 @@ class ServerInfo:
     def initialize(
         self, raw: Params, *, has_user: bool = False, has_session: bool = True
     ) -> tuple[Session, bytes]:
-        """Open a session; a client that asks for an unknown version gets 2025-11-25.
+        """Open a session; a client asking for an unknown version gets 2025-11-25.
 
-        *has_user* says whether the client is logged in, so that it has tasks of its own.
-        Without *has_session* the capabilities are those that need none.
+        *has_user* says whether the client is logged in, and so has its own tasks. Without
+        *has_session*, only capabilities that need no session are included.
         """
         asked = read_params(raw, Initialize)
         version = STATEFUL.get(asked.version, LATEST_STATEFUL)
@@ -50,7 +50,7 @@ class ServerInfo:
         return session, _encode(result | self._instructions())
 
     def discover(self, version: Version) -> bytes:
-        """The result of `server/discover`."""
+        """Return the result of `server/discover`."""
         result: JsonObject = {
             "supportedVersions": sorted(STATELESS, reverse=True),
             "capabilities": self.capabilities(version),
@@ -61,7 +61,7 @@ class ServerInfo:
     def capabilities(
         self, version: Version, *, has_user: bool = False, has_session: bool = True
     ) -> JsonObject:
-        """The capabilities that are served; a method of any other capability is not found."""
+        """Return the capabilities served; a method of any other capability is not found."""
         changes = {"listChanged": True} if has_session else {}
         found: JsonObject = {"tools": changes}
         if self._registry.resources:
@@ -74,7 +74,7 @@ class ServerInfo:
             found["logging"] = {}
         if version.tasks and self._registry.has_tasks:
             found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-            # Without a user the id of a task is the key to it, so that ids are not listed.
+            # Without a user a task's id is the key to it, so ids are not listed.
             if has_user and self._registry.auth is not None:
                 found["tasks"]["list"] = {}
         # Earlier versions have no extensions among the capabilities.
@@ -91,7 +91,7 @@ class ServerInfo:
         return found
 
     def offers(self, family: str, version: Version) -> bool:
-        """Whether the methods of *family*, the part before the slash, are served."""
+        """Return whether the methods of *family*, the part before the slash, are served."""
         registry = self._registry
         match family:
             case "resources":
@@ -99,7 +99,7 @@ class ServerInfo:
             case "prompts":
                 return bool(registry.prompts)
             case "completion":
-                # Versions without the capability have the method all the same.
+                # Versions without the capability still have the method.
                 return not version.completions or bool(registry.resources or registry.prompts)
             case "server":
                 return version.stateless
@@ -121,7 +121,7 @@ class ServerInfo:
         return info
 
     def _whole_info(self, version: Version) -> JsonObject:
-        """The server info with icons, which can be large and are sent once."""
+        """Return the server info with icons, which can be large and are sent once."""
         info, registry = self.server_info(version), self._registry
         if version.icons and registry.icons:
             info["icons"] = icons_of(registry.icons)
@@ -132,7 +132,7 @@ class ServerInfo:
     def encode_result(
         self, result: JsonObject, version: Version, *, cacheable: bool = False
     ) -> bytes:
-        """The JSON of a result, with the members that every stateless result has."""
+        """Return the JSON of a result, with the members that every stateless result has."""
         if not version.stateless:
             return _encode(result)
         result.setdefault("resultType", "complete")
@@ -143,7 +143,7 @@ class ServerInfo:
 
     @cached_property
     def json(self) -> bytes:
-        """The JSON of the server info, which stands in the `_meta` of each stateless result."""
+        """The JSON of the server info, which is in each stateless result's `_meta`."""
         return _encode(self.server_info(V2026_07_28))
 
     def _instructions(self) -> dict[str, str]:

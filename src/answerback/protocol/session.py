@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from ..core.request_info import ClientInfo
 
 DEFAULT_LEVEL: Level = "info"
-"""The log level of a session until its client sets another."""
+"""The log level of a session until the client sets one."""
 
 
 class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """The client declares them at `initialize`, or with each request in the stateless era."""
+    """Declared by the client at `initialize`, or with each request in the stateless era."""
 
     form: bool = False
-    """It can show its user a question with a form."""
+    """The client can show its user a question with a form."""
     url: bool = False
-    """It can send its user to a page."""
+    """The client can send its user to a page."""
     sampling: bool = False
     roots: bool = False
     tasks: bool = False
-    """It declared the extension of tasks."""
+    """The client declared the tasks extension."""
 
     @classmethod
     def of(cls, capabilities: JsonObject, *, elicitation: bool = True) -> ClientCapabilities:
-        """Bare `elicitation: {}` means forms. *elicitation* is False if the version lacks it."""
+        """Read declared ones; `elicitation: {}` means forms, and is ignored without
+        *elicitation*."""
         if not capabilities:
             return _NO_CAPABILITIES
         asks = capabilities.get("elicitation") if elicitation else None
@@ -55,7 +56,7 @@ _NO_CAPABILITIES = ClientCapabilities()
 
 
 def missing_capability(client: ClientCapabilities, question: Question) -> JsonObject:
-    """The capability that a question needs and the client did not declare, as MCP writes it."""
+    """Return the capability that a question needs and the client lacks, in MCP's notation."""
     match question.method:
         case "elicitation/create":
             mode = question.params.get("mode", "form")
@@ -68,7 +69,7 @@ def missing_capability(client: ClientCapabilities, question: Question) -> JsonOb
 
 
 def require_meta(meta: Meta | None) -> tuple[Meta, ClientCapabilities]:
-    """The `_meta` of a stateless request, which must have a version and capabilities."""
+    """Return the `_meta` of a stateless request, which must have a version and capabilities."""
     if meta is None:
         raise RpcError(INVALID_PARAMS, "Missing _meta")
     if meta.version is msgspec.UNSET:
@@ -79,7 +80,7 @@ def require_meta(meta: Meta | None) -> tuple[Meta, ClientCapabilities]:
 
 
 def stateless_version(meta: Meta) -> Version:
-    """The version that a stateless request names; raises RpcError for an unknown one."""
+    """Return the version that a stateless request names; raises RpcError for an unknown one."""
     version = STATELESS.get(str(meta.version))
     if version is None:
         data = {"supported": sorted(STATELESS, reverse=True), "requested": meta.version}
@@ -100,7 +101,7 @@ class Session:
         self._sent_info = sent_info
         """The `clientInfo` of `initialize`, as the client sent it."""
         self.nonce = os.urandom(8)
-        """Random bytes that tell this session from others."""
+        """Random bytes that identify this session."""
         self.level: Level = DEFAULT_LEVEL
         self.subscriptions: set[str] = set()
 
@@ -113,5 +114,5 @@ class Session:
 
 
 def reaches(level: Level, threshold: Level) -> bool:
-    """Whether a log message of *level* goes to a client that set *threshold*."""
+    """Return whether a log message of *level* goes to a client that set *threshold*."""
     return LEVELS.index(level) >= LEVELS.index(threshold)

@@ -1,4 +1,4 @@
-"""Session ids: signed tokens that hold what client and server agreed at `initialize`."""
+"""Session ids: signed tokens with what client and server agreed at `initialize`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _VERSIONS = tuple(STATEFUL.values())
 _BITS = ("form", "url", "sampling", "roots")
 """The capabilities, in the order of their bits in a token."""
 _MAX_INFO = 64
-"""The most bytes of the client's name and version in a token; the rest is cut off."""
+"""Maximum bytes of the client's name and version in a token; the rest is cut off."""
 MAX_LENGTH = 160
-"""No token is longer."""
+"""Maximum length of a token."""
 LIFETIME = 24 * 3600
-"""Seconds that a session id is valid."""
+"""Seconds for which a session id is valid."""
 
 
 class SessionId(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def verify(cls, token: str, signer: Signer) -> Self | None:
-        """The session id; None if the token is forged, of another server, or too old."""
+        """Return the session id; None if the token is forged, another server's, or too old."""
         packed = signer.verify(token, _PURPOSE)
         if packed is None or len(packed) < _LAYOUT.size:
             return None
@@ -91,7 +91,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_valid(self) -> bool:
-        """Neither too old nor from the future; two machines' clocks may differ by a minute."""
+        """Whether it is neither too old nor from the future; clocks may differ by a minute."""
         return -60 <= time.time() - self.issued <= LIFETIME
 
 

@@ -31,7 +31,7 @@ _EMPTY_RESULT = b"{}"
 
 
 class SingleSession:
-    """Answers the requests about the session itself; *send* takes the frames of changes."""
+    """Answers requests about the session itself; *send* takes frames about changes."""
 
     def __init__(
         self, registry: Registry, server_info: ServerInfo, send: Callable[[bytes], None]
@@ -56,7 +56,7 @@ class SingleSession:
     def peer_for(
         self, request: Request, make_peer: Callable[[Id, Version, ClientCapabilities], P]
     ) -> P | None:
-        """The peer of a request, in its era; None if the request is about the session itself.
+        """Return a request's peer, in its era; None if the request is about the session itself.
 
         Raises RpcError for a request that its era does not have.
         """
@@ -82,7 +82,7 @@ class SingleSession:
     ) -> P:
         session = self.state
         if session is None:
-            # Before `initialize` requests are served too, so that one can try them at a shell.
+            # Requests before `initialize` are served too, so that they can be tried in a shell.
             return make_peer(id, LATEST_STATEFUL, ClientCapabilities())
         peer = make_peer(id, session.version, session.client)
         peer.level = session.level
@@ -90,7 +90,7 @@ class SingleSession:
         return peer
 
     def answer(self, request: Request) -> bytes:
-        """The result of a request about the session itself; raises RpcError."""
+        """Return the result of a request about the session itself; raises RpcError."""
         try:
             return self.methods[request.method](request.params)
         except RpcError as error:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000
-"""The most resources that one session, or one stateless subscription, may name."""
+"""Maximum resources in one session or one stateless subscription."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -83,9 +83,9 @@ class Subscription:
         self._silent = frozenset(
             uri for uri in self._filter.uris if is_hidden_resource(registry, uri, user)
         )
-        """The resources that only a template serves, as far as the client may know."""
+        """The resources that, to the client, only a template serves."""
         # Subscribe before the acknowledgement, so that no change is lost between the two.
-        # A change that comes before it waits, because the acknowledgement must be first.
+        # An earlier change waits, because the acknowledgement must be first.
         self._early: list[bytes] | None = []
         self._unsubscribe = registry.changes.subscribe(self._on_change)
         self._begin()
@@ -114,7 +114,7 @@ class Subscription:
             self._end_tasks()
 
     def last_frame(self, server_info: JsonObject) -> bytes:
-        """The result that ends the subscription."""
+        """Return the result that ends the subscription."""
         meta = {**self._meta, SERVER_INFO: server_info}
         result = {"resultType": "complete", "_meta": meta}
         return result_frame(self._id, msgspec.json.encode(result))
@@ -123,9 +123,9 @@ class Subscription:
 def subscribed_uri(
     registry: Registry, raw: Params, subscribed: AbstractSet[str], user: object = None
 ) -> str:
-    """The URI that a stateful client subscribes to; raises RpcError if it may not.
+    """Return the URI that a stateful client subscribes to; raises RpcError if that is not allowed.
 
-    It is empty, as that of no resource, if the client must not learn that there is one.
+    It is empty, which matches no resource, if the resource must stay hidden.
     """
     uri = read_params(raw, ReadResource).uri
     if registry.has_gates and (refused := refuse_subscription(registry, uri, user)) is not None:
@@ -145,9 +145,9 @@ def change_frame(change: Change, meta: JsonObject | None = None) -> bytes:
 
 
 def _supported(asked: Filter, registry: Registry, user: object) -> Filter:
-    """The part of a filter that the server can serve, which the acknowledgement states.
+    """Return the part of a filter that the server supports, for the acknowledgement.
 
-    Neither a resource that is hidden from *user* nor an unknown one is in it.
+    It excludes unknown resources and those hidden from *user*.
     """
     if len(asked.uris) > MAX_SUBSCRIPTIONS:
         raise _too_many()

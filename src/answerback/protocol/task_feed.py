@@ -1,4 +1,4 @@
-"""Notifications of tasks: the part of `subscriptions/listen` that names tasks by `taskIds`."""
+"""Task notifications: the part of `subscriptions/listen` that names `taskIds`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from .task_methods import TaskMethods
 
 MAX_TASKS = 100
-"""The most tasks of one subscription; further ones are not notified of."""
+"""Maximum tasks in one subscription; others send no notifications."""
 
 
 class TaskFeed:
-    """Sends a client the state of its tasks: once at the beginning, then at each change."""
+    """Sends a client the state of its tasks: once at first, then on each change."""
 
     def __init__(self, methods: TaskMethods, tasks: list[TaskRecord], version: Version) -> None:
         self.ids = tuple(task.id for task in tasks)
@@ -32,7 +32,7 @@ class TaskFeed:
         self._lock = threading.Lock()
 
     def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], None]:
-        """Send from now on; the function that is returned ends that."""
+        """Start sending; return a function that stops it."""
         service = self._methods.service
 
         def send_changed(changed: str | None) -> None:
@@ -44,7 +44,7 @@ class TaskFeed:
         return stop
 
     def _send_changes(self, send: Callable[[bytes], None], meta: JsonObject) -> None:
-        # One thread at a time, so that the notifications of a task keep their order.
+        # One thread at a time, so that a task's notifications keep their order.
         with self._lock:
             for id, owner in self._owners.items():
                 task = run_at_once(self._methods.service.get(id, owner))
@@ -59,7 +59,7 @@ def _mark(task: TaskRecord) -> tuple[Any, ...]:
 
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:
-    """The feed of those of the tasks that belong to the client."""
+    """Return the feed of the tasks that belong to the client."""
     owner = owner_of(peer.describe_request("mcp").user)
     found = [await methods.service.get(id, owner) for id in dict.fromkeys(ids[:MAX_TASKS])]
     return TaskFeed(methods, [task for task in found if task is not None], peer.version)

@@ -1,4 +1,4 @@
-"""The methods of tasks: the extension of 2026-07-28, and the core tasks of 2025-11-25.
+"""The task methods: the extension of 2026-07-28, and the core tasks of 2025-11-25.
 
 Loaded at the first call of a tool that may run as a task.
 """
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 RELATED_TASK = PREFIX + "related-task"
 POLL_MS = 500
-"""The milliseconds that a client should wait between two looks at a task."""
+"""The milliseconds a client should wait between polls of a task."""
 _PAGE_SIZE = 100
 _WAIT_SECONDS = 3600.0
 _MAX_TTL = 1e15
 
 
 class TaskMethods:
-    """Answers the methods of tasks, and creates tasks of calls."""
+    """Answers the task methods, and turns calls into tasks."""
 
     def __init__(self, runtime: Runtime, server_info: ServerInfo) -> None:
         self._runtime = runtime
@@ -63,13 +63,13 @@ class TaskMethods:
 
     @property
     def service(self) -> TaskService:
-        # Imported at the first task: a client that does not ask for one need not wait for it.
+        # Imported at the first task, so that other clients need not wait for it.
         from ..tasks.service import task_service
 
         return task_service(self._runtime)
 
     async def answer(self, method: str, peer: McpPeer, raw: Params) -> bytes:
-        """The result of a method of tasks; raises RpcError."""
+        """Return the result of a task method; raises RpcError."""
         if peer.version.stateless and not peer.client.tasks:
             raise missing_tasks(f"{method} needs the extension {TASKS}")
         try:
@@ -81,7 +81,7 @@ class TaskMethods:
     def handler(
         self, call: Call, asked: ToolCall, peer: McpPeer
     ) -> Callable[[Call], Coroutine[Any, Any, Outcome | bytes]]:
-        """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
+        """Return a call's handler: one that creates a task, or the usual one; raises RpcError."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
         has_tasks = self._registry.has_tasks
@@ -95,7 +95,7 @@ class TaskMethods:
         return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
-        """Whether a call becomes a task; raises RpcError if it must, or must not, and cannot."""
+        """Return whether a call becomes a task; raises RpcError if tool and request disagree."""
         version = peer.version
         if version.stateless:
             if support == "required" and not peer.client.tasks:
@@ -129,7 +129,7 @@ class TaskMethods:
         return self._server_info.encode_result(self.task_json(task, peer.version), peer.version)
 
     def task_json(self, task: TaskRecord, version: Version) -> JsonObject:
-        """A task as `tasks/get` shows it, and as the extension's notifications do."""
+        """Return a task as shown by `tasks/get` and the extension's notifications."""
         members = _members(task, version)
         if not version.stateless:
             return members
@@ -160,7 +160,7 @@ class TaskMethods:
         return self._server_info.encode_result(result, peer.version)
 
     async def _result(self, peer: McpPeer, raw: Params) -> bytes:
-        """Wait for the end of a task, and ask the client the questions of the task meanwhile."""
+        """Wait for a task to end, and ask the client its questions meanwhile."""
         task = await self._find(peer, raw)
         asked: set[str] = set()
         while not (task.is_final or peer.cancelled):
@@ -182,7 +182,7 @@ class TaskMethods:
         return self._tool_result(task, peer.version)
 
     async def _ask(self, task: TaskRecord, key: str, peer: McpPeer) -> None:
-        """Ask the client a question of a task, and give the task the answer."""
+        """Ask the client a task's question, and give the task the answer."""
         question = task.questions[key]
         if not peer.client.can_answer(Question(question.method, question.params)):
             return  # Another client may answer it.
@@ -212,7 +212,7 @@ class TaskMethods:
         return task
 
     def _tool_result(self, task: TaskRecord, version: Version) -> bytes:
-        """The result that the call itself would have had."""
+        """Return the result of the call itself."""
         reply = task.reply()
         tool = self._registry.tools.get(task.tool)
         contract = self._registry.contract if tool is None else tool.contract
@@ -228,7 +228,7 @@ class TaskMethods:
 
 
 def missing_tasks(message: str) -> RpcError:
-    """The error for a client that did not declare the extension."""
+    """Return the error for a client that did not declare the extension."""
     data: JsonObject = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return RpcError(MISSING_CAPABILITY, message, data)
 
@@ -248,7 +248,7 @@ def _key(asked: ToolCall) -> str | None:
 
 
 def _unknown(id: str) -> RpcError:
-    # The id may be a secret of somebody else, so it is not repeated.
+    # The id may be someone else's secret, so it is not repeated.
     return RpcError(INVALID_PARAMS, "Unknown task: it never existed, has expired, or is not yours")
 
 
@@ -272,7 +272,7 @@ def _iso(seconds: float) -> str:
 
 
 def _rpc_error(task: TaskRecord) -> JsonObject:
-    """The JSON-RPC error of a task that failed or was cancelled."""
+    """Return a failed or cancelled task's JSON-RPC error."""
     found = task.reply().error
     error = found or Error("UNKNOWN_ERROR", "Unknown error")
     data: JsonObject = {"code": error.code, "details": error.details, "hint": error.hint}
@@ -284,7 +284,7 @@ def _rpc_error(task: TaskRecord) -> JsonObject:
 
 
 def _seconds(sent: Json) -> float | None:
-    """The `ttl` that a client of 2025-11-25 sent, in seconds."""
+    """Return a 2025-11-25 client's `ttl`, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     # An integer may be too large for a float.
     return min(ttl, _MAX_TTL) / 1000 if is_number(ttl) else None

@@ -1,1 +1,1 @@
-"""The declarations of an author: tools, resources, prompts, included apps, the lifespan, routes."""
+"""An author's declarations: tools, resources, prompts, included apps, the lifespan, routes."""

@@ -1,8 +1,8 @@
 """Composition: apps within apps, and which of their entries are enabled.
 
-The tables of an app are replaced as a whole when something changes in it or in an app that it
-includes. So a call finds its tool by one access to a dict. A new name is added to copies of the
-tables; after any other change they are worked out anew.
+An app's tables are replaced as a whole when the app, or one it includes, changes. So a call finds
+its tool with one dict lookup. A new name is added to copies of the tables; any other change
+rebuilds them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts", "completions")
 _LISTED: tuple[Literal["tools", "resources", "prompts"], ...] = ("tools", "resources", "prompts")
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 _MAX_NAME = 128
-# One lock for all apps, because a change of one app is a change of those that include it.
+# One lock for all apps, because changing an app also changes the apps that include it.
 _lock = RLock()
 
 
 class Switch(msgspec.Struct, frozen=True, array_like=True):
-    """Something was enabled or disabled in one of the apps that belong together."""
+    """Something was enabled or disabled in one of the combined apps."""
 
     app: int
     """The position of its app in `Registry.apps()`."""
@@ -46,7 +46,7 @@ class Switch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Merged(msgspec.Struct):
-    """The entries of one kind: all of them, and those that are served."""
+    """All entries of one kind, and the served ones."""
 
     entries: dict[str, Tool]
     served: dict[str, Tool]
@@ -64,16 +64,16 @@ class Composition:
         self.included: list[tuple[Registry, str]] = []
         self.parents: list[ref[Registry]] = []
         self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
-        """The last one that applies to an entry counts."""
+        """The last one that applies to an entry wins."""
         self.only: frozenset[str] = frozenset()
         self.without: frozenset[str] = frozenset()
-        """The tags of the command line; an entry that they exclude cannot be enabled."""
+        """The command line's tags; an entry they exclude cannot be enabled."""
         self._views: dict[tuple[Kind, str], tuple[Tool, Tool]] = {}
         self.merged: dict[Kind, _Merged] = {}
         self.change(lambda: None)
 
     def apps(self) -> Iterator[Registry]:
-        """The app and those that it includes, each once."""
+        """Return the app and the apps it includes, each once."""
         found = {id(self.app): self.app}
         for child, _ in self.included:
             found |= {id(each): each for each in child.apps() if id(each) not in found}
@@ -102,7 +102,7 @@ class Composition:
     def _plan(self, kind: Kind, key: str, entry: Tool, served: bool, added: _Additions) -> bool:
         """Add a new entry to the plan, for this app and for those that include it.
 
-        False if a name is there already: then the tables are merged, which finds out why.
+        Return False if a name exists already: merging the tables then finds out why.
         """
         if key in self.merged[kind].entries or (self, key) in added:
             return False
@@ -123,7 +123,7 @@ class Composition:
         merged.entries[key] = entry
         if served:
             table = _table(self.app, kind)
-            # A new table, because other threads may iterate over the one before.
+            # A new table, because other threads may be iterating over the old one.
             found = {**merged.served, key: entry}
             if self.included and key in table.own:
                 # The app's own entries are listed before those of included apps.
@@ -142,7 +142,7 @@ class Composition:
             self.change(lambda: None)
 
     def change(self, undo: Callable[[], object]) -> None:
-        """Work out the tables of this app and of those that include it, after a change of it.
+        """Rebuild the tables of this app and of those that include it, after it changed.
 
         Raises ValueError if two entries would have one name; nothing has changed then.
         """
@@ -167,14 +167,14 @@ class Composition:
                 _table(composition.app, kind).serve(entries.served)
 
     def check_include(self, other: Registry) -> None:
-        """Ask the runtimes that serve the app, or an app that includes it."""
+        """Check with the runtimes that serve the app, or an app that includes it."""
         for runtime in self.app.changes.attached():
             runtime.check_include(other)
         for each in self._including():
             each.check_include(other)
 
     def join_lifespan(self, other: Registry) -> None:
-        """Start and stop the lifespan of *other* with that of the app, and of those above it."""
+        """Start and stop the lifespan of *other* with those of the app and the apps above it."""
         if other.lifespan is None:
             return
         app = self.app
@@ -207,7 +207,7 @@ class Composition:
         for name, entry in theirs.entries.items():
             key = _key(kind, prefix, name)
             if (present := into.entries.get(key)) is not None:
-                # An app that is included twice has each of its resources once.
+                # An app included twice contributes each resource once.
                 if kind != "completions" and present.source is not entry.source:
                     raise ValueError(_clash(kind, key, self.app, entry))
                 view = present
@@ -217,7 +217,7 @@ class Composition:
                 into.served.setdefault(key, view)
 
     def _view(self, kind: Kind, key: str, entry: Tool) -> Tool:
-        """The entry as this app serves it, made once."""
+        """Return the entry as this app serves it, made once."""
         known = self._views.get((kind, key))
         if known is None or known[0] is not entry:
             known = self._views[kind, key] = (entry, _view(kind, key, entry, self.app))
@@ -225,7 +225,7 @@ class Composition:
 
     def _serves(self, name: str, entry: Tool) -> bool:
         tags = entry.settings.tags
-        # A widget belongs to tools, which the tags select.
+        # Tags select tools, and a widget follows its tools.
         if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
             return False
         if not self.without.isdisjoint(tags):
@@ -238,7 +238,7 @@ class Composition:
 
 
 def composition_of(app: Registry) -> Composition:
-    """The composition of an app, made at its first use."""
+    """Return an app's composition, created on first use."""
     if app.composition is None:
         app.composition = Composition(app)
     return app.composition
@@ -274,9 +274,9 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
 
 
 def check_auth(app: Registry, included: Iterable[Registry]) -> None:
-    """Raise ValueError if *app* would serve tools to callers whom their own app refuses.
+    """Raise ValueError if *app* would serve tools to callers that the tools' own app refuses.
 
-    The app that is served authenticates all requests, as its own `auth=` says.
+    The served app authenticates all requests with its own `auth=`.
     """
     for each in included:
         if each.auth is None or each is app:
@@ -306,7 +306,7 @@ def _forward_changes(app: Registry, other: Registry) -> None:
 
 
 def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> None:
-    """Enable or disable by name or by tag, in this process and in the others that serve it."""
+    """Enable or disable by name or by tag, here and in the other processes that serve it."""
     if (name is None) == (tag is None):
         raise TypeError("give a name or a tag: app.disable('add') or app.disable(tag='write')")
     if name is not None:
@@ -325,7 +325,7 @@ def apply_switch(root: Registry, received: Switch) -> None:
 
 
 def switches_of(root: Registry) -> list[Switch]:
-    """All that is enabled or disabled, for a process that starts."""
+    """Return every switch so far, for a starting process."""
     return [
         Switch(number, what, value, on)
         for number, app in enumerate(root.apps())
@@ -346,7 +346,7 @@ def _apply(
         changed = [kind for kind in _LISTED if before[kind] != composition.merged[kind].served]
     if not forward:
         return
-    # Before the notifications, so that a client which is notified finds the new list.
+    # Before the notifications, so that a notified client finds the new list.
     _forward_switch(app, app, what, value, on)
     for kind in changed:
         app.changes.publish(Change(kind))
@@ -382,7 +382,7 @@ def _table(app: Registry, kind: Kind) -> Table[Any]:
 
 
 def _key(kind: Kind, prefix: str, name: str) -> str:
-    """The name of an included entry. URIs, and the completions of URIs, have no prefix."""
+    """Return the name of an included entry. URIs, and the completions of URIs, have no prefix."""
     if kind == "resources":
         return name
     if kind == "completions":
@@ -399,11 +399,11 @@ def _clash(kind: Kind, key: str, app: Registry, entry: Tool) -> str:
 
 
 _INDEPENDENT = frozenset({"signature", "docstring"})
-"""The cached parts of a tool that depend neither on its name nor on the contract."""
+"""A tool's cached parts that depend neither on its name nor on the contract."""
 
 
 def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
-    """A copy of *entry* that has its name in *app*, and the contract and settings of *app*."""
+    """Return a copy of *entry* with its name, contract and settings in *app*."""
     if kind in ("tools", "prompts") and len(key) > _MAX_NAME:
         raise ValueError(f"{key!r} is longer than {_MAX_NAME} characters; take a shorter prefix")
     if kind == "tools" and app.contract.route == "/" and key in RESERVED_ROUTES:
@@ -428,14 +428,14 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         app.has_gates = True
     app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"
     app.has_keys = app.has_keys or entry.settings.idempotency_key
-    # As at registration: refuse a return type that the contract of *app* cannot have.
+    # As at registration: refuse a return type that *app*'s contract does not allow.
     with suppress(NameError):
         _ = made.returns
     return made
 
 
 def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
-    """The settings of *app* that neither the tool nor an app nearer to it has given."""
+    """Return the settings of *app* that neither the tool nor an app nearer to it has set."""
     return {
         name: each for name, each in app.tool_defaults.items() if name not in entry.chosen_options
     }

@@ -1,12 +1,12 @@
-"""Registry: what an author declares: tools, resources and prompts, and the feed of their changes.
+"""Registry: an author's declared tools, resources and prompts, and the feed of their changes.
 
-Calls, MCP and the wires are written against it. Only the author's calls, which come through `App`,
-write to it. What lives while it is served is a `Runtime` (`calls/runtime.py`).
+Calls, MCP and the wires are written against it. Only the author writes to it, through `App`. State
+that exists only while it is served is in a `Runtime` (`calls/runtime.py`).
 """
 
 from __future__ import annotations
 
-# The C module: importing `weakref` takes a millisecond of each start-up.
+# The C module: importing `weakref` would add a millisecond to each start-up.
 from _weakref import ref
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
@@ -34,7 +34,7 @@ T = TypeVar("T", bound=Tool)
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A list has changed, or one resource, which *uri* names."""
+    """A change of a list, or of the one resource that *uri* names."""
 
     kind: Literal["tools", "resources", "prompts", "resource"]
     uri: str | None = None
@@ -54,22 +54,22 @@ class ChangeFeed:
     """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
 
     def __init__(self) -> None:
-        # The operations on these are atomic, so that threads need no lock.
+        # Operations on these are atomic, so threads need no lock.
         self._listeners: dict[object, Listener] = {}
         self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
         self._attached: list[ref[Attached]] = []
 
     def attach(self, runtime: Attached) -> None:
-        """Let *runtime* check what is included from now on. It is kept as long as others use it."""
+        """Let *runtime* check later includes. Only a weak reference to it is kept."""
         self._attached.append(ref(runtime, self._attached.remove))
 
     def attached(self) -> list[Attached]:
-        """The runtimes that serve the registry now, the newest last."""
+        """Return the runtimes that serve the registry now, the newest last."""
         found = [each() for each in list(self._attached)]
         return [each for each in found if each is not None]
 
     def link(self, forward: Listener, forward_switch: Callable[[Switch], None]) -> None:
-        """Send changes, and what is enabled or disabled, to other processes with the same app."""
+        """Send changes and switches to other processes with the same app."""
         self._links[object()] = (forward, forward_switch)
 
     def publish(self, change: Change) -> None:
@@ -79,7 +79,7 @@ class ChangeFeed:
             forward(change)
 
     def publish_switch(self, switch: Switch) -> None:
-        """Send what was enabled or disabled to the other processes."""
+        """Send a switch to the other processes."""
         for _, forward_switch in tuple(self._links.values()):
             forward_switch(switch)
 
@@ -89,7 +89,7 @@ class ChangeFeed:
             listener(change)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call *listener* for each change; the function that is returned ends that."""
+        """Call *listener* for each change, until the returned function is called."""
         key = object()
         self._listeners[key] = listener
 
@@ -100,7 +100,7 @@ class ChangeFeed:
 
 
 class HealthState(msgspec.Struct, frozen=True):
-    """The result of a health check; *details* are shown to anyone who asks for the health."""
+    """The result of a health check; *details* are visible to anyone who can request it."""
 
     ready: bool = True
     """False while calls cannot be served."""
@@ -117,32 +117,32 @@ class Recording(Protocol):
     def recorded(
         self, handle: Callable[[Any], Coroutine[Any, Any, Any]], kind: str
     ) -> Callable[[Any], Coroutine[Any, Any, Any]]:
-        """*handle*, with a record of each outcome."""
+        """Return *handle*, with a record of each outcome."""
 
     def close(self) -> None:
-        """Write what is still waiting."""
+        """Write the pending records."""
 
     def check(self) -> HealthState:
-        """Whether the records can be written."""
+        """Report whether the records can be written."""
 
 
 class Table(Mapping[str, T]):
-    """The tools, resources, prompts or completions of an app, by the name that callers use.
+    """The tools, resources, prompts or completions of an app, by their public names.
 
-    It is replaced as a whole when an app is composed, so that every thread sees a whole table.
+    It is replaced as a whole when an app is composed, so every thread sees a complete table.
     """
 
     __slots__ = ("_served", "get", "own")
 
     def __init__(self) -> None:
         self.own: dict[str, T] = {}
-        """The entries that were registered in this app, also those that are disabled."""
+        """The entries registered in this app, including disabled ones."""
         self.serve(self.own)
 
     def serve(self, served: dict[str, T]) -> None:
         """Let callers see *served*."""
         self._served = served
-        # The method of the dict itself: each call looks its tool up by it.
+        # The dict's own method, for speed: each call looks up its tool with it.
         self.get = served.get  # type: ignore[method-assign]  # see above
 
     def __getitem__(self, name: str) -> T:
@@ -167,17 +167,17 @@ class Registry:
     url = ""
     """The URL of the MCP endpoint, as clients know it; empty if the author gave none."""
     sessions = True
-    """Whether MCP over HTTP has sessions in its stateful versions."""
+    """Whether MCP over HTTP uses sessions in its stateful versions."""
     requires: tuple[Callable[..., Any], ...] = ()
-    """The gates of everything that this serves."""
+    """The gates of everything served here."""
     has_gates = False
-    """Whether something that this serves has gates."""
+    """Whether anything served here has gates."""
     challenge: Literal["auto", "http", "result"] = "auto"
-    """How a client over MCP learns that it must log in."""
+    """How an MCP client is told to log in."""
     has_tasks = False
-    """Whether a tool that this serves may run as a task."""
+    """Whether any tool served here may run as a task."""
     has_keys = False
-    """Whether a tool that this serves takes an idempotency key in a plain call."""
+    """Whether any tool served here takes an idempotency key in a plain call."""
 
     def __init__(
         self,
@@ -196,13 +196,13 @@ class Registry:
         self.contract = contract
         self.limits = limits
         self.tool_defaults: dict[str, Any] = {}
-        """The settings of a tool that gives none of its own."""
+        """The settings of a tool that sets none itself."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
         self.auth: AppAuth | None = None
-        """Authenticates the requests over HTTP; None serves everyone."""
+        """The authentication of HTTP requests; None serves everyone."""
         self.overrides: dict[Any, Callable[..., Any]] = {}
-        """For tests: the function to use instead of each dependency, by the dependency."""
+        """For tests: the replacement function for each dependency, by dependency."""
         self.tools: Table[Tool] = Table()
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
@@ -214,13 +214,13 @@ class Registry:
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
         self.composition: Composition | None = None
-        """The apps that belong together and what is enabled; None while this is not used."""
+        """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()
         self.routes: list[OwnRoute] = []
-        """The pages of the author that are served beside the tools."""
+        """The author's own pages, served beside the tools."""
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
-        """Register a function without a decorator, such as a method of an object."""
+        """Register a function without a decorator, such as an object's method."""
         check_options(options, ToolOptions)
         given = {**self.tool_defaults, **settings_in(options)}
         tool = Tool(fn, {"timeout": self.limits.seconds, **given}, self.contract)
@@ -239,7 +239,7 @@ class Registry:
         self.changes.publish(Change("tools"))
 
     def add_resource(self, uri: str, fn: Callable[..., Any], options: ResourceOptions) -> None:
-        """Register a function that gives the content at *uri*, or at all URIs of a template."""
+        """Register a function that returns the content of *uri*, or of every URI of a template."""
         from ..tools.resource import Resource
 
         if uri in self.resources.own:
@@ -252,7 +252,7 @@ class Registry:
         self.changes.publish(Change("resources"))
 
     def add_prompt(self, fn: Callable[..., Any], options: CommonOptions) -> None:
-        """Register a function that makes messages."""
+        """Register a function that returns messages."""
         from ..tools.prompt import Prompt
 
         prompt = Prompt(fn, options, self.contract)
@@ -269,26 +269,26 @@ class Registry:
     def add_completion(
         self, of: str, argument: str, fn: Callable[..., Any], requires: Sequence[Callable[..., Any]]
     ) -> None:
-        """Register a function that completes an argument of a prompt or of a resource's URI."""
+        """Register a function that completes an argument of a prompt or a resource URI."""
         tool = _completion_tool(fn, self.contract, requires)
         _put(self, self.completions, completion_key(of, argument), tool)
 
     def apps(self) -> Iterator[Registry]:
-        """This app and those that it includes, each once."""
+        """Return this app and the apps it includes, each once."""
         if self.composition is None:
             return iter((self,))
         return self.composition.apps()
 
 
 class HasRegistry:
-    """Has a registry: an `App`, for the layers below it."""
+    """An object with a registry: an `App`, as the layers below it see it."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
 
 def registry_of(app: HasRegistry) -> Registry:
-    """The registry of *app*, which its author declared."""
+    """Return *app*'s registry."""
     return app._registry
 
 
@@ -296,7 +296,7 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
     entry.middleware = registry.middleware
-    # The page of a widget has no data, and it shows the refusals of its tools.
+    # A widget's page contains no data, and it shows its tools' refusals.
     requires = () if entry.is_widget else registry.requires
     if requires or entry.settings.requires:
         from ..tools.gate_list import add_gates
@@ -313,7 +313,7 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
 
 
 def put_resource(registry: Registry, resource: Resource) -> None:
-    """Serve a resource that is made already."""
+    """Serve an existing resource."""
     _put(registry, registry.resources, resource.uri, resource)
     registry.changes.publish(Change("resources"))
 
@@ -326,14 +326,14 @@ def _remove(registry: Registry, table: Table[T], name: str) -> None:
 
 
 def completion_key(owner: str, argument: str) -> str:
-    """The key of a completion: *owner* is the prompt's name or the resource's URI."""
+    """Return a completion's key: *owner* is the prompt's name or the resource's URI."""
     return f"{argument} of {owner}"
 
 
 def _completion_tool(
     fn: Callable[..., Any], contract: Contract, requires: Sequence[Callable[..., Any]]
 ) -> Tool:
-    """The author's function; refused if it has parameters that a completion does not get."""
+    """Return the author's function; refused if it has parameters that a completion does not get."""
     tool = Tool(fn, {"returns": "value", "requires": requires}, contract)
     unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if unknown:

@@ -1,4 +1,4 @@
-"""Lifespan: opens what the tools of an app need before the first call, and closes it at the end.
+"""Lifespan: opens what an app's tools need before the first call, and closes it at the end.
 
 Each wire that serves starts and stops it. In a process it opens on the event loop of the first wire
 and closes with the last wire; the first call opens it if nothing else did. In a process that makes
@@ -44,15 +44,15 @@ _MOUNTED = (
 
 
 class LifespanFailed(AnswerbackError):
-    """The lifespan raised at its start or at its end; the cause is what it raised."""
+    """The lifespan raised at start or end; its exception is the cause."""
 
     code = "LIFESPAN_FAILED"
     is_hanging = False
-    """Whether its end was given up, although it still runs."""
+    """Whether we stopped waiting for its end, although it still runs."""
 
 
 class Lifespan:
-    """The context manager function of an app, and what it yielded: `state`."""
+    """An app's context manager function, and the value it yielded: `state`."""
 
     def __init__(
         self, function: LifespanFunction | None, registry: Registry, app: object = None
@@ -84,7 +84,7 @@ class Lifespan:
             await self.stop(holder)
 
     async def start(self, holder: object) -> None:
-        """Open it, unless it runs; it stays open until *holder* stops it.
+        """Open it unless it is open; it stays open until *holder* stops it.
 
         Raises what the context manager raised.
         """
@@ -97,7 +97,7 @@ class Lifespan:
             raise
 
     async def open(self, managers: Managers | None = None) -> None:
-        """Open it on the running loop, unless it runs; for a caller that does not keep it open."""
+        """Open it on the running loop unless it is open; the caller does not keep it open."""
         from .lifespan_on_loop import LoopRun
 
         with self._lock:
@@ -114,11 +114,11 @@ class Lifespan:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was started on a loop that has closed since."""
+        """Whether the loop it was started on has closed."""
         return self._loop_run is not None and self._loop_run.is_lost
 
     async def stop(self, holder: object) -> None:
-        """Close it, if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
+        """Close it if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
         if self._let_go(holder):
             run, self._loop_run = self._loop_run, None
             if run is not None:
@@ -131,20 +131,20 @@ class Lifespan:
             return not self._holders
 
     async def try_to_start(self, holder: object) -> LifespanFailed | None:
-        """Start it for a server; a failure is logged and returned."""
+        """Start it for a server; log and return a failure."""
         self.is_reported = True
         try:
             await self.start(holder)
         except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
             if self._loop_run is None:
-                return None  # The server ends, and `stop` has cancelled the start.
+                return None  # The server is shutting down, and `stop` has cancelled the start.
             error = exc if isinstance(exc, LifespanFailed) else failed(exc, "start")
             log_failure(error)
             return error
         return None
 
     async def try_to_stop(self, holder: object) -> LifespanFailed | None:
-        """Stop it for a server; a failure is logged and returned."""
+        """Stop it for a server; log and return a failure."""
         try:
             await self.stop(holder)
         except LifespanFailed as error:
@@ -153,7 +153,7 @@ class Lifespan:
         return None
 
     async def wait(self, call: RunningCall) -> None:
-        """Wait until a call can run. Without a server that starts the lifespan, open it."""
+        """Wait until a call can run. If no server starts the lifespan, open it."""
         if call.wire != "memory" and self._loop_run is None and not self._holders:
             logger().warning(_MOUNTED, self._registry.name)
         await self.open()
@@ -164,7 +164,7 @@ class Lifespan:
         return self._registry.limits.shutdown
 
     def managers(self) -> Managers:
-        """New context managers: those of the included apps that do not run yet, then its own."""
+        """Return new context managers: of the included apps that do not run yet, then its own."""
         included = [each for each in self.included if not each.is_open]
         found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
@@ -186,7 +186,7 @@ def is_async(manager: object) -> bool:
 
 
 def _takes_app(function: Any) -> bool:
-    """Whether the function takes the app; raises TypeError if it cannot be a lifespan."""
+    """Return whether the function takes the app; raises TypeError if it cannot be a lifespan."""
     kind = type(function)
     if not callable(function) or is_async(function) or hasattr(kind, "__enter__"):
         raise TypeError(f"lifespan is a {kind.__name__} object; give the function itself")
@@ -208,7 +208,7 @@ def _takes_app(function: Any) -> bool:
 
 
 def failed(exc: BaseException, when: str) -> LifespanFailed:
-    """The error that ends the server; it names the exception."""
+    """Return the error that ends the server and names the exception."""
     text = f"{type(exc).__name__}: {exc}".rstrip(": ")
     error = LifespanFailed(f"the lifespan failed at its {when}: {text}")
     error.__cause__ = exc
@@ -226,7 +226,7 @@ def log_failure(error: LifespanFailed) -> None:
 
 
 def _of_author(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback from the author's first frame on; those before it are ours and contextlib's."""
+    """Return the traceback from the author's first frame on, without ours and contextlib's."""
     first = traceback
     hidden = (os.path.dirname(__file__), contextmanager.__code__.co_filename, _FUTURES)
     while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):

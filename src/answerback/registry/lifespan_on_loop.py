@@ -1,6 +1,6 @@
-"""LoopRun: one run of a lifespan on an event loop, in a task of its own.
+"""LoopRun: one run of a lifespan on an event loop, in its own task.
 
-Libraries such as anyio want an async context manager to be left in the task that entered it.
+Libraries such as anyio require that the task which entered an async context manager also exits it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 from .lifespan import Lifespan, LifespanFailed, Managers, failed, is_async
 
 _CANCEL_SECONDS = 1.0
-"""The time that a lifespan gets to end after it was cancelled."""
+"""The seconds a cancelled lifespan gets to end."""
 
 
 class LoopRun:
-    """Begins to open at once; `stop` closes."""
+    """A run that begins to open at once; `stop` closes it."""
 
     def __init__(self, lifespan: Lifespan, managers: Managers) -> None:
         self._lifespan = lifespan
         self.loop = asyncio.get_running_loop()
         self._ending = asyncio.Event()
-        # The first calls of other loops wait for it too.
+        # The first calls on other loops wait for it too.
         self._started: Future[None] = Future()
         self._task = self.loop.create_task(self._hold(managers), name="answerback-lifespan")
 
@@ -38,7 +38,7 @@ class LoopRun:
         await asyncio.shield(asyncio.wrap_future(self._started))
 
     async def stop(self, seconds: float) -> None:
-        """Close within *seconds*; raises LifespanFailed. A start that still runs is cancelled."""
+        """Close within *seconds*; raises LifespanFailed. A start still in progress is cancelled."""
         if asyncio.get_running_loop() is not self.loop:
             if not self.is_lost:
                 stopping = asyncio.run_coroutine_threadsafe(self.stop(seconds), self.loop)
@@ -87,14 +87,14 @@ class LoopRun:
 def _start_failure(exc: BaseException) -> BaseException:
     if isinstance(exc, Exception):
         return exc
-    # Cancelled, or an exit of the author's code, which must not end the loop.
+    # Cancelled, or the author's code called exit, which must not end the loop.
     failure = LifespanFailed(f"the lifespan did not start: {exc!r}")
     failure.__cause__ = exc
     return failure
 
 
 class _InThread:
-    """A plain context manager, entered and left in one thread beside the loop."""
+    """A plain context manager, entered and exited in one thread beside the loop."""
 
     def __init__(self, manager: Any) -> None:
         self._manager = manager

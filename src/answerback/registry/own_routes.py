@@ -1,4 +1,4 @@
-"""Pages of the author's own, which are served over HTTP beside the tools."""
+"""The author's own pages, served over HTTP beside the tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retries, circuit breakers and limits: options of a tool, and decorators of any function."""
+"""Retries, circuit breakers and limits: tool options, and decorators for any function."""
 
 from .breaker import Breaker, BreakerStore
 from .clock import Clock

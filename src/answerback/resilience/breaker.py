@@ -1,4 +1,4 @@
-"""Breaker: stops the calls of a service that fails, and lets one probe find out when it is back."""
+"""Breaker: stops calls to a failing service, and lets one probe find out when it is back."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ State = Literal["closed", "open", "half-open"]
 
 
 class BreakerStore(Protocol):
-    """The state of a service. One that several machines share has the same methods.
+    """The state of a service. A store shared by several machines has the same methods.
 
-    They are called for each call, from any thread, and must not block.
+    Every call uses them, from any thread, so they must not block.
     """
 
     @property
@@ -34,23 +34,23 @@ class BreakerStore(Protocol):
 
     @property
     def trips(self) -> int:
-        """How often it has opened."""
+        """How many times it has opened."""
 
     def enter(self) -> int | None:
-        """The ticket of a call that may go on; None if it is refused."""
+        """Return a ticket if the call may proceed; None refuses it."""
 
     def leave(self, ticket: int, failed: bool | None) -> bool:
-        """A call ended; None if that says nothing about the service. True if it opened now."""
+        """Count an outcome; None says nothing about the service. Return True if it opened now."""
 
     def seconds_left(self) -> float:
-        """The seconds until the next probe is let through."""
+        """Return the seconds until the next probe is allowed."""
 
 
 class ServiceState:
-    """Counts the failures of a service in a row. Any thread may use it.
+    """Counts a service's consecutive failures. Any thread may use it.
 
-    A ticket is the number of the period, of which each change of the state begins a new one. The
-    result of a call that began in an earlier period says nothing about the present one.
+    Every state change starts a new period; a ticket is the period's number. The result of a call
+    that began in an earlier period says nothing about the current one.
     """
 
     def __init__(self, failures: int, reset: float, now: Callable[[], float]) -> None:
@@ -63,7 +63,7 @@ class ServiceState:
         self._period = 0
         self._is_open = False
         self._probe_at = 0.0
-        """When the next probe may begin; while one runs, when it is given up."""
+        """When the next probe may begin; during a probe, when it is given up."""
 
     @property
     def state(self) -> State:
@@ -72,7 +72,7 @@ class ServiceState:
         return "open" if self._now() < self._probe_at else "half-open"
 
     def holds(self, ticket: int) -> bool:
-        """Whether nothing has changed since the call with this ticket began."""
+        """Return whether the state is unchanged since the call with this ticket began."""
         return ticket == self._period
 
     def seconds_left(self) -> float:
@@ -100,7 +100,7 @@ class ServiceState:
                 return False
             if failed is None:
                 if self._is_open:
-                    # The probe found nothing out: the next call is the probe.
+                    # The probe was inconclusive: the next call becomes the probe.
                     self._probe_at = self._now()
                 return False
             if not failed:
@@ -118,14 +118,14 @@ class ServiceState:
 
 
 _SERVICES: WeakValueDictionary[str, ServiceState] = WeakValueDictionary()
-"""The state of each service by name, so that all breakers with that name share it."""
+"""The state of each service by name, shared by all breakers with that name."""
 
 
 class Breaker(Part):
-    """Refuses calls for *reset* seconds after *failures* failures of the service in a row.
+    """Refuses calls for *reset* seconds after *failures* consecutive failures of the service.
 
-    All breakers with the same *service* are one. Connection errors, time-outs and errors with a
-    status from 500 on count, and the exceptions in *counts*.
+    All breakers with the same *service* share one state. Connection errors, time-outs, errors with
+    a status of 500 or above, and the exceptions in *counts* are failures.
     """
 
     option = "breaker"
@@ -152,7 +152,7 @@ class Breaker(Part):
         self.reset = reset
         self.counts = counts
         self.clock = clock
-        # An empty store may be false.
+        # An empty store may be falsy.
         if store is None:
             store = _shared_state(service, failures, reset, clock)
         self.store: BreakerStore = store
@@ -169,19 +169,19 @@ class Breaker(Part):
         return self.store.state
 
     def enter(self) -> int:
-        """Let a call through; raises Unavailable while the service is not to be called."""
+        """Let a call through; raises Unavailable while the breaker is open."""
         ticket = self.store.enter()
         if ticket is None:
             raise unavailable(self.store.seconds_left())
         return ticket
 
     def holds(self, ticket: int | None) -> bool:
-        """Whether the period of a ticket lasts; the store of an author cannot say that it ended."""
+        """Return whether a ticket's period lasts; an author's store cannot say that it ended."""
         store = self.store
         return ticket is None or not isinstance(store, ServiceState) or store.holds(ticket)
 
     def leave(self, ticket: int, failed: bool | None) -> bool:
-        """A call ended; returns whether the breaker opened now."""
+        """Count a call's outcome; return whether the breaker opened now."""
         if failed is False and self.store.state == "closed":
             return self.store.leave(ticket, failed)
         before = self.store.state

@@ -1,4 +1,4 @@
-"""The errors that callers see when a limit or a breaker refused the call, or the service failed."""
+"""Errors that callers see when a limit or breaker refuses a call, or the service fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def unavailable(seconds: float) -> Unavailable:
-    """The refusal of an open breaker."""
+    """Return an open breaker's refusal."""
     after = max(1, ceil(seconds))
     error = Unavailable(
         "Service temporarily unavailable",
@@ -26,7 +26,7 @@ def unavailable(seconds: float) -> Unavailable:
 
 
 def rate_limited(limit: str, seconds: float) -> RateLimited:
-    """The refusal of a limit."""
+    """Return a limit's refusal."""
     after = max(1, ceil(seconds))
     error = RateLimited(
         f"Too many calls: the limit is {limit}",
@@ -43,9 +43,9 @@ def _in(seconds: int) -> str:
 
 
 def service_failed(failure: ServiceFailure, may_repeat: bool) -> Error:
-    """The error for an exception of a library, whose own text is not shown.
+    """Return the error for a library's exception, whose own text is not shown.
 
-    *may_repeat* tells whether the call may be made twice.
+    *may_repeat* says whether the call may be repeated.
     """
     code, message = Unavailable.code, "A service that this tool needs is unavailable"
     if failure.timed_out:

@@ -1,4 +1,4 @@
-"""Clock: tells the time and waits. Tests give one that does not really wait."""
+"""Clock: gives the time and waits. Tests use one that does not really wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """The real clock. Seconds are those of `time.monotonic`."""
+    """The real clock. Its time is that of `time.monotonic`."""
 
     def now(self) -> float:
         return time.monotonic()
@@ -27,7 +27,7 @@ REAL_CLOCK = Clock()
 
 
 class Stopwatch:
-    """Measures the seconds of one call; it is stopped while the user is asked.
+    """Measures a call's duration; it is paused while the user is asked.
 
     It belongs to one call, whose questions are asked on one thread.
     """
@@ -40,7 +40,7 @@ class Stopwatch:
         self._stopped_at = 0.0
         self._open = 0
         self.questions = 0
-        """How many questions were sent."""
+        """The number of questions sent."""
 
     def seconds(self) -> float:
         until = self._stopped_at if self._open else self._now()

@@ -1,4 +1,4 @@
-"""Limit: how many calls are let through, of each user or of all; further ones are refused."""
+"""Limit: how many calls are let through, per user or in total; further ones are refused."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _MAX_KEYS = 100_000
 
 
 class LimitStore(Protocol):
-    """Counts the calls of each key. One that several machines share has the same methods.
+    """Counts the calls of each key. A store shared by several machines has the same methods.
 
-    They are called for each call, from any thread, and must not block.
+    Every call uses them, from any thread, so they must not block.
     """
 
     def take(self, key: Hashable) -> float:
-        """Count a call. Returns 0, or the seconds after which a refused call may come back."""
+        """Count a call. Return 0, or the seconds after which a refused call may be retried."""
 
     def give_back(self, key: Hashable) -> None:
-        """The call was counted and did not run, because another limit refused it."""
+        """Undo the count of a call that did not run, because another limit refused it."""
 
 
 class Buckets:
-    """A bucket of *count* tokens for each key, which is full again after *seconds*.
+    """A bucket of *count* tokens for each key, which refills in *seconds*.
 
-    Of each key one number is kept: when its bucket is full again. The keys are in two generations,
-    and the older one is forgotten when the younger one has half of *max_keys*. So the memory is
-    bounded, and a key that is used is not forgotten.
+    One number is kept for each key: when its bucket is full again. The keys are in two generations,
+    and the older one is dropped when the younger one reaches half of *max_keys*. So memory is
+    bounded, and a key in use is not forgotten.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Buckets:
                 before = self._old.get(key, now)
             full_at = max(before, now) + self._each
             over = full_at - now - self._seconds
-            # Sums of floats: a thousandth of a token must not refuse the last call.
+            # Float rounding: a missing thousandth of a token must not refuse the last call.
             is_refused = over > self._each / 1000
-            # A refused key is used too, and must not be forgotten.
+            # A refused key is in use too, and must not be forgotten.
             self._young[key] = before if is_refused else full_at
             if len(self._young) >= self._half:
                 self._old, self._young = self._young, {}
@@ -91,8 +91,8 @@ class Limit(Part):
     """Lets through "10/s", "100/min", "5/10s" or "1000/day", and *concurrent* calls at a time.
 
     *per* is "all", "user", "client" (the program or the API key), "address", or a function of the
-    context that returns the key to count by. Without a user the address counts. A Limit that is
-    given to several tools counts the calls of all of them.
+    context that returns the key to count by. Without a user, the address is the key. A Limit given
+    to several tools counts their calls together.
     """
 
     option = "limit"
@@ -118,7 +118,7 @@ class Limit(Part):
         self._buckets: LimitStore | None = None
         if rate is not None:
             count, seconds = _read_rate(rate)
-            # An empty store may be false.
+            # An empty store may be falsy.
             self._buckets = Buckets(count, seconds, clock.now) if store is None else store
         self._running: dict[Hashable, int] = {}
         self._lock = allocate_lock()
@@ -133,7 +133,7 @@ class Limit(Part):
         return Policy(limits=(self,), may_repeat=True)
 
     def key(self, ctx: Context[Any]) -> Hashable:
-        """The key that the call is counted by."""
+        """Return the key the call is counted by."""
         per = self.per
         if per == "all":
             return None
@@ -161,7 +161,7 @@ class Limit(Part):
                 raise rate_limited(str(self.rate), wait)
 
     def leave(self, key: Hashable) -> None:
-        """A call that was counted ended."""
+        """End a counted call."""
         if self.concurrent is not None:
             with self._lock:
                 running = self._running[key] - 1
@@ -171,7 +171,7 @@ class Limit(Part):
                     del self._running[key]
 
     def give_back(self, key: Hashable) -> None:
-        """A call that was counted did not run."""
+        """Undo the count of a call that did not run."""
         self.leave(key)
         if self._buckets is not None:
             self._buckets.give_back(key)
@@ -204,7 +204,7 @@ def _address(ctx: Context[Any]) -> Hashable:
 
 
 def _ipv6_network(address: str) -> Hashable:
-    """The first 64 bits, because a subscriber has all addresses that begin with them."""
+    """Return the first 64 bits, because one subscriber has all addresses that share them."""
     from socket import AF_INET6, inet_ntoa, inet_pton
 
     try:

@@ -1,4 +1,4 @@
-"""Checks the values that authors give to Retry, Breaker and Limit, with messages for authors."""
+"""Checks of the values given to Retry, Breaker and Limit, with messages for authors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GENERATOR = 0x20 | 0x200
 
 
 def check_first(value: object, example: str) -> None:
-    """Refuse the function of a decorator that is written without parentheses."""
+    """Refuse a function, which is what a decorator without parentheses gets."""
     if callable(value):
         raise TypeError(f"{value!r} is not a value of it; write {example}")
 
@@ -27,7 +27,7 @@ def check_name(name: str, value: object, example: str) -> None:
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuse a value that is not a whole number from 1 on."""
+    """Refuse a value that is not a positive whole number."""
     if not is_integer(value) or value < 1:
         raise ValueError(f"{name}={value!r} should be a whole number from 1 on")
 
@@ -39,7 +39,7 @@ def check_seconds(name: str, value: Any) -> None:
 
 
 def check_classes(name: str, value: object) -> None:
-    """Refuse what `isinstance` would not take, and exceptions that end more than a call."""
+    """Refuse what `isinstance` does not accept, and exceptions that end more than a call."""
     classes = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(each, type) and issubclass(each, Exception) for each in classes):
         raise TypeError(
@@ -66,7 +66,7 @@ def check_store(value: object, *methods: str) -> None:
 
 
 def check_function(part: object, fn: Callable[..., Any]) -> None:
-    """Refuse what a part cannot run: no function, or a generator."""
+    """Refuse what a part cannot run: a non-function, or a generator."""
     if not callable(fn):
         name = type(part).__name__
         raise TypeError(f"{name} decorates functions, and {fn!r} is none")
@@ -78,7 +78,7 @@ def check_function(part: object, fn: Callable[..., Any]) -> None:
 
 
 def _flags(fn: object) -> int:
-    while hasattr(fn, "func"):  # A partial of functools.
+    while hasattr(fn, "func"):  # A functools.partial.
         fn = fn.func
     flags: int = getattr(getattr(fn, "__code__", None), "co_flags", 0)
     return flags

@@ -1,7 +1,7 @@
-"""Policy: the limits, the breaker and the retries of a tool or function, in their one order.
+"""Policy: the limits, breaker and retries of a tool or function, in their fixed order.
 
-The limits come first, then the breaker, then the attempts. Each attempt has the time-out of the
-tool, and the deadline of the retry is for all of them.
+The limits come first, then the breaker, then the attempts. Each attempt has the tool's time-out,
+and the retry's deadline covers all of them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ C = TypeVar("C", bound="RunningCall")
 
 
 class Part(ABC):
-    """A Limit, Breaker or Retry: an option of a tool, and a decorator of a function."""
+    """A Limit, Breaker or Retry: a tool option, and a decorator for a function."""
 
     option: ClassVar[str]
     """The name of the option that takes it."""
 
     def policy_for(self, settings: ToolSettings) -> Policy:
-        """The policy of a tool with these options, of which this is one."""
+        """Return the policy of a tool with these options, which include this part."""
         return Policy(
             limits=cast("tuple[Limit, ...]", limits_of(settings)),
             breaker=cast("Breaker | None", settings.breaker),
@@ -60,10 +60,10 @@ class Part(ABC):
 
     @abstractmethod
     def policy(self) -> Policy:
-        """The policy of a function that this decorates."""
+        """Return the policy of a function decorated with this."""
 
     def call(self, fn: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """Call a function once under this: `breaker.call(fetch, city)`."""
+        """Call a function once under this policy: `breaker.call(fetch, city)`."""
         return self(fn)(*args, **kwargs)
 
 
@@ -74,7 +74,7 @@ def _is_async(fn: Callable[..., Any]) -> bool:
 
 
 class Policy:
-    """The parts together. A tool has one; a client may make one for its requests."""
+    """The combined parts. A tool has one; a client may make one for its requests."""
 
     __slots__ = ("breaker", "limits", "may_repeat", "retry")
 
@@ -90,7 +90,7 @@ class Policy:
         self.breaker = breaker
         self.retry = retry
         self.may_repeat = may_repeat
-        """Whether an attempt may be repeated that may have taken effect."""
+        """Whether an attempt that may have taken effect may be repeated."""
 
     def run(
         self,
@@ -99,17 +99,17 @@ class Policy:
         kwargs: dict[str, Any],
         call: C,
     ) -> object:
-        """Run a tool by *run*."""
+        """Run a tool with *run*."""
         policy_run = call.policy_run = PolicyRun(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(policy_run, attempt)
 
     def counts(self, exc: BaseException | None) -> bool:
-        """Whether the author named the class of *exc* as a failure of the service."""
+        """Return whether the author listed *exc*'s class as a service failure."""
         return self.breaker is not None and isinstance(exc, self.breaker.counts)
 
     def check_of(self, tools: Mapping[str, Tool]) -> Callable[[], HealthState | None]:
-        """The health check of the breakers of *tools*. An open one does not stop other tools."""
+        """Return the health check of *tools*' breakers. An open one does not stop other tools."""
 
         def check() -> HealthState | None:
             policies = [tool.policy for tool in tools.values()]
@@ -133,7 +133,7 @@ def _attempt(
     call: C,
     left: float | None,
 ) -> object:
-    """One attempt of a tool, which ends when the deadline of the call does."""
+    """Make one attempt of a tool, which ends at the call's deadline at the latest."""
     if left is not None and (tool.timeout is None or left < tool.timeout):
         from copy import copy
 

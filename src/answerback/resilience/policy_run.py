@@ -1,4 +1,4 @@
-"""PolicyRun: one call under a policy, with its attempts; the log and the records show it."""
+"""PolicyRun: one call under a policy, with its attempts, as the log and the records show it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PolicyRun:
         self._ticket: int | None = None
         self._failed: bool | None = None
         self.attempts = 0
-        """How often the function was started."""
+        """How many times the function was started."""
         self.opened = False
         """Whether the call opened the breaker."""
         self.call = call
@@ -57,7 +57,7 @@ class PolicyRun:
 
     @property
     def breaker(self) -> str:
-        """The state of the breaker now; empty without one."""
+        """The breaker's current state; empty without a breaker."""
         breaker = self._policy.breaker
         return "" if breaker is None else breaker.state
 
@@ -77,7 +77,7 @@ class PolicyRun:
             self._entered.clear()
             raise
         retry = policy.retry
-        # Without a deadline the clock only counts questions, which most functions cannot ask.
+        # Without a deadline the clock only counts questions, and most functions cannot ask any.
         if retry is not None and (retry.deadline is not None or self._can_ask()):
             self.watch = Stopwatch(retry.clock.now)
 
@@ -92,7 +92,7 @@ class PolicyRun:
         return Context(self.call)
 
     def seconds_left(self) -> float | None:
-        """The seconds until the deadline; None without one."""
+        """Return the seconds until the deadline; None without one."""
         retry = self._policy.retry
         if retry is None or retry.deadline is None or self.watch is None:
             return None
@@ -102,13 +102,13 @@ class PolicyRun:
         self._failed = False
 
     def failure_in(self, value: object) -> ServiceFailure | None:
-        """The failure in the value that the function returned; None if it succeeded."""
+        """Return the failure in the function's return value; None if it succeeded."""
         if type(value) in PLAIN_DATA:
             return None
         return read_value(value, self._tool is None or self._tool.returns.finished)
 
     def shown_for(self, exc: BaseException) -> Error | None:
-        """The error that callers see for a failure of the service; None for other exceptions."""
+        """Return the error that callers see for a service failure; None for other exceptions."""
         policy = self._policy
         if policy.breaker is None and policy.retry is None:
             return None
@@ -118,10 +118,10 @@ class PolicyRun:
         return service_failed(failure, policy.may_repeat)
 
     def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
-        """The seconds to wait before the next attempt; None if there is none."""
+        """Return the seconds to wait before the next attempt; None if there is none."""
         policy = self._policy
         breaker, retry = policy.breaker, policy.retry
-        # A refusal says nothing about the service, and neither does a mistake of the caller.
+        # A refusal says nothing about the service, and neither does a caller's mistake.
         self._failed = True if failure.of_service or policy.counts(exc) else None
         if retry is None or self._was_asked():
             return None
@@ -129,20 +129,20 @@ class PolicyRun:
         left = self.seconds_left()
         if wait is None or (left is not None and wait >= left):
             return None
-        # Other calls may have opened it meanwhile; the probe of this call is its own.
+        # Other calls may have opened it meanwhile, unless this call is the probe.
         return None if breaker is not None and not breaker.holds(self._ticket) else wait
 
     def _was_asked(self) -> bool:
-        """Whether the user has answered a question: another attempt would ask it again."""
+        """Return whether the user has answered a question: another attempt would repeat it."""
         return self.watch is not None and self.watch.questions > 0
 
     def check_cancelled(self) -> None:
-        """Raise if the client no longer waits: then there is no other attempt."""
+        """Stop retrying once the client has gone."""
         if self.call is not None and self._context().cancelled:
             raise ToolError("The call was cancelled", code="CANCELLED")
 
     def end(self) -> None:
-        """Report the end of the call to the breaker and the limits."""
+        """Report the call's end to the breaker and the limits."""
         for limit, key in self._entered:
             limit.leave(key)
         self._entered.clear()
@@ -158,7 +158,7 @@ class PolicyRun:
             logger().exception(message, breaker.service)
 
     def undo(self) -> None:
-        """The function was not started: the breaker and the limits forget the call."""
+        """Make the breaker and the limits forget the call, whose function was not started."""
         for limit, key in self._entered:
             limit.give_back(key)
         self._entered.clear()

@@ -1,4 +1,4 @@
-"""Retry: how often a failed attempt is made again, and how long to wait before it."""
+"""Retry: how often to repeat a failed attempt, and how long to wait before each."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .service_failure import ServiceFailure
 
 
 def backoff_with_jitter(attempt: int) -> float:
-    """The seconds to wait after attempt number *attempt*, which is 0 for the first."""
-    # No wait is as long as this; a larger power is not a float.
+    """Return the seconds to wait after attempt number *attempt*, counted from 0."""
+    # Far above any wait; much larger powers overflow a float.
     return 2.0 ** min(attempt, 64) + random()
 
 
 class Retry(Part):
-    """Makes up to *attempts* attempts, and waits longer after each; the last error is raised.
+    """Makes up to *attempts* attempts, with growing waits between them; the last error is raised.
 
-    Connection errors, time-outs and errors that are `retryable` are tried again, and the classes in
-    *on* as well. A service that asks for a longer wait gets it, up to *max_wait* seconds; if it
-    asks for more, its error is raised at once. *deadline* is for all attempts and waits together.
+    Connection errors, time-outs, `retryable` errors and the classes in *on* are retried. A service
+    that asks for a longer wait gets it, up to *max_wait* seconds; if it asks for more, its error is
+    raised at once. *deadline* covers all attempts and waits together.
     """
 
     option = "retry"
@@ -71,7 +71,7 @@ class Retry(Part):
     def wait_after(
         self, attempt: int, exc: BaseException | None, failure: ServiceFailure, may_repeat: bool
     ) -> float | None:
-        """The seconds to wait after the failed *attempt*, from 0; None if it was the last."""
+        """Return the seconds to wait after failed *attempt*, from 0; None if it was the last."""
         if attempt + 1 >= self.attempts or (failure.may_have_run and not may_repeat):
             return None
         is_wanted = exc is not None and isinstance(exc, self.on)

@@ -1,4 +1,4 @@
-"""Runs an operation under a policy: as a coroutine, or in the thread of the caller."""
+"""Runs an operation under a policy: as a coroutine, or in the caller's thread."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .policy_run import PolicyRun
 from .service_failure import read_failure
 
 Operation = Callable[[float | None], Any]
-"""Makes one attempt within the given seconds; returns its value or a coroutine."""
+"""Makes one attempt within the given seconds; returns a value or a coroutine."""
 _Wait = Callable[[PolicyRun, float], Coroutine[Any, Any, None]]
 
 
 async def run_async(run: PolicyRun, operation: Operation) -> Any:
-    """The value of *operation*, which is tried again as the policy says."""
+    """Return the value of *operation*, which is retried as the policy says."""
     return await _run(run, operation, _wait_on_loop)
 
 
 def run_sync(run: PolicyRun, operation: Operation) -> Any:
-    """As `run_async`, without an event loop: the thread waits.
+    """Do the same as `run_async` without an event loop: the thread waits.
 
-    A function that returns a coroutine, as a lambda may, has not run yet: the result is a coroutine
-    that runs it by `run_async`.
+    A function that returns a coroutine, as a lambda may, has not run yet: the result is then a
+    coroutine that runs it with `run_async`.
     """
     return run_at_once(_run(run, operation, _wait_in_thread))
 
@@ -64,7 +64,7 @@ async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
 
 
 def _beginning_with(first: object, operation: Operation) -> Operation:
-    """The operation, whose first attempt was made already and returned *first*."""
+    """Return the operation, whose first attempt has already returned *first*."""
     made = [first]
     return lambda left: made.pop() if made else operation(left)
 
@@ -79,7 +79,7 @@ async def _wait_in_thread(run: PolicyRun, seconds: float) -> None:
 
 
 def _put_clock(run: PolicyRun) -> Token[tuple[StoppableClock, ...]] | None:
-    """Let questions to the user stop the clock of the call; only a retry has one."""
+    """Let questions to the user pause the call's clock; only a retry has one."""
     if run.watch is None:
         return None
     return RUNNING.set((*RUNNING.get(), run.watch))

@@ -1,7 +1,7 @@
-"""Reads a failure: may it be tried again, did the service fail, and when should one come back.
+"""Reads a failure: may it be retried, did the service fail, and how long to wait.
 
-A library's exceptions are recognised by their attributes and the names of their classes, so that no
-HTTP library is imported for this.
+A library's exceptions are recognised by their attributes and class names, so that no HTTP library
+is imported for this.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ class ServiceFailure(msgspec.Struct, frozen=True):
     of_service: bool = False
     """The service failed: a breaker counts it."""
     may_have_run: bool = True
-    """The service may have done what it was asked for, so that a second attempt would repeat it."""
+    """The service may have carried out the request, so a second attempt would repeat it."""
     retry_after: float | None = None
-    """The seconds that the service asked to wait."""
+    """The seconds the service asked us to wait."""
     timed_out: bool = False
     """The service did not answer in time."""
 
 
-# The connection was never made, so that nothing was asked for.
+# The connection was never made, so no request was sent.
 _NEVER_SENT = frozenset({errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH})
 _BROKEN = frozenset(
     {errno.ENETDOWN, errno.ENETRESET, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN}
 )
 # Classes of httpx, httpx2, httpcore, requests, urllib3, aiohttp, botocore, redis, websockets and
-# the standard library, by the names of the class and of its bases.
+# the standard library, by the names of the class and its bases.
 _NEVER_SENT_CLASSES = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "NewConnectionError", "gaierror"}
     | {"ConnectTimeoutError", "ClientConnectorError", "NameResolutionError", "herror"}
@@ -61,20 +61,20 @@ _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 PLAIN_DATA = frozenset({str, int, float, bool, type(None), list})
 """Values of these types are never replies."""
 _LONGEST = 365 * 86_400.0
-"""No service is understood to ask for a longer wait, in seconds."""
+"""A longer wait that a service asks for is cut to these seconds."""
 
 
 def read_failure(exc: BaseException) -> ServiceFailure:
-    """The meaning of *exc*; a cancellation, a question and a bug of the tool are not transient."""
+    """Return the meaning of *exc*; cancellations, questions and tool bugs are not transient."""
     try:
         return _read_failure(exc)
-    except Exception:  # noqa: BLE001 -- the properties of an author's exception may raise
+    except Exception:  # noqa: BLE001 -- an author's exception may have properties that raise
         return ServiceFailure()
 
 
 def _read_failure(exc: BaseException) -> ServiceFailure:
     if isinstance(exc, ToolError) and exc.thread_goes_on:
-        # The function goes on in its thread: a second one must not run beside it.
+        # The function still runs in its thread: a second one must not run beside it.
         return ServiceFailure(of_service=True)
     if isinstance(exc, ToolError):
         return _of_error(Error.of(exc), getattr(exc, "may_have_run", None))
@@ -99,7 +99,7 @@ def _of_exception(exc: Exception) -> ServiceFailure:
 
 
 def _of_group(group: ExceptionGroup[Exception]) -> ServiceFailure:
-    """The meaning of the exceptions of a task group together."""
+    """Return the combined meaning of a task group's exceptions."""
     parts = [read_failure(each) for each in group.exceptions]
     return ServiceFailure(
         transient=all(each.transient for each in parts),
@@ -111,9 +111,9 @@ def _of_group(group: ExceptionGroup[Exception]) -> ServiceFailure:
 
 
 def read_value(value: object, finished: bool = True) -> ServiceFailure | None:
-    """The failure in a reply that was returned; None if it is no failure.
+    """Return the failure in a returned reply; None if it succeeded.
 
-    *finished* tells whether a dict or an SDK's result is a reply; otherwise it is data.
+    *finished* says whether a dict or an SDK's result is a reply; otherwise it is data.
     """
     if type(value) is Reply:
         return None if value.error is None else _of_error(value.error)
@@ -151,13 +151,13 @@ def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:
 
 
 def retry_after_of(exc: BaseException) -> float | None:
-    """The seconds of `exc.retry_after`, of its details, or of the header of its response."""
+    """Return the seconds of `exc.retry_after`, of its details, or of the header of its response."""
     own = getattr(exc, "retry_after", None)
     if own is None:
         own = _member(getattr(exc, "details", None), "retry_after")
     if own is None:
         response = getattr(exc, "response", None)
-        # A response of requests with a status from 400 on is false.
+        # A response of requests with a status of 400 or above is falsy.
         headers = getattr(exc if response is None else response, "headers", None)
         get = getattr(headers, "get", None)
         own = get("Retry-After") if callable(get) else None
@@ -169,7 +169,7 @@ def _member(value: object, name: str) -> object:
 
 
 def read_seconds(value: Any) -> float | None:
-    """A number of seconds, or the date of a header as seconds from now."""
+    """Return a number of seconds, or the date of a header as seconds from now."""
     if isinstance(value, str):
         is_count = value.isascii() and value.strip().isdigit()
         return min(float(value), _LONGEST) if is_count else _seconds_until(value)
@@ -188,7 +188,7 @@ def _seconds_until(date: str) -> float | None:
 
 
 def _status_of(exc: BaseException) -> int | None:
-    """The HTTP status in an exception of httpx, requests, aiohttp or urllib."""
+    """Return the HTTP status in an exception of httpx, requests, aiohttp or urllib."""
     source = getattr(exc, "response", None)
     found = getattr(source, "status_code", None) or getattr(exc, "status_code", None)
     if found is None:
@@ -199,7 +199,7 @@ def _status_of(exc: BaseException) -> int | None:
 
 
 def _with_causes(exc: BaseException) -> Iterator[BaseException]:
-    """The exception, and those that a library wrapped in it."""
+    """Yield the exception, and those that a library wrapped in it."""
     found: Any = exc
     for _ in range(5):
         yield found

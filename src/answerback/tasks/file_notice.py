@@ -1,7 +1,7 @@
-"""FileNotice: waits until a file is written, by whichever process.
+"""FileNotice: waits until any process writes a file.
 
-On Linux the kernel tells (inotify), so that waiting costs nothing and ends at once. On other
-systems the one who waits looks again after a short time.
+On Linux the kernel reports writes (inotify), so waiting costs nothing and ends at once. Other
+systems poll the file after a short time.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _IN_MODIFY = 0x2
 _IN_NONBLOCK = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 _IN_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _SHORT = 0.02
-"""The seconds between two looks where the kernel does not tell."""
+"""The seconds between polls where the kernel does not report writes."""
 
 
 class FileNotice:
-    """For one thread; *path* must exist."""
+    """A watch on *path*, which must exist; for one thread."""
 
     def __init__(self, path: str) -> None:
         self._descriptor = _watch(path)
 
     def wait(self, seconds: float, *, urgent: bool) -> None:
-        """Wait until the file was written, at most *seconds*; it may return without a reason.
+        """Wait until the file is written, at most *seconds*; may return early for no reason.
 
-        Without help of the kernel it returns sooner if it is *urgent*.
+        Without the kernel's help it returns sooner if *urgent*.
         """
         if self._descriptor is None:
             sleep(_SHORT if urgent else min(10 * _SHORT, seconds))
@@ -41,7 +41,7 @@ class FileNotice:
 
 
 def _watch(path: str) -> int | None:
-    """A descriptor that becomes readable when the file is written; None if there is no inotify."""
+    """Return a descriptor that becomes readable when the file is written; None without inotify."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes

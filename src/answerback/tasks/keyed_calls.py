@@ -1,7 +1,7 @@
-"""Plain calls with an idempotency key: each runs once, and its reply is kept for a repetition.
+"""Plain calls with an idempotency key: each runs once, and a repeated call gets the stored reply.
 
-The record of such a call is a task's, under an owner that no user has: so it has the same store,
-limits and expiry, it survives a crash, and nobody finds it by an id.
+Stored as a task record under a reserved owner, so no user can fetch it by id. It has the same
+store, limits and expiry as a task, and survives a crash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _replace = msgspec.structs.replace
 
 
 async def run_once(service: TaskService, call: Call, key: str, handle: Handler) -> Outcome:
-    """The outcome of the call, or the reply that the first call with this key got."""
+    """Return the outcome of the call, or the reply to the first call with this key."""
     call.stage = "admit"
     outcome = await service.admit(call)
     if outcome is not ADMITTED:
@@ -58,7 +58,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     fits = len(dump_reply(outcome)) <= service.limits.result_bytes
     reply = outcome if fits else _TOO_LARGE
     finish = partial(finished, **claim, reply=reply, shape=call.shape, now=time())
-    # The store logs its failure. The call took effect, so its reply is sent all the same.
+    # The store logs its failure. The call took effect, so its reply is sent anyway.
     with suppress(ToolError):
         await runner.off_loop(store.change, record.id, finish)
     return outcome
@@ -69,10 +69,10 @@ def _record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
     return _replace(
         made,
         owner=KEYS + made.owner,
-        # The call is never made from its record; the fingerprint tells its arguments apart.
+        # The call never runs from its record; the fingerprint identifies its arguments.
         arguments=b"{}",
         user=None,
-        # A name of its own: the watch shortens the claims of the worker itself.
+        # A separate name: the watch shortens the worker's own claims.
         worker=new_worker_name(),
         lease=made.created + service.limits.retention,
         fence=1,
@@ -96,7 +96,7 @@ def _repeated(kept: TaskRecord, call: Call) -> Reply[Any]:
 
 
 def _may_be_repeated(reply: Reply[Any]) -> bool:
-    """Whether the call was refused for the moment: too many calls, or a service that is down.
+    """Return whether the refusal is temporary: too many calls, or a service is down.
 
     A call that timed out may have taken effect, so its error is kept.
     """
@@ -105,7 +105,7 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
 
 
 def _forget(store: TaskStore, id: str) -> None:
-    """Remove the record, so that a call with the same key runs."""
+    """Remove the record, so that the next call with this key runs."""
     store.change(id, lambda task: _replace(task, state="cancelled", worker="", expires=0.0))
     store.remove_expired(time())
 

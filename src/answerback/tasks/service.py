@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def task_service(runtime: Runtime) -> TaskService:
-    """The service of *runtime*, made at its first use."""
+    """Return the service of *runtime*, created on first use."""
     service = runtime.tasks
     if not isinstance(service, TaskService):
         service = runtime.tasks = TaskService(runtime)
@@ -38,14 +38,14 @@ def task_service(runtime: Runtime) -> TaskService:
 
 
 class TaskService:
-    """One for each runtime. Without an event loop no method waits."""
+    """The task service of one runtime. Without an event loop no method waits."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.limits = runtime.registry.limits.tasks
         self.store = cast("TaskStore", runtime.task_store or MemoryStore())
         self._runtime = runtime
         self.admit: Handler = runtime.admit
-        """Passes the gates of a call and checks its arguments; the outcome is ADMITTED, or not."""
+        """Passes a call's gates and checks its arguments; the outcome is ADMITTED or a refusal."""
         self.refuse = runtime.record
         """Records the outcome of a call that does not run, and returns it."""
         self._waiters: dict[object, Callable[[str | None], None]] = {}
@@ -67,11 +67,11 @@ class TaskService:
         key: str | None = None,
         asks_later: bool = False,
     ) -> TaskRecord | Outcome:
-        """Make a task of a call and start it; return the refusal or the question if it may not run.
+        """Start a call as a task; return the refusal or the question if it may not run.
 
-        *ttl* are the seconds that the client wants the task to be kept. With an idempotency *key*
-        that is known, the task that has it is returned, and nothing runs. With *asks_later* the
-        task itself asks the questions of `Ask` parameters.
+        *ttl* is how many seconds the client wants the task kept. If the idempotency *key* is known,
+        its task is returned and nothing runs. With *asks_later* the task itself asks the questions
+        of `Ask` parameters.
         """
         call.stage = "admit"
         answers = call.kept_answers = {}
@@ -87,13 +87,13 @@ class TaskService:
             return await self.refuse(call, Reply(error=Error.of(exc)))
 
     async def get(self, id: str, owner: str) -> TaskRecord | None:
-        """The task with this id, if it belongs to *owner*."""
+        """Return the task with this id, if it belongs to *owner*."""
         self.remove_expired()
         task = await self.runner.off_loop(self.store.get, id)
         return task if task is not None and task.owner == owner else None
 
     async def page(self, owner: str, after: str | None, count: int) -> list[TaskRecord]:
-        """Tasks of *owner* in the order of their creation, after the one with the id *after*.
+        """Return tasks of *owner* in order of creation, after the one with the id *after*.
 
         Anonymous callers own nothing: the id of a task is the only key to it.
         """
@@ -102,7 +102,7 @@ class TaskService:
         return await self.runner.off_loop(self.store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> TaskRecord | None:
-        """Give a task answers to its questions; None if there is no such task.
+        """Pass a task the answers to its questions; None if there is no such task.
 
         Raises ToolError for answers that are too large.
         """
@@ -123,7 +123,7 @@ class TaskService:
         return changed
 
     async def cancel(self, id: str, owner: str) -> TaskRecord | None:
-        """Cancel a task; one that has ended stays as it is. None if there is no such task."""
+        """Cancel a task; one that has ended does not change. None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
         return await self._to_the_end(self._cancel(id)) or await self.get(id, owner)
@@ -141,7 +141,7 @@ class TaskService:
     async def wait(
         self, id: str, owner: str, is_done: Callable[[TaskRecord], bool], seconds: float
     ) -> TaskRecord | None:
-        """The task, once *is_done* or after *seconds*; None if there is no such task."""
+        """Return the task, once *is_done* or after *seconds*; None if there is no such task."""
         await ON_LOOP
         until = monotonic() + seconds
         waiter = _Waiter()
@@ -159,17 +159,17 @@ class TaskService:
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
 
-        The id is None if another process changed some task. Returns a function that ends it.
+        The id is None if another process changed some task. Return a function that unsubscribes.
         """
         key = object()
         self._waiters[key] = listener
         return lambda: self._waiters.pop(key, None) and None
 
     async def stop(self, seconds: float | None = None) -> None:
-        """Start no more tasks, and let those that run end within the time for a shutdown.
+        """Start no more tasks, and give the running ones the shutdown time to end.
 
-        *seconds* are another time. Those that do not end are given up: another worker runs the
-        idempotent ones again.
+        *seconds* replaces the shutdown time. Tasks that do not end are given up; another worker
+        runs the idempotent ones again.
         """
         if self._runtime.tasks is self:
             self._runtime.tasks = None
@@ -181,7 +181,7 @@ class TaskService:
         self.store.close()
 
     async def _start(self, task: TaskRecord) -> TaskRecord:
-        """Record the task, then start it; if all slots are taken it waits in the store."""
+        """Record the task, then start it; if no slot is free, it waits in the store."""
         runner = self.runner
         self.remove_expired()
         runner.use_loop()
@@ -206,8 +206,8 @@ class TaskService:
         return kept
 
     async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:
-        """Run to the end also if the client disconnects: what is recorded must be started."""
-        # With a store that does not block the steps never wait, so that nothing can cancel them.
+        """Run to the end even if the client disconnects: a recorded task must be started."""
+        # With a non-blocking store the steps never wait, so nothing can cancel them.
         if not self.store.blocks or running_loop() is None:
             return await steps
         import asyncio
@@ -216,14 +216,14 @@ class TaskService:
         return result
 
     async def _fill(self) -> None:
-        """Start tasks that wait; if the store fails now, the watch tries again."""
+        """Start waiting tasks; if the store fails now, the watch retries."""
         with suppress(Unavailable):
             await self.runner.off_loop(self.runner.fill)
 
     def new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
     ) -> TaskRecord:
-        """The record of an admitted call."""
+        """Return an admitted call's record."""
         tool = call.tool
         assert tool is not None
         now = time()
@@ -251,13 +251,13 @@ class TaskService:
         )
 
     def remove_expired(self) -> None:
-        """Remove the tasks whose time is over."""
-        # The watch does it for a store that may block.
+        """Remove expired tasks."""
+        # For a store that may block, the watch does it.
         if self._watch is None:
             self.store.remove_expired(time())
 
     def wake(self, task: TaskRecord | None = None) -> None:
-        """Let everyone who waits for this task look at it again; without one, for any task."""
+        """Wake everyone who waits for this task, or for any task if none is given."""
         for listener in tuple(self._waiters.values()):
             listener(None if task is None else task.id)
 
@@ -285,5 +285,5 @@ class _Waiter:
 
 
 def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
-    """Calls that are no tasks are served while the file fails, so the server is ready."""
+    """Report the server as ready: plain calls are served even while the task file fails."""
     return HealthState(True, {"failing": watch.is_failing, "running": len(runner.runs)})

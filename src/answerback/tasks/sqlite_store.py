@@ -1,4 +1,4 @@
-"""Tasks in an SQLite file, which several workers share and which survives a restart."""
+"""Tasks in an SQLite file, which several workers can share and which survives restarts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SCHEMA_VERSION = 1
-# The columns that queries need stand beside the record; each write sets them from the record.
+# Columns for queries are stored beside the record; each write sets them from it.
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS tasks (
@@ -55,7 +55,7 @@ CREATE INDEX IF NOT EXISTS expiry ON tasks (expires) WHERE expires IS NOT NULL;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-# Files that earlier versions made get it when they are opened.
+# Files from earlier versions get it when they are opened.
 _OWNERS = "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)"
 _WAITING = "FROM tasks WHERE state = 'working' AND worker = ''"
 _UNFINISHED = (
@@ -68,15 +68,15 @@ _records = msgspec.msgpack.Decoder(TaskRecord)
 
 
 class UnknownTaskFile(AnswerbackError):
-    """The file is not a file of tasks, or a later version of Answerback wrote it."""
+    """The file is not a task file, or a later version of Answerback wrote it."""
 
     code = "UNKNOWN_TASK_FILE"
 
 
 class SQLiteStore:
-    """Keeps the tasks in a file that only this user can read; creates the file if needed.
+    """Keeps tasks in a file that only this user can read; creates it if needed.
 
-    Each process opens the file at its first use, so a store may be made before workers fork.
+    Each process opens the file on first use, so a store may be created before workers fork.
     *durable* also survives a power failure: each change waits for the disk.
     """
 
@@ -86,7 +86,7 @@ class SQLiteStore:
         self, path: str | os.PathLike[str], *, durable: bool = True, busy: float = _BUSY_SECONDS
     ) -> None:
         self.path = os.fspath(path)
-        # The write-ahead log is there as long as a connection is open.
+        # The write-ahead log exists as long as a connection is open.
         self.notice_path = f"{self.path}-wal"
         self._durable = durable
         self._busy = busy
@@ -115,7 +115,7 @@ class SQLiteStore:
             return claimed(task, worker=worker, now=now, lease=lease)
 
         def claim_oldest(connection: Connection) -> list[TaskRecord]:
-            # All are read only as far as there are records that cannot be read.
+            # Reads further rows only to make up for unreadable records.
             rows = connection.execute(f"SELECT record {_WAITING} ORDER BY number")
             oldest = _first(rows, count)
             taken = [_change(connection, task.id, take) for task in oldest]
@@ -124,9 +124,9 @@ class SQLiteStore:
         return self._write(claim_oldest)
 
     def renew(self, worker: str, until: float) -> None:
-        # The lease in the column counts; that in the record is only of the last whole write.
+        # The column's lease is current; the record's is from the last full write.
         def renew_all(connection: Connection) -> None:
-            # The index of claims is used only for a worker that is certainly not empty.
+            # SQLite uses the index of claims only if the worker is certainly not empty.
             query = "UPDATE tasks SET lease = ? WHERE worker = ? AND worker <> ''"
             connection.execute(query, (until, worker))
 
@@ -166,7 +166,7 @@ class SQLiteStore:
             return self._opened().execute(query, values).fetchall()
 
     def _write(self, change: Callable[[Connection], T]) -> T:
-        """Apply a change as one transaction; nothing of it is kept if it raises."""
+        """Apply a change as one transaction; roll it back if it raises."""
         with self._lock, _failures_explained(self.path):
             connection = self._opened()
             try:
@@ -174,21 +174,21 @@ class SQLiteStore:
             except Exception as exc:
                 if not _may_need_room(exc):
                     raise
-                # The write-ahead log may have taken the rest of the disk; this empties it.
+                # The write-ahead log may have filled the disk; this empties it.
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return _in_transaction(connection, change)
 
     def _opened(self) -> Connection:
         if self._connection is None or self._pid != os.getpid():
-            # A connection must not be used after a fork, and closing it would drop the locks of
-            # the parent: it is kept, and never used again.
+            # A connection must not be used after a fork, and closing it would drop the parent's
+            # locks: it is kept, and never used again.
             self._inherited = self._connection
             self._connection = self._open()
             self._pid = os.getpid()
         return self._connection
 
     def _open(self) -> Connection:
-        # SQLite creates files that every user can read, and arguments and results are private.
+        # SQLite creates world-readable files, and arguments and results are private.
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(
@@ -214,7 +214,7 @@ def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -
         result = change(connection)
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk has ended the transaction already.
+        # A full disk has already ended the transaction.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -222,7 +222,7 @@ def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -
 
 
 def _may_need_room(error: Exception) -> bool:
-    """Whether a write failed because the disk is full, or a file has its largest size."""
+    """Return whether a write failed because the disk is full or the file too large."""
     if not isinstance(error, sqlite3.OperationalError):
         return False
     return error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
@@ -230,7 +230,7 @@ def _may_need_room(error: Exception) -> bool:
 
 def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
     def are_at_least(limit: int, query: str, *values: object) -> bool:
-        # No more rows are read than the limit needs.
+        # Reads no more rows than the limit needs.
         row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
         return connection.execute(row, (*values, limit - 1)).fetchone() is not None
 
@@ -257,7 +257,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
 
 
 def _used_bytes(connection: Connection) -> int:
-    """The size of the file, without the pages that are free again."""
+    """Return the size of the file, without its free pages."""
     names = ("page_count", "freelist_count", "page_size")
     pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int((pages - free) * size)
@@ -277,7 +277,7 @@ def _change(connection: Connection, id: str, change: Change) -> TaskRecord | Non
 
 
 def _decode(record: bytes) -> TaskRecord | None:
-    """The task; None for a record that is damaged, or that a later version wrote."""
+    """Return the task; None if the record is damaged, or from a later version."""
     try:
         task = _records.decode(record)
     except msgspec.MsgspecError:
@@ -286,7 +286,7 @@ def _decode(record: bytes) -> TaskRecord | None:
 
 
 def _first(rows: Cursor, count: int) -> list[TaskRecord]:
-    """The first *count* tasks that can be read."""
+    """Return the first *count* tasks that are readable."""
     found: list[TaskRecord] = []
     for row in rows:
         if len(found) == count:
@@ -314,7 +314,7 @@ def _check_version(connection: Connection, path: str) -> None:
 
 @contextmanager
 def _failures_explained(path: str) -> Iterator[None]:
-    """Turn an error of the file into Unavailable; the log has the reason, the caller has not."""
+    """Turn a file error into Unavailable; only the log has the reason."""
     try:
         yield
     except (sqlite3.Error, OSError) as exc:

@@ -1,4 +1,4 @@
-"""A finished reply as bytes, from which any wire can send it later."""
+"""A finished reply as bytes, which any wire can send later."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
-    """Return the bytes of a reply that has been checked; *shape* is how its data is wrapped."""
+    """Return a checked reply as bytes; *shape* says how its data is wrapped."""
     encoded = reply.encoded
     if encoded is None and reply.has_data:
         encoded = msgspec.json.encode(reply.data)

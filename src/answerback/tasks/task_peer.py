@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TaskPeer(Peer):
-    """Answers come from the record of the task; progress becomes its message."""
+    """Reads answers from the task's record; progress becomes its message."""
 
     def __init__(self, task: TaskRecord, report: Callable[[str], None]) -> None:
         super().__init__()
@@ -30,11 +30,11 @@ class TaskPeer(Peer):
 
     @property
     def user(self) -> User | None:
-        """The user that created the task."""
+        """The user who created the task."""
         return self._user
 
     def describe_request(self, wire: str) -> None:
-        """The task outlives its request."""
+        """Return None: the task outlives its request."""
 
     @property
     def can(self) -> Abilities:
@@ -48,19 +48,19 @@ class TaskPeer(Peer):
             self._report(progress_text(note))
 
     async def ask(self, question: Question) -> Json:
-        """Return the answer; raises NeedsInput if there is none yet, which ends this run."""
+        """Return the answer; raises NeedsInput if there is none yet, which ends the run."""
         self._questions += 1
         return find_answer(question, self._questions, self.task.answers)
 
 
 def progress_text(note: Progress) -> str:
-    """The progress as the message of a task, such as "3 of 10: reading"."""
+    """Return the progress as a task's message, such as "3 of 10: reading"."""
     done = f"{note.progress:g}" if note.total is None else f"{note.progress:g} of {note.total:g}"
     return f"{done}: {note.message}" if note.message else done
 
 
 def open_questions(questions: Mapping[str, Question], can: Abilities) -> dict[str, OpenQuestion]:
-    """The questions as a task keeps them; empty if the client cannot answer one of them."""
+    """Return the questions as a task keeps them; empty if the client cannot answer one of them."""
     able = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
     if not all(able[each.capability] for each in questions.values()):
         return {}

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from ..core.reply import Reply
 
 FORMAT = 1
-"""The number of this form of the record; a record of a later form is not read."""
+"""The record's format version; records with a later one are not read."""
 
 State: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 """MCP's names. A call whose reply is an error is "completed"; "failed" is for a task that could
 not be carried out, and for errors that MCP sends as JSON-RPC errors."""
 
 KEYS = "keys:"
-"""The start of the owner of plain calls with an idempotency key; no user is such an owner."""
+"""The owner prefix of plain calls with an idempotency key; no user's owner has it."""
 
 FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
-"""A task in one of these states never changes again, until it is removed."""
+"""Final states: such a task does not change until it is removed."""
 
 
 class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a user that a task keeps: no token, no header and no other claims."""
+    """The part of a user that a task keeps, without token, headers and other claims."""
 
     subject: str
     issuer: str = ""
@@ -37,7 +37,7 @@ class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
     client: str | None = None
 
     def as_user(self) -> User:
-        """The user that `ctx.user` is inside the task."""
+        """Return the task's `ctx.user`."""
         return User(
             subject=self.subject,
             issuer=self.issuer,
@@ -47,27 +47,27 @@ class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
-    """A question that the task waits for: an MCP method and its params."""
+    """A question the task waits on: an MCP method and its params."""
 
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: dict[str, Any]
 
 
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Frozen: `transitions` makes the changed record, and a store puts it in the place of the old.
+    """Frozen: `transitions` returns the changed record, and a store replaces the old one.
 
     Times are in seconds since 1970.
     """
 
     id: str
-    """At least 128 random bits; without auth, who knows the id may use the task."""
+    """At least 128 random bits; without auth, anyone who knows the id may use the task."""
     tool: str
     arguments: bytes
     owner: str = ""
     """A digest of issuer and subject; empty without auth."""
     user: TaskUser | None = None
     wire: str = "memory"
-    """The wire that the call came by."""
+    """The wire that received the call."""
     protocol: str = ""
     """The version of MCP; empty on other wires."""
     caller: str = ""
@@ -79,9 +79,9 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The last progress, or why the task ended, for people."""
     created: float
     changed: float
-    """When a client last saw another state, message or question."""
+    """When the state, message or questions last changed."""
     expires: float | None = None
-    """When the record is removed; None keeps it."""
+    """When the record expires; None keeps it."""
     questions: dict[str, OpenQuestion] = {}
     """The questions without an answer, by key. A key is never used twice in a task."""
     answers: dict[str, Any] = {}
@@ -89,19 +89,19 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: bytes | None = None
     """The finished reply; `reply()` reads it."""
     idempotency_key: str | None = None
-    """Chosen by the client: creating a task again with the same key returns this one."""
+    """Chosen by the client: creating another task with the same key returns this one."""
     fingerprint: bytes = b""
-    """A digest of tool and arguments: a key belongs to one of each."""
+    """A digest of the tool and arguments, which a key is bound to."""
     idempotent: bool = False
     """Whether the call may run again if its worker dies."""
     worker: str = ""
-    """The worker that has claimed the task; empty while the task waits for one."""
+    """The worker that has claimed the task; empty while it waits for one."""
     lease: float = 0.0
-    """Until when the claim holds; its worker renews it."""
+    """When the claim expires; its worker renews it."""
     fence: int = 0
-    """Grows with each claim. A write of a worker with another number is discarded."""
+    """Grows with each claim. A worker's write with another number is discarded."""
     attempts: int = 0
-    """How often the function was started."""
+    """How many times the function was started."""
     losses: int = 0
     """How many of its workers died."""
     format: int = FORMAT
@@ -117,30 +117,30 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the task waits for a worker."""
+        """Whether the task is waiting for a worker."""
         return self.state == "working" and not self.worker
 
     @property
     def ttl(self) -> float | None:
-        """The seconds from the creation to the removal; None if it is kept."""
+        """The seconds from creation to expiry; None if it does not expire."""
         return None if self.expires is None else max(self.expires - self.created, 0.0)
 
     def reply(self) -> Reply[Any]:
-        """The reply of a task that has ended; raises ValueError for one that has not."""
+        """Return a finished task's reply; raises ValueError for an unfinished one."""
         if self.result is None:
             raise ValueError(f"the task is {self.state}, and has no reply")
         return load_reply(self.result)
 
 
 def new_id() -> str:
-    """An id of 160 random bits, in characters that URLs, headers and file names allow."""
+    """Return an id of 160 random bits, in characters that URLs, headers and file names allow."""
     import secrets
 
     return secrets.token_urlsafe(20)
 
 
 def owner_of(user: object) -> str:
-    """The owner of the tasks of *user*; empty for anyone else than a User of `auth=`."""
+    """Return the owner of *user*'s tasks; empty unless *user* is a User from `auth=`."""
     if not isinstance(user, User):
         return ""
     from hashlib import sha256
@@ -149,7 +149,7 @@ def owner_of(user: object) -> str:
 
 
 def kept_user(user: object) -> TaskUser | None:
-    """Return the part of *user* that a task keeps; None for anyone else than a User of `auth=`."""
+    """Return the part of *user* that a task keeps; None unless *user* is a User from `auth=`."""
     if not isinstance(user, User):
         return None
     return TaskUser(

@@ -1,4 +1,4 @@
-"""TaskRunner: runs claimed tasks on an event loop, each in one of the slots of this worker."""
+"""TaskRunner: runs claimed tasks on an event loop, each in one of this worker's slots."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEASE = 30.0
-"""The seconds that a claim holds; its worker renews it three times in that time."""
+"""The seconds a claim lasts; its worker renews it three times in that time."""
 _FIRST_RETRY, _LAST_RETRY = 0.1, 5.0
-"""The seconds until a result is written again that could not be written."""
+"""The seconds before retrying to write a result."""
 
 
 class Slots:
@@ -42,7 +42,7 @@ class Slots:
         self._lock = threading.Lock()
 
     def take(self, count: int) -> int:
-        """Take up to *count* slots; returns how many."""
+        """Take up to *count* slots; return how many."""
         with self._lock:
             taken = max(min(count, self._free), 0)
             self._free -= taken
@@ -53,7 +53,7 @@ class Slots:
             self._free += count
 
     def close(self) -> None:
-        """Let no one take a slot again."""
+        """Give out no more slots."""
         with self._lock:
             self._free = -1_000_000
 
@@ -75,7 +75,7 @@ class TaskRun:
         self.running: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
-        """End the run. Any thread may call this; a plain function goes on in its thread."""
+        """End the run. Any thread may call this; a plain function keeps running in its thread."""
         if not self.peer.cancelled:
             self.peer.cancel()
             if not self.loop.is_closed():
@@ -87,7 +87,7 @@ class TaskRun:
 
 
 class TaskRunner:
-    """Any thread may use it, except where an event loop is named."""
+    """Any thread may use it, except where a method needs an event loop."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class TaskRunner:
         self.worker = worker
         self._on_change = on_change
         self.runs: dict[str, TaskRun] = {}
-        """The tasks that this worker has claimed, by id."""
+        """This worker's claimed tasks, by id."""
         self.slots = Slots(limits.slots)
         self._filling = threading.Lock()
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="answerback-tasks")
@@ -111,13 +111,13 @@ class TaskRunner:
         self._runtime = runtime_for_tasks(runtime, limits.slots)
 
     def use_loop(self) -> None:
-        """Run tasks on the event loop that runs now, if one does."""
+        """Run tasks on the current event loop, if there is one."""
         loop = asyncio._get_running_loop()
         if loop is not None:
             self._loop = loop
 
     def start(self, task: TaskRecord) -> None:
-        """Run a task that was claimed; its slot is taken."""
+        """Run a claimed task, whose slot is already taken."""
         loop = self._current_loop()
         run = TaskRun(task, loop, self._report)
         self.runs[task.id] = run
@@ -131,8 +131,8 @@ class TaskRunner:
         lifespan = self._wire.registry.lifespan
         if lifespan is not None and not lifespan.is_started:
             return
-        # One thread at a time: a task that is added while another thread holds all the slots is
-        # then claimed by the thread that comes next.
+        # One thread at a time: a task added while another thread holds all the slots is claimed by
+        # the next thread.
         with self._filling:
             count = self.slots.take(self._limits.slots)
             claimed: list[TaskRecord] = []
@@ -145,7 +145,7 @@ class TaskRunner:
                 self.start(task)
 
     async def stop(self, seconds: float) -> None:
-        """Claim no more tasks, wait for those that run, then give up the others."""
+        """Claim no more tasks, wait for the running ones, then give up the rest."""
         self.slots.close()
         running = [run.running for run in self.runs.values() if run.running is not None]
         if running:
@@ -159,7 +159,7 @@ class TaskRunner:
         self._runtime.close()
 
     async def off_loop(self, function: Callable[..., T], *args: object) -> T:
-        """Call a function of the store, in a thread if it may block an event loop."""
+        """Call a store's function, in a thread if it may block an event loop."""
         loop = asyncio._get_running_loop()
         if loop is None or not self._store.blocks:
             return function(*args)
@@ -173,7 +173,7 @@ class TaskRunner:
             function(*args)
 
     def write_messages(self) -> None:
-        """Write the progress that was reported since the last time; may block."""
+        """Write the progress reported since the last write; may block."""
         for run in tuple(self.runs.values()):
             message, run.message = run.message, None
             if message is not None:
@@ -193,16 +193,16 @@ class TaskRunner:
             run.running.cancel()
 
     async def _run(self, run: TaskRun) -> None:
-        """Run the function and keep its outcome; on the loop."""
+        """Run the function and record its outcome; on the loop."""
         try:
             change = await self._outcome(run)
             if change is not None:
                 await self._write(run, change)
         except asyncio.CancelledError:
-            # Whoever cancelled it has written that, or the loop ends: then the claim runs out.
+            # The canceller has recorded it, or the loop is ending and the claim will expire.
             pass
         finally:
-            # A task that was answered meanwhile may have another run already.
+            # A task answered meanwhile may already have another run.
             if self.runs.get(run.task.id) is run:
                 del self.runs[run.task.id]
             self.slots.free(1)
@@ -237,7 +237,7 @@ class TaskRunner:
         return partial(finished, **claim, reply=reply, shape=call.shape, now=time())
 
     async def _write(self, run: TaskRun, change: Change) -> None:
-        """Write the outcome, again and again while the store cannot be written."""
+        """Write the outcome, and retry while the store cannot be written."""
         seconds = _FIRST_RETRY
         while True:
             try:

@@ -1,4 +1,4 @@
-"""TaskStore: where the records of tasks are kept; and the store in memory, for one process."""
+"""TaskStore: where task records are kept; and the in-memory store, for one process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Change: TypeAlias = Callable[[TaskRecord], "TaskRecord | None"]
 
 
 _RECORD_BYTES = 1024
-"""About the memory of a record without its arguments and its result."""
+"""Approximate size of a record without its arguments and result."""
 _EXPIRED_AT_A_TIME = 1_000
-"""How many records the store in memory looks at in one step: an event loop waits meanwhile."""
+"""Records the in-memory store checks in one step, because an event loop waits meanwhile."""
 
 
 class Claim(NamedTuple):
-    """A worker runs a task; see the members of `TaskRecord` with the same names."""
+    """A worker's claim on a task; `TaskRecord` explains the members."""
 
     id: str
     worker: str
@@ -33,25 +33,25 @@ class Claim(NamedTuple):
 
 
 MAX_KEY = 255
-"""The most characters of an idempotency key."""
+"""Maximum characters in an idempotency key."""
 
 
 class TaskStore(Protocol):
-    """Any thread may use a store. Each method is one atomic step, also between processes.
+    """Any thread may use a store. Each method is one atomic step, even across processes.
 
-    A store that cannot be read or written raises Unavailable; what it returned before is kept.
+    A store that cannot be read or written raises Unavailable; what it has returned stays stored.
     """
 
     @property
     def blocks(self) -> bool:
-        """Whether a method may take long, so that an event loop calls it in a thread."""
+        """Whether methods may take long, so that an event loop calls them in a thread."""
 
     @property
     def notice_path(self) -> str:
-        """A file that is written with each change; empty if no other process makes changes."""
+        """A file written on each change; empty if no other process makes changes."""
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        """Keep a new task. With an idempotency key that is known, return the task that has it.
+        """Keep a new task. If its idempotency key is known, return the task with that key.
 
         Raises KeyReused if that task is another call, and Unavailable or RateLimited above a limit.
         """
@@ -59,31 +59,31 @@ class TaskStore(Protocol):
     def get(self, id: str) -> TaskRecord | None: ...
 
     def change(self, id: str, change: Change) -> TaskRecord | None:
-        """Change a record; returns the new record, or None if there was no change."""
+        """Change a record; return the new record, or None if nothing changed."""
 
     def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
-        """Claim up to *count* tasks that wait for a worker, the oldest first."""
+        """Claim up to *count* waiting tasks, oldest first."""
 
     def renew(self, worker: str, until: float) -> None:
-        """Prolong all claims of a worker that still hold."""
+        """Extend all of a worker's valid claims."""
 
     def claims(self) -> list[Claim]:
-        """The claims of all workers."""
+        """Return all workers' claims."""
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
-        """Tasks in the order of their creation; *owner* None lists those of all owners.
+        """Return tasks in order of creation; *owner* None lists those of all owners.
 
-        *after* is the id of the last task of the page before.
+        *after* is the id of the previous page's last task.
         """
 
     def remove_expired(self, now: float) -> int:
-        """Remove records that have expired; returns how many. If there are many, some stay.
+        """Remove expired records; return how many. If there are many, some stay.
 
-        A task that runs or waits for a worker stays: it was promised to a client.
+        A running or waiting task stays: it was promised to a client.
         """
 
     def version(self) -> int:
-        """A number that changes whenever another process may have changed a record."""
+        """Return a number that changes whenever another process may have changed a record."""
 
     def close(self) -> None: ...
 
@@ -95,7 +95,7 @@ class KeyReused(Conflict):
 
 
 def checked_key(key: str | None) -> str | None:
-    """The idempotency key that a client chose; raises InvalidInput for one that is not a name."""
+    """Return the client's idempotency key; raises InvalidInput if it is not a valid name."""
     if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
         return key
     raise InvalidInput(
@@ -127,7 +127,7 @@ def too_many_of_owner(limits: TaskLimits) -> RateLimited:
 
 
 def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
-    """The task that has the idempotency key of *task*; raises KeyReused if it is another call."""
+    """Return the task with the idempotency key of *task*; raises KeyReused if the calls differ."""
     if found.fingerprint != task.fingerprint:
         raise KeyReused(
             "This idempotency key was used for another call",
@@ -150,10 +150,10 @@ class MemoryStore:
         self._unfinished: dict[str, int] = {}
         """How many unfinished tasks each owner has."""
         self._by_owner: dict[str, dict[str, None]] = {}
-        """The ids of each owner's tasks, in the order of their creation."""
+        """The ids of each owner's tasks, in order of creation."""
         self._keys: dict[tuple[str, str], str] = {}
         self._expiries: list[tuple[float, str]] = []
-        """A heap with one entry for each task that expires: when to look at it, and its id."""
+        """A heap with one entry per expiring task: when to check it, and its id."""
         self._bytes = 0
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
@@ -190,7 +190,7 @@ class MemoryStore:
             return [task for id in ids if (task := self._change(id, take)) is not None]
 
     def renew(self, worker: str, until: float) -> None:
-        """Nothing: a worker that dies takes this store with it."""
+        """Do nothing: a worker that dies takes this store with it."""
 
     def claims(self) -> list[Claim]:
         claimed = [task for task in tuple(self._tasks.values()) if task.worker]
@@ -199,7 +199,7 @@ class MemoryStore:
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         with self._lock:
             ids = iter(self._tasks if owner is None else self._by_owner.get(owner, ()))
-            if after is not None and after not in ids:  # This goes on to the one after it.
+            if after is not None and after not in ids:  # `in` advances to the one after it.
                 return []
             return [self._tasks[id] for id in islice(ids, count)]
 
@@ -217,7 +217,7 @@ class MemoryStore:
                     self._remove(task)
                     removed += 1
                 else:
-                    # A task that runs longer than it is kept is looked at again.
+                    # A task that runs longer than its ttl is checked again.
                     heappush(self._expiries, (max(task.expires, now + 1), id))
         return removed
 
@@ -246,7 +246,7 @@ class MemoryStore:
             self._waiting[task.id] = None
         else:
             self._waiting.pop(task.id, None)
-        # A later time than before is found when the entry of the earlier one is due.
+        # A later expiry is noticed when the earlier entry is due.
         known = None if before is None else before.expires
         if task.expires is not None and (known is None or task.expires < known):
             heappush(self._expiries, (task.expires, task.id))

@@ -1,8 +1,8 @@
-"""TaskWatch: a thread that looks after the tasks in a store that other processes change too.
+"""TaskWatch: a thread that maintains the tasks in a store shared with other processes.
 
-It keeps the claims of this worker, finds those of dead workers, removes expired records, writes
-progress, and notices the changes of other processes. While nothing changes it looks every two
-seconds, which takes less than a thousandth of a core.
+It renews this worker's claims, finds those of dead workers, removes expired records, writes
+progress, and notices other processes' changes. While nothing changes it polls every two seconds,
+which takes less than a thousandth of a core.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .task_store import Claim, TaskStore
 from .transitions import given_up
 
 _GAP = 0.01
-"""The least seconds between two looks, because the writes of this worker wake it too."""
+"""Minimum seconds between polls; this worker's own writes also wake the watch."""
 _REPORTS, _RECONCILE = 0.2, 2.0
-"""The seconds between two writes of progress, and between two looks for dead workers."""
+"""The seconds between writes of progress, and between checks for dead workers."""
 _AFTER_FAILURE = 1.0
 _JUMP = 5.0
-"""The seconds by which the clock may move by itself between two looks for dead workers."""
+"""The clock drift, in seconds, tolerated between checks for dead workers."""
 
 
 class TaskWatch:
-    """*is_waiting* tells whether a client waits for a task; *wake* lets it look at the task."""
+    """*is_waiting* says whether a client waits for a task; *wake* makes it check the task."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class TaskWatch:
             self._runner.write_messages: _REPORTS,
         }
         self.is_failing = False
-        """Whether the store could not be read or written when it was last looked at."""
+        """Whether the last attempt to use the store failed."""
         self._stopped = threading.Event()
         name = "answerback-tasks-watch"
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -79,7 +79,7 @@ class TaskWatch:
                 notice.wait(_REPORTS if is_busy else _RECONCILE, urgent=is_busy)
             except Unavailable:
                 self.is_failing = True
-                seconds = _AFTER_FAILURE  # It is logged already.
+                seconds = _AFTER_FAILURE  # Already logged.
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
                 log_internal_error("looking after tasks")
                 seconds = _AFTER_FAILURE
@@ -101,8 +101,8 @@ class TaskWatch:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Another process has changed something: a task may be cancelled, or wait for a worker."""
-        # Before the question to the store: a task that is claimed meanwhile is not in its answer.
+        """Act on another process's change: a task may be cancelled, or wait for a worker."""
+        # Before asking the store: a task claimed meanwhile is not in its answer.
         runs = tuple(self._runner.runs.values())
         held = {(claim.id, claim.fence) for claim in self._store.claims()} if runs else ()
         for run in runs:
@@ -129,7 +129,7 @@ class TaskWatch:
         self._runner.fill()
 
     def _notice_jump(self, now: float, ticks: float) -> None:
-        """After a jump of the clock or a pause of the machine, let workers renew their claims."""
+        """After the clock jumps or the machine pauses, let workers renew their claims."""
         then, ticks_then = self._clocks
         self._clocks = now, ticks
         paused = ticks - ticks_then
@@ -139,19 +139,19 @@ class TaskWatch:
 
 
 def new_worker_name() -> str:
-    """A name that no other worker has or had; other workers see in it whether this one lives."""
+    """Return a unique worker name, in which other workers see whether this one is alive."""
     return f"{os.getpid()}/{_namespace()}/{secrets.token_hex(6)}"
 
 
 def is_lost(claim: Claim, now: float) -> bool:
-    """Whether the worker is dead, or does not renew its claim."""
+    """Return whether the worker is dead, or has stopped renewing its claim."""
     return claim.lease < now or not _lives(claim.worker)
 
 
 def _lives(worker: str) -> bool:
     pid, namespace, _ = worker.split("/")
     if namespace != _namespace():
-        return True  # In another container; its lease tells.
+        return True  # In another container; its lease decides.
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
@@ -162,7 +162,7 @@ def _lives(worker: str) -> bool:
 
 
 def _namespace() -> str:
-    """The namespace of process ids; there is one for each container."""
+    """Return the namespace of process ids; each container has its own."""
     try:
         return os.readlink("/proc/self/ns/pid").strip("pid:[]")
     except OSError:

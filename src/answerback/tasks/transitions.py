@@ -1,4 +1,4 @@
-"""The changes of a task's record, each a pure function that a store applies as one atomic step.
+"""The changes to a task's record, each a pure function that a store applies as one atomic step.
 
 A function returns the changed record, or None if the change is not allowed: the task has ended, or
 the worker that asks has lost its claim. So the rules are in one place for every store.
@@ -20,13 +20,13 @@ from .task_record import FINAL, OpenQuestion, State, TaskRecord
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
 MAX_LOSSES = 5
-"""After so many workers that died an idempotent task is not started again."""
+"""After this many dead workers an idempotent task is not restarted."""
 GRACE = 300.0
-"""The seconds that a client has at least to read the result of a task."""
+"""The minimum seconds a client has to read a task's result."""
 
 
 def claimed(task: TaskRecord, *, worker: str, now: float, lease: float) -> TaskRecord | None:
-    """A worker begins to run a task that waits."""
+    """Claim a waiting task for a worker."""
     if not task.is_waiting:
         return None
     return _replace(
@@ -41,7 +41,7 @@ def claimed(task: TaskRecord, *, worker: str, now: float, lease: float) -> TaskR
 def reported(
     task: TaskRecord, *, worker: str, fence: int, message: str, now: float
 ) -> TaskRecord | None:
-    """The function reported its progress."""
+    """Set the progress that the function reported."""
     if not _holds(task, worker, fence):
         return None
     return _replace(task, message=message[:_MAX_MESSAGE], changed=now)
@@ -56,11 +56,11 @@ def finished(
     now: float,
     shape: Shape | None = None,
 ) -> TaskRecord | None:
-    """The function returned or failed; *shape* is how the data of the reply is wrapped."""
+    """Finish a task after its function; *shape* says how the reply's data is wrapped."""
     if not _holds(task, worker, fence):
         return None
     error = reply.error
-    # MCP sends such an error as a JSON-RPC error, and not as a result.
+    # MCP sends such an error as a JSON-RPC error, not as a result.
     state: State = "failed" if error is not None and error.row.rpc is not None else "completed"
     message = "" if error is None else error.message
     return _ended(task, state, message, now, dump_reply(reply, shape))
@@ -69,7 +69,7 @@ def finished(
 def asked(
     task: TaskRecord, *, worker: str, fence: int, questions: Mapping[str, OpenQuestion], now: float
 ) -> TaskRecord | None:
-    """The function asked the client. The task waits without a worker until all is answered."""
+    """Add the function's questions. The task waits without a worker until all are answered."""
     if not _holds(task, worker, fence):
         return None
     new = {key: each for key, each in questions.items() if key not in task.answers}
@@ -77,7 +77,7 @@ def asked(
 
 
 def answered(task: TaskRecord, *, answers: Mapping[str, Any], now: float) -> TaskRecord | None:
-    """The client answered some of the questions; answers to other keys are ignored."""
+    """Add the client's answers to some of the questions; ignore answers to other keys."""
     if task.state != "input_required":
         return None
     known = {key: each for key, each in answers.items() if key in task.questions}
@@ -94,7 +94,7 @@ def answered(task: TaskRecord, *, answers: Mapping[str, Any], now: float) -> Tas
 
 
 def cancelled(task: TaskRecord, *, now: float) -> TaskRecord | None:
-    """The client wants no result; a function that runs may go on, and its result is discarded."""
+    """Cancel a task; a running function may continue, and its result is discarded."""
     if task.state in FINAL:
         return None
     error = Conflict("The task was cancelled", code="CANCELLED")
@@ -104,16 +104,16 @@ def cancelled(task: TaskRecord, *, now: float) -> TaskRecord | None:
 def refused(
     task: TaskRecord, *, worker: str, fence: int, error: ToolError, now: float
 ) -> TaskRecord | None:
-    """The task cannot be carried out."""
+    """Fail a task that cannot be carried out."""
     return _failed(task, error, now) if _holds(task, worker, fence) else None
 
 
 def given_up(
     task: TaskRecord, *, worker: str, fence: int, now: float, is_shutdown: bool = False
 ) -> TaskRecord | None:
-    """The worker of a task died: an idempotent task waits for another one, any other task fails.
+    """Give up a task whose worker died: an idempotent task waits for another, any other task fails.
 
-    So does an idempotent task after several workers, which it may have ended itself.
+    An idempotent task also fails after several dead workers, because it may have killed them.
     """
     if not _holds(task, worker, fence):
         return None
@@ -135,7 +135,7 @@ def _failed(task: TaskRecord, error: ToolError, now: float) -> TaskRecord:
 
 
 def _holds(task: TaskRecord, worker: str, fence: int) -> bool:
-    """Whether the worker still has its claim on the task."""
+    """Return whether the worker still holds its claim on the task."""
     return task.state == "working" and task.worker == worker and task.fence == fence
 
 

@@ -1,1 +1,1 @@
-"""Widgets: HTML pages that a host shows beside the reply of a tool."""
+"""Widgets: HTML pages that a host shows beside a tool's reply."""

@@ -25,9 +25,9 @@ class CSP(msgspec.Struct, frozen=True, kw_only=True):
     frames: Collection[str] = ()
     """For frames within the page."""
     base_uris: Collection[str] = ()
-    """For the `<base>` of the page."""
+    """For the page's `<base>`."""
     redirects: Collection[str] = ()
-    """For links that ChatGPT opens without a question; other hosts ignore them."""
+    """For links that ChatGPT opens without asking; other hosts ignore them."""
 
     def __post_init__(self) -> None:
         for name, origins in msgspec.structs.asdict(self).items():
@@ -35,7 +35,7 @@ class CSP(msgspec.Struct, frozen=True, kw_only=True):
                 raise TypeError(f"{name}={origins!r} should be a list of origins, such as {_LIST}")
             for origin in origins:
                 check_origin(origin, f"{name} of CSP", sockets=name == "connect")
-            # Sorted sets, so that each list of a server is the same.
+            # Sorted sets, so that a server's lists are always the same.
             is_set = isinstance(origins, set | frozenset)
             msgspec.structs.force_setattr(self, name, tuple(sorted(origins) if is_set else origins))
 
@@ -46,7 +46,7 @@ _LIST = "['https://api.example.com']"
 def check_origin(
     origin: object, what: str, *, sockets: bool = False, wildcards: bool = True
 ) -> None:
-    """Raise TypeError or ValueError for a value that is not an origin; http is for this machine."""
+    """Raise TypeError or ValueError if a value is not an origin; http is only for this machine."""
     if not isinstance(origin, str):
         raise TypeError(f"{what} should be an origin such as 'https://example.com', not {origin!r}")
     is_socket = origin.startswith(("wss:", "ws:"))
@@ -61,7 +61,7 @@ def _is_origin(text: str) -> bool:
 
 
 def _hint(origin: str, sockets: bool) -> str:
-    """How to write the origin that was probably meant."""
+    """Return how to write the origin probably meant."""
     scheme = "wss" if sockets and origin.startswith(("ws:", "wss:")) else "https"
     within = _WITHIN.fullmatch(origin.lower())
     meant = f"{scheme}://{within[1]}" if within else ""
@@ -71,13 +71,13 @@ def _hint(origin: str, sockets: bool) -> str:
 
 
 def ui_csp(csp: CSP) -> dict[str, list[str]]:
-    """The `csp` of MCP Apps; the first two are always there, also if they allow nothing."""
+    """Return the `csp` of MCP Apps; the first two are always present, even if empty."""
     optional = {"frameDomains": csp.frames, "baseUriDomains": csp.base_uris}
     return _lists({"connectDomains": csp.connect, "resourceDomains": csp.resources}, optional)
 
 
 def openai_csp(csp: CSP) -> dict[str, list[str]]:
-    """The `openai/widgetCSP` of ChatGPT."""
+    """Return ChatGPT's `openai/widgetCSP`."""
     optional = {"frame_domains": csp.frames, "redirect_domains": csp.redirects}
     return _lists({"connect_domains": csp.connect, "resource_domains": csp.resources}, optional)
 

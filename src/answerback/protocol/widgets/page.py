@@ -1,4 +1,4 @@
-"""The HTML of a widget: read from the author's text or file, completed with the bridge."""
+"""A widget's HTML: read from the author's text or file, completed with the bridge."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BEGINS = tuple(
     re.compile(rf"<!--.*?-->|({tag})", re.IGNORECASE | re.DOTALL)
     for tag in (r"<head(?:\s[^>]*)?>", r"<html(?:\s[^>]*)?>", r"<!doctype[^>]*>")
 )
-"""The tags after which the first script of a page can stand, the best first."""
+"""The tags that a page's first script can follow, best first."""
 _END_OF_SCRIPT = re.compile("</(?=script)", re.IGNORECASE)
 
 
 class WidgetPage:
-    """The page of one widget. In development mode its file is read anew each time."""
+    """One widget's page. In development mode its file is reread each time."""
 
     def __init__(
         self, registry: Registry, uri: str, source: str, file: str | None, *, bridge: bool
@@ -34,20 +34,20 @@ class WidgetPage:
         self._html = _completed(source, bridge=bridge)
         self._written: tuple[int, int] | None = None
         self.file = file
-        """The file of the page; None if the author gave the text."""
+        """The page's file; None if the author gave the text."""
 
     def read(self) -> str:
-        """The HTML that hosts get."""
+        """Return the HTML for hosts."""
         running = CURRENT.get()
         if self.file is not None and running is not None and running.development:
             self.read_again(self.file)
         return self._html
 
     def look(self) -> None:
-        """Read the file again if it was written since the last look."""
+        """Reread the file if it was written since the last check."""
         if self.file is None:
             return
-        # A file that has gone, or is only half written, is looked at again later.
+        # A missing or half-written file is checked again later.
         with suppress(OSError, Unavailable):
             found = os.stat(self.file)
             written = found.st_mtime_ns, found.st_size
@@ -56,7 +56,7 @@ class WidgetPage:
                 self._written = written
 
     def read_again(self, file: str) -> None:
-        """Read the file, and notify the subscribers of the resource if it has changed."""
+        """Read the file, and notify the resource's subscribers if it changed."""
         try:
             source = read_html(file)
         except ValueError as exc:
@@ -67,7 +67,7 @@ class WidgetPage:
 
 
 def read_html(file: str) -> str:
-    """The text of an HTML file; raises ValueError if it cannot be read or is no HTML."""
+    """Return an HTML file's text; raises ValueError if it is unreadable or not HTML."""
     try:
         with open(file, encoding="utf-8-sig") as opened:
             text = opened.read()
@@ -81,7 +81,7 @@ def read_html(file: str) -> str:
 
 
 def check_html(html: object) -> str:
-    """Return the text; raises TypeError or ValueError for a value that is no HTML."""
+    """Return the text; raises TypeError or ValueError if it is not HTML."""
     if not isinstance(html, str):
         raise TypeError(f"html should be the text of a page, not {type(html).__name__}")
     if "<" not in html:
@@ -98,7 +98,7 @@ _EXAMPLE = "write the page, such as '<h1>Accounts</h1>'"
 
 
 def _completed(source: str, *, bridge: bool) -> str:
-    """The page with a doctype, and with the bridge as its first script."""
+    """Return the page with a doctype, and the bridge as its first script."""
     if _place(source, _BEGINS[-1]) is None:
         source = f"{_DOCTYPE}\n{source}"
     script = _bridge_script() if bridge else ""
@@ -108,13 +108,13 @@ def _completed(source: str, *, bridge: bool) -> str:
 
 
 def _place(source: str, tag: re.Pattern[str]) -> int | None:
-    """The end of the first such tag outside comments."""
+    """Return the end of the first such tag outside comments."""
     return next((found.end() for found in tag.finditer(source) if found[1]), None)
 
 
 def _bridge_script() -> str:
-    """The bridge as an inline script, which every host's CSP allows."""
+    """Return the bridge as an inline script, which every host's CSP allows."""
     with open(_BRIDGE, encoding="utf-8") as opened:
         source = opened.read()
-    # The HTML parser would end the script at the first `</script`, also within a string.
+    # The HTML parser would end the script at the first `</script`, even within a string.
     return "<script>\n" + _END_OF_SCRIPT.sub(r"<\\/", source) + "</script>\n"

@@ -1,4 +1,4 @@
-"""The `_meta` keys and the hints of a tool that has a widget, or that a widget may call."""
+"""The `_meta` keys and hints of a tool that has a widget, or that a widget may call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...tools.tool import Tool
 
 _ON_THE_PAGE = ("csp", "permissions", "domain", "prefersBorder")
-"""The members of `ui` that belong to a widget, and that hosts ignore on a tool."""
+"""Members of `ui` that belong to a widget; hosts ignore them on a tool."""
 
 
 class MissingWidget(ValueError):
@@ -24,7 +24,7 @@ class MissingWidget(ValueError):
 
 
 def with_widget_keys(options: ToolOptions) -> ToolOptions:
-    """The options of a tool with the keys of its widget in `meta`, and with the hints.
+    """Return a tool's options with its widget's keys in `meta`, and with the hints.
 
     Raises TypeError or ValueError if an option is wrong, or if `meta` has one of these keys.
     """
@@ -44,7 +44,7 @@ def with_widget_keys(options: ToolOptions) -> ToolOptions:
 
 
 def _keys(shown: Shown) -> JsonObject:
-    """The keys of MCP Apps, and those of ChatGPT that say the same."""
+    """Return MCP Apps' keys, and ChatGPT's equivalents."""
     ui: JsonObject = {}
     keys: JsonObject = {"ui": ui}
     if (name := shown.name) is not None:
@@ -65,7 +65,7 @@ def _keys(shown: Shown) -> JsonObject:
 
 
 def _merged(meta: Mapping[str, Any], keys: JsonObject) -> JsonObject:
-    """The author's `meta` with our keys; raises ValueError if both have the same key."""
+    """Return the author's `meta` with our keys; raises ValueError if both have the same key."""
     authors_ui = meta.get("ui", {})
     if not isinstance(authors_ui, dict):
         raise TypeError(f"'ui' in meta should be a dict, not {authors_ui!r}")
@@ -84,7 +84,7 @@ def _merged(meta: Mapping[str, Any], keys: JsonObject) -> JsonObject:
 
 
 def missing_widget(tool: Tool) -> str | None:
-    """A message if a tool names a widget that its own app does not have."""
+    """Return a message if a tool names a widget that its own app does not have."""
     name = tool.settings.widget
     if name is None:
         return None
@@ -101,7 +101,7 @@ def missing_widget(tool: Tool) -> str | None:
 
 
 def check_widgets(registry: Registry) -> None:
-    """Raise MissingWidget if a tool that is served names a widget that is not there."""
+    """Raise MissingWidget if a served tool names an unknown widget."""
     for tool in registry.tools.values():
         if (message := missing_widget(tool)) is not None:
             raise MissingWidget(message)

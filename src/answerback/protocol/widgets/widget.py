@@ -1,4 +1,4 @@
-"""Widget: a page registered as a resource, with all that hosts need to know about it."""
+"""Widget: a page registered as a resource, with everything hosts need to know about it."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ class WidgetOptions(TypedDict, total=False):
     """The options of `app.widget`."""
 
     html: str
-    """The text of the page."""
+    """The page's text."""
     path: str | os.PathLike[str]
-    """The file of the page; a relative path begins at the file that calls `app.widget`."""
+    """The page's file; a relative path starts at the file that calls `app.widget`."""
     csp: CSP
-    """The origins that the page may use; none by default."""
+    """The origins the page may use; none by default."""
     domain: str
-    """An origin of your own for ChatGPT, such as "https://accounts.example.com"."""
+    """Your own origin for ChatGPT, such as "https://accounts.example.com"."""
     border: bool
     """Whether the host should draw a border; by default it decides."""
     description: str
-    """Tells people, and the model in ChatGPT, what the page shows."""
+    """Describes the page to people, and to the model in ChatGPT."""
     permissions: Collection[str]
-    """Of "camera", "microphone", "geolocation" and "clipboardWrite"."""
+    """Any of "camera", "microphone", "geolocation" and "clipboardWrite"."""
     host: HostName
     """Send the form for this host to every client; by default the host is detected."""
     requires: Sequence[Callable[..., Any]]
-    """The gates of the page; those of its tools do not count for it."""
+    """The page's gates; those of its tools do not apply to it."""
     bridge: bool
-    """Put the script in the page that connects it with its host; True by default."""
+    """Insert the script that connects the page with its host; True by default."""
 
 
 def widget_uri(name: str) -> str:
@@ -57,7 +57,7 @@ def widget_uri(name: str) -> str:
 
 
 class Widget(Resource):
-    """The resource of a widget."""
+    """A widget's resource."""
 
     noun = "widget"
     is_widget = True
@@ -83,14 +83,14 @@ class Widget(Resource):
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
-        """The `_meta` of the content: that of the list, and for Claude the domain of the page."""
+        """Return the content's `_meta`: that of the list, and for Claude the page's domain."""
         domain = _domain(endpoint, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
         return {"ui": ui, **self._described}
 
 
 def add_widget(app: Registry, name: object, options: WidgetOptions, author: str | None) -> Widget:
-    """Register a widget; raises TypeError or ValueError if something about it is wrong."""
+    """Register a widget; raises TypeError or ValueError if an option is wrong."""
     check_options(options, WidgetOptions)
     widget = Widget(app, name, options, author)
     if widget.uri in app.resources.own:
@@ -100,7 +100,7 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
 
 
 def watch_widgets(app: Registry) -> None:
-    """Look for changes of the files of widgets in a thread, as long as the process runs."""
+    """Watch the widget files for changes in a thread, as long as the process runs."""
 
     def look() -> None:
         while True:
@@ -132,7 +132,7 @@ def _check(name: object, options: WidgetOptions) -> str:
 
 
 def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str, str | None]:
-    """The text of the page, and its file if it has one; *author* is the file that registers it."""
+    """Return the page's text, and its file if any; *author* is the file that registers it."""
     path = options.get("path")
     if path is None:
         return check_html(options.get("html")), None
@@ -145,7 +145,7 @@ def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str,
 
 
 def _ui(options: WidgetOptions) -> JsonObject:
-    """The keys of MCP Apps."""
+    """Return MCP Apps' keys."""
     ui: JsonObject = {"csp": ui_csp(_csp(options))}
     if permissions := _permissions(options.get("permissions") or ()):
         ui["permissions"] = permissions
@@ -155,7 +155,7 @@ def _ui(options: WidgetOptions) -> JsonObject:
 
 
 def _openai(options: WidgetOptions) -> JsonObject:
-    """The keys of ChatGPT that say the same, and those that MCP Apps does not have."""
+    """Return ChatGPT's equivalent keys, and those that MCP Apps lacks."""
     keys: JsonObject = {"openai/widgetCSP": openai_csp(_csp(options))}
     if description := options.get("description"):
         keys["openai/widgetDescription"] = description
@@ -191,13 +191,13 @@ def _permissions(given: Collection[str]) -> dict[str, JsonObject]:
 
 
 def _domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
-    """The domain of the page in Claude; None in other hosts, or if the endpoint is not known."""
+    """Return the page's domain in Claude; None in other hosts, or if the endpoint is unknown."""
     if not url:
         return None
     if host is None:
         headers = None if request is None else request.headers
         if request is None or headers is None:
-            return None  # A server on stdio has no URL that Claude could know.
+            return None  # A stdio server has no URL that Claude could know.
         client = request.client
         host = detect_host(headers.get("user-agent"), client.name if client else None)
     return claude_domain(url) if host == "claude" else None
