@@ -1,7 +1,7 @@
 """Authentication of HTTP requests: `App(auth=OAuth(...))` or `App(auth=ApiKeys(...))`.
 
 `OAuth` needs `pip install 'answerback[auth]'`; `ApiKeys` needs nothing more. `User`, `Credentials`,
-`Challenge` and `Unauthorized` are for an `Authenticator` of your own.
+`Challenge` and `Unauthorized` are for your own `Authenticator`.
 """
 
 from __future__ import annotations

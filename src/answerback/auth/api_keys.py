@@ -1,4 +1,4 @@
-"""API keys: a secret of each program that calls, of which the server knows only the SHA-256."""
+"""API keys: each calling program has a secret, and the server knows only its SHA-256."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .seen_tokens import digest_of
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 MIN_LENGTH = 22
-"""The fewest characters of a key: so many of base64 have 128 bits."""
+"""The minimum length of a key: 128 bits in base64."""
 _PREFIX = "ab_"
 _ISSUER = "api-key"
 _WRITE = "write ApiKeys({'DIGEST': 'NAME'}); `answerback key` makes a key and prints its digest"
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that a key is for: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
+    """A key's program: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
 
     name: str
     """The subject of `ctx.user`."""
@@ -47,8 +47,8 @@ class NewApiKey(NamedTuple):
 class ApiKeys(AppAuth):
     """Accepts keys in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 
-    *keys* has the SHA-256 of each key in hexadecimal digits, and the name of its program. A key is
-    found by its digest, so no comparison tells how much of a guess was right.
+    *keys* maps each key's SHA-256, in hexadecimal digits, to its program's name. A key is found by
+    its digest, so no comparison reveals how much of a guess was right.
     """
 
     anonymous = False
@@ -73,14 +73,14 @@ class ApiKeys(AppAuth):
 
     @staticmethod
     def new() -> NewApiKey:
-        """A new key of 256 bits. Give the key to the program, and the digest to ApiKeys."""
+        """Make a key of 256 bits. Give the key to the program, and the digest to ApiKeys."""
         from secrets import token_urlsafe
 
         key = _PREFIX + token_urlsafe(32)
         return NewApiKey(key, digest_of(key.encode()).hex())
 
     async def authenticate(self, credentials: Credentials) -> User | None:
-        """The program that the key is for; None if there is none. Raises Unauthorized."""
+        """Return the key's program; None if there is no key. Raises Unauthorized."""
         key = bearer_token(credentials, (b"bearer",))
         others = header_values(credentials, b"x-api-key")
         if len(others) + (key is not None) > 1:
@@ -99,7 +99,7 @@ class ApiKeys(AppAuth):
         return user
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        """The value of `WWW-Authenticate`; there is no issuer that a client could log in at."""
+        """Return the value of `WWW-Authenticate`, without an issuer: there is none to log in at."""
         return bearer_challenge(challenge)
 
     def __repr__(self) -> str:

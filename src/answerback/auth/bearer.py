@@ -8,14 +8,14 @@ from collections.abc import Collection
 from ..core.authentication import Challenge, Credentials, Unauthorized
 
 MAX_TOKEN = 16 * 1024
-"""The most bytes of a token; a longer one is refused before anything else is done with it."""
+"""The maximum size of a token, in bytes; a longer one is refused unread."""
 # The characters of `token68` in RFC 9110.
 _CREDENTIALS = re.compile(rb"([A-Za-z-]+) +([A-Za-z0-9._~+/-]+=*) *")
 _IN_QUERY = ("access_token", "api_key")
 
 
 def header_values(credentials: Credentials, name: bytes) -> list[bytes]:
-    """The values of a header, one for each time that it is there."""
+    """Return a header's values, one for each occurrence."""
     return [value for key, value in credentials.headers if key == name]
 
 
@@ -34,10 +34,10 @@ def refuse_query(credentials: Credentials) -> None:
 
 
 def bearer_token(credentials: Credentials, schemes: Collection[bytes]) -> bytes | None:
-    """The token in the `Authorization` header; None if there is no such header.
+    """Return the token in the `Authorization` header; None if there is no such header.
 
-    Raises Unauthorized if there are two, or if it holds no token of one of the *schemes*, which
-    are in lower case.
+    Raises Unauthorized if there are two, or if it has no token with one of the lower-case
+    *schemes*.
     """
     refuse_query(credentials)
     values = header_values(credentials, b"authorization")
@@ -55,7 +55,7 @@ def bearer_token(credentials: Credentials, schemes: Collection[bytes]) -> bytes 
 
 
 def invalid_token(reason: str) -> Unauthorized:
-    """The token is bad; *reason* must not contain any part of it."""
+    """Return the error for a bad token; *reason* must not contain any part of it."""
     return Unauthorized(Challenge(error="invalid_token", description=reason))
 
 

@@ -1,4 +1,4 @@
-"""The claims of a token: which make it good, and the user that they describe."""
+"""A token's claims: which ones make it valid, and the user that they describe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 LEEWAY = 60.0
-"""Seconds that the clock of the identity provider may be ahead of ours."""
+"""Seconds that the identity provider's clock may be ahead of ours."""
 _MAX_SUBJECT = 1024
 _ONLY_IN_ID_TOKENS = ("at_hash", "c_hash", "s_hash", "nonce")
 _CLIENTS = ("client_id", "azp", "appid", "cid")
@@ -30,15 +30,15 @@ class Expectation(msgspec.Struct, frozen=True):
     issuer: str
     audiences: tuple[str, ...]
     hierarchy: Mapping[str, frozenset[str]]
-    """All the scopes that a scope includes, directly or not."""
+    """All scopes that a scope includes, directly or indirectly."""
     may_be_bound: bool = False
-    """Whether a token may be bound to a key (`cnf`): something checks the proof."""
+    """Whether a token may be bound to a key (`cnf`), because something checks the proof."""
 
 
 def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bool) -> User:
-    """The user of a token; raises Unauthorized if the token is not good for this server.
+    """Return a token's user; raises Unauthorized if the token is not valid for this server.
 
-    The answer of an introspection may lack the issuer and the expiry, a JWT may not.
+    An introspection's answer may lack the issuer and the expiry, a JWT may not.
     """
     issuer = claims.get("iss")
     if issuer != expected.issuer and (is_jwt or issuer is not None):
@@ -61,7 +61,7 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
 def refuse_other_kinds(claims: Mapping[str, Any], *, is_marked: bool) -> None:
     """Raise Unauthorized for an ID token, a refresh token or a logout token.
 
-    *is_marked* tells whether the header says `at+jwt`, which only access tokens have.
+    *is_marked* says whether the header has `at+jwt`, which only access tokens have.
     """
     # Keycloak and Cognito name the kind in a claim.
     kind = claims.get("typ", claims.get("token_use"))
@@ -74,7 +74,7 @@ def refuse_other_kinds(claims: Mapping[str, Any], *, is_marked: bool) -> None:
 
 
 def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """For each scope all that it includes: `{"admin": ["write"], "write": ["read"]}`."""
+    """Return all that each scope includes: `{"admin": ["write"], "write": ["read"]}`."""
     direct = {scope: _names(scope, given) for scope, given in hierarchy.items()}
     found: dict[str, frozenset[str]] = {}
     for scope in direct:
@@ -92,7 +92,7 @@ def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 def with_included(
     scopes: frozenset[str], hierarchy: Mapping[str, frozenset[str]]
 ) -> frozenset[str]:
-    """The scopes, and those that they include."""
+    """Return the scopes, and those that they include."""
     return scopes.union(*(hierarchy[scope] for scope in scopes if scope in hierarchy))
 
 
@@ -109,7 +109,7 @@ def _check_audience(found: Json, wanted: tuple[str, ...]) -> None:
 
 
 def _check_times(claims: Mapping[str, Any], *, needs_expiry: bool) -> float | None:
-    """The time of expiry. A clock that is ahead of ours is allowed for, one that is late is not."""
+    """Return the expiry time. The issuer's clock may be a little ahead of ours, but not late."""
     now = time.time()
     expires = _time(claims, "exp")
     if expires is None and needs_expiry:
@@ -142,7 +142,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 def _subject(claims: Mapping[str, Any], is_jwt: bool) -> str:
     found = claims.get("sub")
     if found is None and not is_jwt:
-        # Some providers describe a token of a program by its client alone.
+        # Some providers describe a program's token only by its client.
         found = claims.get("client_id")
     if not isinstance(found, str) or not 0 < len(found) <= _MAX_SUBJECT:
         raise invalid_token("the token has no subject")
@@ -150,7 +150,7 @@ def _subject(claims: Mapping[str, Any], is_jwt: bool) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """The scopes: a text with spaces between them, or a list; Entra and Okta call it `scp`."""
+    """Return the scopes: a text with spaces between them, or a list; Entra and Okta use `scp`."""
     found = claims.get("scope", claims.get("scp"))
     if isinstance(found, str):
         # Not split(), which takes other characters for spaces too.

@@ -1,4 +1,4 @@
-"""OAuth for development: the server issues test tokens itself, to clients on this machine alone."""
+"""OAuth for development: the server itself issues test tokens, only to clients on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN_PATH = "/dev/token"
 _KID = "development"
 _DEFAULT_SECONDS = 3600
 _UNUSED = ("audience", "introspection", "jwks", "proof")
-"""The options of the real issuer, which do not apply to test tokens."""
+"""The real issuer's options, which do not apply to test tokens."""
 
 
 class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,7 +29,7 @@ class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
     scopes: list[str] = []
     seconds: float = _DEFAULT_SECONDS
     claims: dict[str, Any] = {}
-    """Further claims of the token."""
+    """The token's further claims."""
 
 
 class DevelopmentOAuth(OAuth):
@@ -62,7 +62,7 @@ class DevelopmentOAuth(OAuth):
         seconds: float = _DEFAULT_SECONDS,
         claims: Mapping[str, Any] | None = None,
     ) -> str:
-        """A token for any user, with the scopes that every token needs and these."""
+        """Issue a token for any user, with these scopes and those that every token needs."""
         from joserfc import jws
 
         now = time.time()
@@ -92,6 +92,6 @@ class DevelopmentOAuth(OAuth):
 
 
 def development_of(auth: OAuth, base: str) -> DevelopmentOAuth:
-    """The settings of *auth* with test tokens, for a server at *base* on this machine."""
+    """Return the settings of *auth* with test tokens, for a server at *base* on this machine."""
     kept: Any = {name: value for name, value in auth.options.items() if name not in _UNUSED}
     return DevelopmentOAuth(url=f"{base}/mcp", **kept)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 TIMEOUT = 5.0
 """Seconds for a whole request to the identity provider."""
 MAX_DOCUMENT = 512 * 1024
-"""The most bytes of a document of the identity provider."""
+"""The maximum size of the identity provider's documents, in bytes."""
 
 
 class IdentityProvider:
-    """The issuer of the tokens, as far as this server talks to it."""
+    """The tokens' issuer, as far as this server talks to it."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
@@ -35,7 +35,7 @@ class IdentityProvider:
         self._tls: SSLContext | None = None
 
     async def endpoint(self, name: str) -> str:
-        """A URL in the issuer's metadata, such as `jwks_uri`; raises CannotAuthenticate."""
+        """Return a URL in the issuer's metadata, such as `jwks_uri`; raises CannotAuthenticate."""
         if self._metadata is None:
             self._metadata = await self._discover()
         url = self._metadata.get(name)
@@ -45,7 +45,7 @@ class IdentityProvider:
         return url
 
     def _leads_here(self, url: str) -> bool:
-        """Whether an issuer elsewhere names a URL of this machine, which only we can reach."""
+        """Return whether a remote issuer names a URL on this machine, which only we can reach."""
         return is_loopback_url(url) and not is_loopback_url(self._issuer)
 
     def forget_metadata(self) -> None:
@@ -53,11 +53,11 @@ class IdentityProvider:
         self._metadata = None
 
     async def get(self, url: str) -> JsonObject:
-        """A JSON document; raises CannotAuthenticate."""
+        """Fetch a JSON document; raises CannotAuthenticate."""
         return await self._request("GET", url)
 
     async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
-        """The JSON that answers a form; raises CannotAuthenticate."""
+        """Send a form, and return the JSON answer; raises CannotAuthenticate."""
         pair = b64encode(":".join(login).encode()).decode()
         headers = {
             "authorization": f"Basic {pair}",
@@ -99,7 +99,7 @@ class IdentityProvider:
                     {"accept": "application/json", **(headers or {})},
                     form,
                     limit=MAX_DOCUMENT,
-                    # A proxy of the environment is not for this machine itself.
+                    # The environment's proxies are not for this machine itself.
                     uses_proxies=not is_loopback_url(url),
                     tls=self._tls,
                 )

@@ -1,4 +1,4 @@
-"""Introspection (RFC 7662): the issuer says for each token whether it is good."""
+"""Introspection (RFC 7662): the issuer says whether each token is valid."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .identity_provider import IdentityProvider
 
 _MAX_REQUESTS = 32
-"""The most questions to the issuer at a time; anyone can cause one with a new token."""
+"""The maximum number of concurrent questions; anyone can cause one with a new token."""
 _INACTIVE_SECONDS = 5.0
-"""Seconds in which the issuer is not asked again about a token that is not active."""
+"""Seconds during which the issuer is not asked again about an inactive token."""
 _MAX_INACTIVE = 1000
 
 
@@ -29,11 +29,11 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 
     client_id: str
     client_secret: str
-    """The credentials of this server at the issuer."""
+    """This server's credentials at the issuer."""
     url: str | None = None
     """The endpoint; by default the one in the issuer's metadata."""
     seconds: float = 30.0
-    """How long an answer is used. A token that is revoked is accepted so long at most."""
+    """How long an answer is used, and so how long a revoked token may still be accepted."""
 
     def __post_init__(self) -> None:
         if self.url is not None and not is_secure(self.url):
@@ -51,10 +51,10 @@ class Introspector:
         self._settings = settings
         self._running = 0
         self._inactive: dict[bytes, float] = {}
-        """The digests of tokens that are not active, each with the time until it is used."""
+        """The inactive tokens' digests, each with the time until which it is used."""
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
-        """The claims of a token; raises Unauthorized if the issuer says that it is not active."""
+        """Return a token's claims; raises Unauthorized if the issuer says that it is inactive."""
         digest = digest_of(token)
         if monotonic() < self._inactive.get(digest, 0.0):
             raise invalid_token("the token is not active")

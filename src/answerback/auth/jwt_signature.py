@@ -1,4 +1,4 @@
-"""The header and the signature of a JWT. Keys come from the issuer alone, never from the token."""
+"""A JWT's header and signature. Keys are only the issuer's, never from the token."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class JwtHeader(msgspec.Struct, frozen=True):
 
     @property
     def is_access_token(self) -> bool:
-        """Whether the type is that of an access token (RFC 9068)."""
+        """Whether the type is an access token's (RFC 9068)."""
         return self.typ is not None and self.typ.lower().endswith("at+jwt")
 
 
 class VerificationKey(msgspec.Struct, frozen=True):
-    """A public key of the issuer."""
+    """One of the issuer's public keys."""
 
     key: Any
     kid: str | None
@@ -48,12 +48,12 @@ class VerificationKey(msgspec.Struct, frozen=True):
 
 
 class _Registry(jws.JWSRegistry):
-    # The size of the whole token is limited already.
+    # The whole token's size is already limited.
     max_header_length = 4096
 
 
 def read_header(token: bytes, algorithms: frozenset[str]) -> JwtHeader:
-    """The header; raises Unauthorized if the token cannot be good, whatever its signature."""
+    """Read the header; raises Unauthorized if no signature could make the token valid."""
     if token.count(b".") != 2:
         raise invalid_token("the token is malformed")
     encoded = token.partition(b".")[0]
@@ -75,13 +75,13 @@ def read_header(token: bytes, algorithms: frozenset[str]) -> JwtHeader:
 
 
 def read_keys(documents: list[Any]) -> list[VerificationKey]:
-    """The keys of a key set that can verify signatures; the others are left out."""
+    """Return the keys of a key set that can verify signatures."""
     found = [_read_key(each) for each in documents]
     return [key for key in found if key is not None]
 
 
 def fits(key: VerificationKey, header: JwtHeader) -> bool:
-    """Whether a key may have signed a token with this header."""
+    """Return whether a key may have signed a token with this header."""
     is_same_kind = key.kind == _FAMILIES[header.alg[:2]]
     has_kid = header.kid is None or key.kid == header.kid
     return is_same_kind and has_kid and key.alg in (None, header.alg)
@@ -90,7 +90,7 @@ def fits(key: VerificationKey, header: JwtHeader) -> bool:
 def verified_claims(
     token: bytes, key: VerificationKey, header: JwtHeader
 ) -> Mapping[str, Any] | None:
-    """The claims; None if another key signed them."""
+    """Return the claims; None if another key signed them."""
     registry = _Registry(algorithms=[header.alg], strict_check_header=False)
     try:
         payload = jws.deserialize_compact(token, key.key, registry=registry).payload

@@ -1,4 +1,4 @@
-"""The keys of the issuer: fetched once for all requests, kept, and fetched again in time."""
+"""The issuer's keys: fetched once for all requests, kept, and fetched again in time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..core.authentication import CannotAuthenticate
 from .jwt_signature import JwtHeader, VerificationKey, fits, read_keys
 
 MAX_STALE = 3600.0
-"""Seconds that old keys are used, after they should have been fetched again, if that fails."""
+"""Seconds that old keys are still used if fetching them again fails."""
 RETRY = 2.0
-"""Seconds between two attempts that fail."""
+"""Seconds between two failed attempts."""
 UNKNOWN_BURST = 3
 UNKNOWN_SECONDS = 30.0
-"""Fetches for unknown key ids: so many at once, then one in so many seconds."""
+"""Fetches for unknown key ids: this many at once, then one in this many seconds."""
 MAX_TRIED = 8
-"""The most keys that are tried for a token without a key id."""
+"""How many keys are tried for a token without a key id."""
 
 
 class KeySet:
-    """The keys of an issuer. *fetch* gets the key set; only one fetch runs at a time."""
+    """An issuer's keys. *fetch* gets the key set; only one fetch runs at a time."""
 
     def __init__(self, fetch: Callable[[], Awaitable[list[Any]]], seconds: float) -> None:
         self._fetch = fetch
@@ -39,7 +39,7 @@ class KeySet:
         """Called when a key has been removed or replaced."""
 
     async def keys_for(self, header: JwtHeader) -> list[VerificationKey]:
-        """The keys that may have signed a token; raises CannotAuthenticate if there are none yet.
+        """Return a token's possible keys; raises CannotAuthenticate if there are no keys yet.
 
         Old keys are used while new ones are fetched.
         """
@@ -53,7 +53,7 @@ class KeySet:
         return self._fitting(header)
 
     async def keys_after_fetch(self, header: JwtHeader) -> list[VerificationKey]:
-        """The keys for a token that no known key signed; there may be a new one by now.
+        """Return the keys for a token that no known key signed; there may be a new one by now.
 
         Anyone can send such tokens, so they cause only a few fetches.
         """
@@ -84,7 +84,7 @@ class KeySet:
         return self._fetching
 
     async def _refresh(self) -> None:
-        """Wait for a fetch, the one that runs already if there is one."""
+        """Wait for a fetch: the running one, if there is one."""
         task = self._running()
         if task is None:
             if monotonic() < self._retry_at:

@@ -1,4 +1,4 @@
-"""OAuth: this server accepts the access tokens of an issuer (an OAuth 2.1 resource server)."""
+"""OAuth: this server accepts an issuer's access tokens (an OAuth 2.1 resource server)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALGORITHMS = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
 )
-"""The algorithms that are accepted if the author names none; no other can be named.
+"""The algorithms that are accepted if the author names none; no others can be named.
 
 All are asymmetric: with HS256 the public keys of the issuer would be secrets that anyone knows.
 """
@@ -41,16 +41,16 @@ _EXAMPLE_URL = "https://tools.example.com/mcp"
 
 
 class OAuthOptions(TypedDict, total=False):
-    """The options of OAuth beside the issuer and the URL."""
+    """The options of OAuth besides the issuer and the URL."""
 
     anonymous: bool
     """Serve requests without a token too; tools with gates still need one. False by default."""
     audience: str | Sequence[str]
-    """The audience of the tokens, or several; the URL by default."""
+    """The tokens' audience, or several; the URL by default."""
     scopes: Sequence[str]
     """The scopes that every token must have; the challenge names them."""
     algorithms: Sequence[str]
-    """The algorithms of signatures that are accepted; all asymmetric ones by default."""
+    """The accepted signature algorithms; all asymmetric ones by default."""
     hierarchy: Mapping[str, Sequence[str]]
     """The scopes that a scope includes: `{"admin": ["read", "write"]}`."""
     introspection: Introspection
@@ -62,7 +62,7 @@ class OAuthOptions(TypedDict, total=False):
     proof: TokenProof
     """Checks the proofs of tokens that are bound to a key, such as DPoP."""
     documentation: str
-    """The URL of a page for developers of clients."""
+    """The URL of a page for client developers."""
 
 
 class OAuth(AppAuth):
@@ -103,10 +103,10 @@ class OAuth(AppAuth):
     def development(
         cls, url: str | None = None, **options: Unpack[OAuthOptions]
     ) -> DevelopmentOAuth:
-        """OAuth without an issuer: the server itself issues test tokens, on this machine alone.
+        """Make OAuth without an issuer: the server itself issues test tokens, only on this machine.
 
-        `POST /dev/token` and the command `token` give a token for any user. Without a *url* it is
-        that of the server, as `serve` starts it.
+        `POST /dev/token` and the command `token` give a token for any user. *url* is by default
+        the server's own, as `serve` starts it.
         """
         from .development import DevelopmentOAuth
 
@@ -116,7 +116,7 @@ class OAuth(AppAuth):
 
     @property
     def pages(self) -> Mapping[str, AuthPage]:
-        """The metadata of this resource (RFC 9728), at both places where clients look for it."""
+        """This resource's metadata (RFC 9728), at both places where clients look for it."""
         page = AuthPage(answer=lambda _: self.metadata(), for_browsers=True)
         return dict.fromkeys(metadata_paths(self.url), page)
 
@@ -133,7 +133,7 @@ class OAuth(AppAuth):
         return msgspec.json.encode(document)
 
     async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user of the token; None if there is none. Raises Unauthorized if it is bad."""
+        """Return the token's user; None if there is no token. Raises Unauthorized if it is bad."""
         token = bearer_token(credentials, self._schemes)
         if token is None:
             return None
@@ -159,7 +159,7 @@ class OAuth(AppAuth):
         return user
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        """The value of the `WWW-Authenticate` header for a challenge."""
+        """Return the value of the `WWW-Authenticate` header for a challenge."""
         if self.scopes and challenge.status != 400:
             # Clients ask for exactly these scopes; without ours the new token would be refused.
             needed = dict.fromkeys((*self.scopes, *challenge.scopes))
@@ -167,12 +167,12 @@ class OAuth(AppAuth):
         return bearer_challenge(challenge, resource_metadata=self._metadata_url)
 
     def forget_tokens(self) -> None:
-        """Check every token anew, such as after a token was revoked."""
+        """Check every token again, for example after a token was revoked."""
         self._seen.clear()
 
     async def _load_check(self) -> TokenCheck:
         # Imported with the first token: it needs cryptography and an HTTP client. That takes
-        # 200 milliseconds, and other requests go on meanwhile.
+        # 200 milliseconds, and other requests continue meanwhile.
         import asyncio
 
         check_type = await asyncio.to_thread(_token_check)

@@ -1,4 +1,4 @@
-"""The tokens that were checked before, by their digests."""
+"""The already checked tokens, by their digests."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from hashlib import sha256
 from ..core.authentication import User
 
 MAX_TOKENS = 10_000
-"""The most tokens that are kept; beyond it the oldest is dropped."""
+"""How many tokens are kept; beyond that, the oldest is dropped."""
 
 
 class SeenTokens:
-    """The users of tokens that were good, each until a time.
+    """The users of valid tokens, each until a time.
 
-    A token is found by its SHA-256, so that comparing it tells nothing about other tokens, and
-    the memory of the process does not keep it.
+    A token is found by its SHA-256, so that comparing it reveals nothing about other tokens, and
+    the token itself does not stay in memory.
     """
 
     def __init__(self) -> None:
         self._users: dict[bytes, tuple[float, User]] = {}
 
     def find(self, digest: bytes) -> User | None:
-        """The user of a token, unless it has expired since."""
+        """Return a token's user, unless the token has expired since."""
         found = self._users.get(digest)
         if found is None:
             return None
@@ -32,7 +32,7 @@ class SeenTokens:
         return None
 
     def keep(self, digest: bytes, user: User, until: float) -> None:
-        """Keep a token until a time, and not longer than it is valid."""
+        """Keep a token until a time, but not longer than it is valid."""
         if user.expires is not None:
             until = min(until, user.expires)
         if len(self._users) >= MAX_TOKENS:

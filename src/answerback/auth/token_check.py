@@ -1,4 +1,4 @@
-"""Checks a token that was not seen before: by its signature, or by asking the issuer."""
+"""Checks a new token: by its signature, or by asking the issuer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOREVER = float("inf")
 
 
 class TokenCheck:
-    """The checks of one issuer's tokens. *forget* is called when tokens must be checked anew."""
+    """The checks of one issuer's tokens. *forget* is called when tokens must be checked again."""
 
     def __init__(
         self, expected: Expectation, options: OAuthOptions, forget: Callable[[], None]
@@ -36,7 +36,7 @@ class TokenCheck:
         self._introspector = None if settings is None else Introspector(self._provider, settings)
 
     async def check(self, token: bytes) -> tuple[User, float]:
-        """The user of a token, and until when the token need not be checked again.
+        """Return a token's user, and until when the token need not be checked again.
 
         Raises Unauthorized or CannotAuthenticate.
         """
@@ -51,7 +51,7 @@ class TokenCheck:
         return check_claims(claims, self._expected, is_jwt=True), _FOREVER
 
     def trusts_seen_tokens(self) -> bool:
-        """Whether a token that was good before still is; False once the keys are too old.
+        """Return whether an already checked token is still valid; False once the keys are too old.
 
         Old keys are fetched in the background, so that a removed key is noticed.
         """

@@ -1,4 +1,4 @@
-"""The URLs of an issuer and of this server: https, or http on this machine."""
+"""The issuer's and this server's URLs: https, or http on this machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether the host of a URL is this machine."""
+    """Return whether a URL's host is this machine."""
     return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
 
 
 def is_secure(url: str) -> bool:
-    """Whether nobody on the way can change what a URL answers."""
+    """Return whether nobody in between can change a URL's response."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -25,7 +25,7 @@ def is_secure(url: str) -> bool:
 
 
 def checked_url(name: str, url: object, example: str) -> str:
-    """The URL; raises ValueError if it is none, has a fragment, or is not https."""
+    """Return the URL; raises ValueError if it is not a URL, has a fragment, or is not https."""
     if not isinstance(url, str) or not is_secure(url):
         raise ValueError(
             f"{name}={url!r} should be an https URL, such as {example!r}; "
@@ -37,7 +37,7 @@ def checked_url(name: str, url: object, example: str) -> str:
 
 
 def metadata_paths(url: str) -> tuple[str, ...]:
-    """The paths of the metadata of the resource at *url*; the first is that of RFC 9728."""
+    """Return the metadata's paths for the resource at *url*; the first is RFC 9728's."""
     root = "/.well-known/oauth-protected-resource"
     path = urlsplit(url).path.rstrip("/")
     last = path.rpartition("/")[2]
@@ -45,13 +45,13 @@ def metadata_paths(url: str) -> tuple[str, ...]:
 
 
 def metadata_url(url: str) -> str:
-    """The address of that metadata."""
+    """Return the address of that metadata."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{metadata_paths(url)[0]}"
 
 
 def metadata_urls(issuer: str) -> list[str]:
-    """The places of an issuer's metadata, in the order of RFC 8414 and OpenID Connect Discovery."""
+    """Return the places of an issuer's metadata: RFC 8414's, then OpenID Connect Discovery's."""
     parts = urlsplit(issuer)
     base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     places = [

@@ -1,4 +1,4 @@
-"""The command line: finds the module of a command and imports it only then."""
+"""The command line: finds a command's module, and imports it only then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
 # These commands may be started without a stdout, or find another way to report.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
-# Programs start these commands and wait for them; collecting garbage takes milliseconds of a start.
+# Programs start these commands and wait for them; garbage collection costs milliseconds at start.
 _STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def remind_to_run(app_name: str) -> None:
-    """Say what is missing in a program that was given a command and did not run its App."""
+    """Say what is missing in a program that was given a command but did not run its App."""
     file, command = os.path.basename(sys.argv[0]), sys.argv[1]
     if command in COMMANDS and file.endswith(".py"):
         write_stderr(
@@ -115,7 +115,7 @@ def _run_without_command(program: Program, word: str) -> int:
 
 
 def _print_error(exc: AnswerbackError) -> int:
-    """Print the error in one line; above it the traceback, if the author's own module failed."""
+    """Print the error in one line, below the traceback if the author's own module failed."""
     from .target import CannotLoad
 
     cause = exc.__cause__ if isinstance(exc, CannotLoad) else None

@@ -1,6 +1,6 @@
 """The parser of every command.
 
-A module of its own, because argparse takes long to import and not every command needs it.
+A separate module, because argparse is slow to import and not every command needs it.
 """
 
 from __future__ import annotations

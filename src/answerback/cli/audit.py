@@ -53,7 +53,7 @@ def _parser(program: Program) -> ArgumentParser:
 
 
 def _full_hash(text: str) -> str:
-    """Refuses a shortened hash: it would match no record and look like tampering."""
+    """Refuse a shortened hash: it would match no record and look like tampering."""
     if not re.fullmatch("[0-9a-f]{64}", text):
         raise ArgumentTypeError("a hash has 64 hexadecimal digits, as verify prints it")
     return text

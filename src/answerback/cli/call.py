@@ -87,7 +87,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _options(program: Program, arguments: Sequence[str]) -> Options:
-    """The options; argparse is left out if there are none, as each call pays for its import."""
+    """Read the options; without any, skip argparse, because its import costs each call time."""
     if not any(each.startswith("-") for each in arguments):
         none = dict.fromkeys(("help", "json", "dialect", "user", "transport", "inherit_env"))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
@@ -141,7 +141,7 @@ def _parser(program: Program) -> ArgumentParser:
 
 
 def _print_tools(app: App) -> int:
-    """The error for a call without a tool's name, with the tools to choose from."""
+    """Print the error for a call without a tool's name, with the tools to choose from."""
     from .list import list_tools
 
     write_stderr(f"error: name the tool to call\n\n{list_tools(app)}")
@@ -157,7 +157,7 @@ def _call(app: App, name: str, pairs: Sequence[str], options: Options, stdin: in
     if options.user is not None:
         from ..core.authentication import User
 
-        # The issuer of the app, so that the links of gates are for the user who logs in there.
+        # The app's issuer, so that the gates' links are for the user who logs in there.
         issuer = "" if app.auth is None else app.auth.issuer
         call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
@@ -169,7 +169,7 @@ def _call(app: App, name: str, pairs: Sequence[str], options: Options, stdin: in
 def _print_reply(
     app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout
 ) -> int:
-    """Print text on a terminal; print JSON to a pipe, or where a dialect is asked for."""
+    """Print text on a terminal; print JSON to a pipe, or if a dialect is requested."""
     shape = reply.shape or app.tools[name].shape
     written = write(reply, dialect or app.contract.http, shape, app.contract)
     is_raw = not written.media_type.endswith("json")

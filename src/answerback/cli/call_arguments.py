@@ -28,7 +28,7 @@ class UnreadableArgument(AnswerbackError):
 def read_arguments(
     tool: Tool | None, words: Sequence[str], json_option: str | None, stdin: int
 ) -> bytes | Reply[Any]:
-    """The argument object as JSON, or the error reply to arguments that the tool does not take.
+    """Return the argument object as JSON, or the error reply to arguments that the tool lacks.
 
     *json_option* is the whole object; each word `name=value` replaces one argument in it. A value
     `-` is read from the file descriptor *stdin*.
@@ -67,7 +67,7 @@ def _merge(whole: bytes, named: dict[str, Any]) -> bytes:
 
 
 def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
-    """Return the name and the value of a word; *then* is the word behind it."""
+    """Return a word's name and value; *then* is the next word."""
     if not _is_utf8(word):
         raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
@@ -84,7 +84,7 @@ def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
 
 
 def _is_utf8(word: str) -> bool:
-    """Whether the word can be encoded; `name=@file` always passes, as file names are bytes."""
+    """Return whether the word is UTF-8; `name=@file` always passes, as file names are bytes."""
     if "=@" in word:
         return True
     try:
@@ -95,14 +95,14 @@ def _is_utf8(word: str) -> bool:
 
 
 def _read_value(text: str, stdin: int) -> str | bytes:
-    """The value itself, or the content of the file or of stdin that it names."""
+    """Return the value itself, or the content of the file or stdin that it names."""
     if text.startswith("@@"):
         return text[1:]
     return read_content(text, stdin) if text == "-" or text.startswith("@") else text
 
 
 def read_content(text: str, stdin: int) -> bytes:
-    """The bytes of stdin for `-`, of a file for `@file`, else of the text itself."""
+    """Return the bytes of stdin for `-`, of a file for `@file`, else of the text itself."""
     if text == "-":
         return _read_bytes(stdin, "stdin")
     if text.startswith("@"):
@@ -119,19 +119,19 @@ def _read_bytes(source: str | int, name: str) -> bytes:
 
 
 def _json_error(text: bytes) -> str | None:
-    """The reason and the position of a JSON syntax error; None if the text is JSON."""
+    """Return a JSON syntax error's reason and position; None if the text is JSON."""
     try:
         load(text)
     except InvalidJson as exc:
         return _syntax_error(text) or str(exc)
     except msgspec.ValidationError:
-        # A number that is too large for the decoder is JSON nevertheless.
+        # A number that is too large for the decoder is still JSON.
         return None
     return None
 
 
 def _syntax_error(text: bytes) -> str | None:
-    """The error of Python's own parser, which knows the position; None if it finds none."""
+    """Return the error from Python's own parser, which knows the position; None without one."""
     # Imported here: only an error needs it, and every call would pay for it.
     import json
 
@@ -149,7 +149,7 @@ def _syntax_error(text: bytes) -> str | None:
 
 
 def _with_caret(line: str, column: int) -> str:
-    """The line, cut to the characters around the column, with a caret below the column."""
+    """Return the line, cut to the characters around the column, with a caret below it."""
     start = max(column - _SHOWN_BESIDE_ERROR, 0)
     end = column + _SHOWN_BESIDE_ERROR
     head, tail = "…" if start else "", "…" if end < len(line) else ""

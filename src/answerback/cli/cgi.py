@@ -1,4 +1,4 @@
-"""`cgi`: answers one CGI request of a web server."""
+"""`cgi`: answers one CGI request from a web server."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def version_text(program: Program) -> str:
 
 
 def unknown_command(program: Program, word: str) -> str:
-    """The error for a word that is not a command, with a suggestion."""
+    """Return the error for a word that is not a command, with a suggestion."""
     if similar := similar_names(word, COMMANDS, 2):
         hint = did_you_mean(similar, quoted=False)
     elif program.app is None and (".py" in word or ":" in word):

@@ -1,4 +1,4 @@
-"""The hosts of `install`: where each keeps its configuration, and how an entry looks there."""
+"""The hosts of `install`: where each keeps its configuration, and the form of an entry."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     servers: str
-    """The member of the file that has the servers by their names."""
+    """The file's member that has the servers by name."""
     has_type: bool = False
-    """Whether an entry says that the server is on stdio."""
+    """Whether an entry says that the server uses stdio."""
     afterwards: str
-    """The step of the user after which the host starts the server."""
+    """The user's step after which the host starts the server."""
 
     def entry(self, command: list[str], env: Mapping[str, str]) -> JsonObject:
-        """The configuration of a server on stdio."""
+        """Return the configuration of a stdio server."""
         made: JsonObject = {"type": "stdio"} if self.has_type else {}
         made |= {"command": command[0], "args": command[1:]}
         return made | {"env": dict(env)} if env else made
@@ -55,7 +55,7 @@ HOSTS = {
 
 
 def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -> str:
-    """The file of a host for this user; for Claude Code it is the one of the current folder.
+    """Return a host's file for this user; for Claude Code, the one in the current folder.
 
     *system* is `sys.platform`.
     """
@@ -72,7 +72,7 @@ def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -
 
 
 def settings_folder(system: str, environ: Mapping[str, str], home: str) -> str:
-    """The folder in which programs keep their settings."""
+    """Return the folder in which programs keep their settings."""
     if system == "darwin":
         return os.path.join(home, "Library", "Application Support")
     if system == "win32":

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1
-# uv keeps the environments of `uvx` in such folders of its cache.
+# uv keeps the environments of `uvx` in such cache folders.
 _UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
 
 
@@ -100,9 +100,9 @@ def _variable(given: str) -> tuple[str, str]:
 
 
 def _command(program: Program, target: str | None, env: dict[str, str]) -> list[str]:
-    """The command that starts the server on stdio from any folder.
+    """Return the command that starts the server on stdio from any folder.
 
-    A module that is found only in the current folder needs that folder in *env*.
+    A module in the current folder needs that folder in *env*.
     """
     if program.app is not None:
         return [*_own_command(), "mcp"]
@@ -114,7 +114,7 @@ def _command(program: Program, target: str | None, env: dict[str, str]) -> list[
 
 
 def _own_command() -> list[str]:
-    """The start of the command line that this program was started with."""
+    """Return the start of this program's own command line."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None:
         return [sys.executable, "-m", spec.name.removesuffix(".__main__")]
@@ -125,7 +125,7 @@ def _own_command() -> list[str]:
 
 
 def _uvx_command(started: str) -> list[str]:
-    """The command of a script that `uvx` started; its own path may be removed from uv's cache."""
+    """Return the command of a script that `uvx` started; uv may remove its path from the cache."""
     script = os.path.basename(started).removesuffix(".exe")
     found = [
         each.dist.name for each in entry_points(group="console_scripts", name=script) if each.dist
@@ -169,7 +169,7 @@ class _Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def write(self) -> str | None:
-        """Replace the file in one step, and return the path of a copy of the old one."""
+        """Replace the file in one step, and return the path of the old one's copy."""
         if _read(self.file) != self.before:
             raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
         folder = os.path.dirname(self.file)
@@ -183,7 +183,7 @@ class _Change:
 
 
 def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str, JsonObject]:
-    """The configuration with the entry; members of an older entry that it does not have stay."""
+    """Return the configuration with the entry; an older entry's other members stay."""
     if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):
         raise CannotEdit("an object was expected where it has something else")
     older = found.get(servers, {}).get(name, {})
@@ -231,7 +231,7 @@ def _read(file: str) -> str:
 
 
 def _back_up(file: str, text: str) -> str:
-    """Write *text* beside the file, under a name that is free."""
+    """Write *text* beside the file, under an unused name."""
     stem = f"{file}.{datetime.now():%Y%m%d-%H%M%S}"
     for number in range(100):
         backup = f"{stem}-{number}.bak" if number else f"{stem}.bak"

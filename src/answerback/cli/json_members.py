@@ -1,4 +1,4 @@
-"""Edits JSON text that people wrote: a member is added or replaced, every other byte stays.
+"""Edits handwritten JSON text: a member is added or replaced, every other byte stays.
 
 Comments (`//`, `/* */`) and commas before a closing brace, which VS Code allows, are kept: the
 members are located in a copy of the text that has blanks in their place.
@@ -25,7 +25,7 @@ class CannotEdit(ValueError):
 
 
 class _Object(NamedTuple):
-    """An object in a text, from its opening brace to behind its closing one."""
+    """An object in a text, from its opening brace to just after its closing one."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class _Object(NamedTuple):
 
 
 def parse(text: str) -> Json:
-    """The value of a JSON text with comments; raises CannotEdit."""
+    """Read a JSON text with comments; raises CannotEdit."""
     try:
         return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
     except json.JSONDecodeError as exc:
@@ -48,7 +48,7 @@ def _members_once(pairs: list[tuple[str, Json]]) -> Json:
 
 
 def with_member(text: str, path: tuple[str, str], value: Json) -> str:
-    """The text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
+    """Return the text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
     if not text.strip("\ufeff \t\r\n"):
         return json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
     raw = text.encode()
@@ -69,7 +69,7 @@ def with_member(text: str, path: tuple[str, str], value: Json) -> str:
 
 
 def _without_comments(raw: bytes) -> bytes:
-    """The text with blanks in place of comments; lines and offsets stay."""
+    """Return the text with blanks in place of comments; lines and offsets stay."""
 
     def blank(found: re.Match[bytes]) -> bytes:
         return found[0] if found[0][:1] == b'"' else re.sub(rb"[^\n]", b" ", found[0])
@@ -78,7 +78,7 @@ def _without_comments(raw: bytes) -> bytes:
 
 
 def _plain(raw: bytes) -> bytes:
-    """The text with blanks in place of commas that no member follows."""
+    """Return the text with blanks in place of trailing commas."""
     return _LAST_COMMA.sub(lambda found: b" " if found[0] == b"," else found[0], raw)
 
 
@@ -92,7 +92,7 @@ def _object_at(plain: bytes, start: int, end: int) -> _Object:
 
 
 def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
-    """The text with a new last member of an object."""
+    """Return the text with a new last member of an object."""
     closing = place.end - 1
     outer_indent = _indent_at(raw, place.start)
     body = raw[place.start + 1 : closing]
@@ -100,7 +100,7 @@ def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
     if place.members:
         last = list(place.members.values())[-1]
         own = _indent_at(raw, place.start + last.start)
-        # If it is that of the object, the object is written in one line.
+        # If it is the object's own, the object is written in one line.
         indent = indent if own == outer_indent else own
         if not re.match(rb"\s*,", _without_comments(raw)[place.start + last.end :]):
             body = body[: last.end - 1] + b"," + body[last.end - 1 :]
@@ -120,12 +120,12 @@ def _line_break(raw: bytes) -> bytes:
 
 
 def _unit(raw: bytes) -> bytes:
-    """The indentation of one level, as the first indented line has it."""
+    """Return one level's indentation, from the first indented line."""
     found = re.search(rb"\n([ \t]+)\S", raw)
     return found[1] if found else b"  "
 
 
 def _indent_at(raw: bytes, place: int) -> bytes:
-    """The white space at the start of the line with *place*."""
+    """Return the white space at the start of the line with *place*."""
     found = re.compile(rb"[ \t]*").match(raw, raw.rfind(b"\n", 0, place) + 1)
     return found[0] if found else b""

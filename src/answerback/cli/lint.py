@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..rules.lint.linter import Linter, LintOptions, Report
 
 _STDIN = "-"
-_PROGRESS_BYTES = 20 * 1024 * 1024  # A shorter file is done before a progress bar helps.
+_PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.
 _FORMATS = ("text", "json", "sarif", "junit", "github")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
@@ -36,13 +36,13 @@ _EXIT_UNREADABLE = 2
 
 
 class CannotLint(AnswerbackError):
-    """A file cannot be read, or an option names no rule or no version of MCP."""
+    """A file cannot be read, or an option names an unknown rule or MCP version."""
 
     code = "CANNOT_LINT"
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    """Returns 1 if there are errors, 2 if there is a file in which nothing could be checked."""
+    """Return 1 if there are errors, 2 if nothing could be checked in some file."""
     options = _parser(program).parse_args(arguments)
     lint_options = _lint_options(options)
     # With --fix, stdin is repaired to stdout, so the findings go to stderr.
@@ -112,7 +112,7 @@ def _split_lists(lists: list[str]) -> list[str]:
 
 
 def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
-    """The report in that format, and its rich console if it is written to a terminal."""
+    """Return the report in that format, and its rich console if it goes to a terminal."""
     match form:
         case "json":
             return plain.JsonLinesReport(out), None
@@ -186,7 +186,7 @@ def _lint_file(
 
 @contextmanager
 def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar for long input on a terminal; gives a function that takes bytes read."""
+    """Show a progress bar for long input on a terminal; yield a function that takes bytes read."""
     short = size is not None and size < _PROGRESS_BYTES
     if short or not sys.stderr.isatty():
         yield lambda _: None

@@ -54,7 +54,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _note_missing_types(app: App) -> None:
-    """Tell the author which tools have no return annotation, because nothing else does."""
+    """Name the tools without a return annotation, because nothing else tells the author."""
     names = [
         name
         for name, tool in app.tools.items()
@@ -69,7 +69,7 @@ def _note_missing_types(app: App) -> None:
 
 
 def list_tools(app: App) -> str:
-    """One line for each tool; after a long usage the description goes into the next line."""
+    """Return one line for each tool; after a long usage, the description is on the next line."""
     rows = [(usage(tool), _summary(tool)) for tool in app.tools.values()]
     if not rows:
         return f"{registry_of(app).name} has no tools"
@@ -78,7 +78,7 @@ def list_tools(app: App) -> str:
 
 
 def _summary(tool: Tool) -> str:
-    """The first line of the description, the widget that shows the reply, and the gates."""
+    """Return the description's first line, the widget that shows the reply, and the gates."""
     summary = tool.description.partition("\n")[0]
     if tool.settings.widget is not None:
         summary += f" (widget: {tool.settings.widget})"

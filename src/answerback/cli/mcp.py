@@ -38,7 +38,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         task_store = open_task_store(tasks)
     if os.environ.get("ANSWERBACK_SECRET"):
-        # It signs the state of questions; an invalid one is reported now, not at a question.
+        # It signs the state of questions; report an invalid one now, not at a question.
         from ..core.signing import signer_from_environment
 
         signer_from_environment()
@@ -54,8 +54,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _read_arguments(
     program: Program, arguments: Sequence[str]
 ) -> tuple[Callable[[], App], str | None]:
-    """The function that loads the app, and the file of `--tasks`."""
-    # argparse is left out in the usual cases, as each start pays for its import.
+    """Return the function that loads the app, and the file of `--tasks`."""
+    # The usual cases skip argparse, because its import costs each start time.
     if not any(each.startswith("-") for each in arguments):
         return program.target("mcp", arguments)[1], None
     from .task_file import add_tasks_option
@@ -70,7 +70,7 @@ def _read_arguments(
 def _exit_on_sigterm() -> None:
     """Let SIGTERM end the process as Ctrl-C does: `finally` blocks run, records are written.
 
-    A handler of the author's own stays. Hosts end a server on stdio with this signal.
+    The author's own handler stays. Hosts end a stdio server with this signal.
     """
 
     def exit_once(number: int, frame: object) -> None:

@@ -15,7 +15,7 @@ from .program import Program, print_text
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 _TAKEN = {"answerback", "test", "tests", "src"}
 _TEMPLATES = Path(__file__).with_name("new_project")
-"""The files of a project; NAME stands for its name and MODULE for the name of its package."""
+"""A project's files; NAME stands for its name and MODULE for its package's name."""
 _FILES = (
     *("pyproject.toml", "README.md", ".gitignore", "tests/test_server.py"),
     *("src/MODULE/__init__.py", "src/MODULE/__main__.py", "src/MODULE/server.py"),

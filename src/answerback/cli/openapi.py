@@ -1,4 +1,4 @@
-"""`openapi`: prints the OpenAPI document of the tools."""
+"""`openapi`: prints the tools' OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that was started, `answerback` or a file that runs its App, and its commands."""
+"""The running program, `answerback` or a file that runs its App, and its commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..server.standard_streams import Stdout
 
 Options: TypeAlias = "Namespace | SimpleNamespace"
-"""The options of a command; a command without options does not load argparse."""
+"""A command's options; a command without options does not load argparse."""
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
     "mcp": "serve the tools over MCP to a language model's host, on stdin and stdout",
@@ -50,7 +50,7 @@ WITHOUT_TARGET = {
     "audit": "stats audit.db",
     "tasks": "list --tasks tasks.db",
 }
-"""The commands whose first argument is no target, each with an example of its arguments."""
+"""The commands whose first argument is not a target, each with example arguments."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
@@ -63,7 +63,7 @@ class CannotWrite(AnswerbackError):
 
 
 class Program:
-    """The program that was started.
+    """The running program.
 
     `answerback list calculator.py` has no App and takes a target; `python calculator.py list` has
     its App and takes none.
@@ -74,12 +74,12 @@ class Program:
         self.app = app
 
     def command_line(self, command: str, target: str | None = None) -> str:
-        """The command line up to the command's own arguments; *target* only if one is needed."""
+        """Return the command line up to the command's own arguments; with *target* if needed."""
         words = (self.name, command, target if self.app is None else None)
         return " ".join(word for word in words if word)
 
     def parser(self, command: str, usage: str = "[options]", **options: Any) -> ArgumentParser:
-        """A parser for the arguments after the command; *options* are passed to argparse."""
+        """Return a parser for the arguments after the command; *options* are for argparse."""
         from argparse import RawDescriptionHelpFormatter
 
         from .argument_parser import PrintableParser
@@ -91,7 +91,7 @@ class Program:
             prog=self.command_line(command),
             usage=f"{line} {usage}".rstrip(),
             description=COMMANDS[command],
-            # Without a width argparse imports shutil for each call, to ask for the terminal's.
+            # Without a width, argparse imports shutil for each call, to ask for the terminal's.
             formatter_class=partial(RawDescriptionHelpFormatter, width=88),
             allow_abbrev=False,
             **options,
@@ -108,9 +108,9 @@ class Program:
     def target(
         self, command: str, arguments: Sequence[str]
     ) -> tuple[str | None, Callable[[], App]]:
-        """The target of a command that has no options but tags, and the function that loads it.
+        """Return the target of a command whose only options are tags, and its loader.
 
-        argparse is left out in the usual cases, as each start pays for its import.
+        The usual cases skip argparse, because its import costs each start time.
         """
         if self.app is not None and not arguments:
             return None, partial(self.load, None)
@@ -129,7 +129,7 @@ class Program:
         return load(target or "")
 
     def load_tagged(self, target: str | None, options: Options) -> App:
-        """The App, with only the entries that `--tag` and `--exclude-tag` select."""
+        """Load the App, with only the entries that `--tag` and `--exclude-tag` select."""
         app = self.load(target)
         if options.tag or options.exclude_tag:
             from .target import select_by_tags
@@ -139,9 +139,9 @@ class Program:
 
 
 def is_remote(target: str | None) -> bool:
-    """Whether the target is a server: a URL, a command of several words, or a host's file.
+    """Return whether the target is a server: a URL, a command of several words, or a host's file.
 
-    The file or the module of an App is none.
+    An App's file or module is not a server.
     """
     if not target:
         return False
@@ -160,7 +160,7 @@ def require_widgets(app: App) -> App:
 
 
 def program_name(started: str) -> str:
-    """How to type the program that runs its own App; *started* is `sys.argv[0]`.
+    """Return how to type the program that runs its own App; *started* is `sys.argv[0]`.
 
     That is `mytool` for a console script, its path if it is not on the PATH, `python -m tools` or
     `python calculator.py`.
@@ -186,7 +186,7 @@ NO_SERVER = "--transport and --inherit-env are for a server: a URL, a command, o
 
 
 def add_server_options(parser: ArgumentParser, program: Program) -> None:
-    """The options of the commands whose target may be a server."""
+    """Add the options of the commands whose target may be a server."""
     if program.app is not None:
         parser.set_defaults(transport=None, inherit_env=False)
         return
@@ -203,7 +203,7 @@ def add_server_options(parser: ArgumentParser, program: Program) -> None:
 
 
 def add_tag_options(parser: ArgumentParser) -> None:
-    """The options of the commands that select tools by their tags."""
+    """Add the options of the commands that select tools by their tags."""
     parser.add_argument(
         "--tag",
         action="append",
@@ -221,7 +221,7 @@ def add_tag_options(parser: ArgumentParser) -> None:
 
 
 def positive_int(text: str) -> int:
-    """Parse the value of an option, for argparse."""
+    """Parse an option's value, for argparse."""
     if not (text.isascii() and text.isdigit() and int(text[:10])):
         from argparse import ArgumentTypeError
 
@@ -230,14 +230,14 @@ def positive_int(text: str) -> int:
 
 
 def write_stderr(text: str) -> None:
-    """Write a line to stderr, made printable; a stderr that is closed or missing is ignored."""
+    """Write a printable line to stderr; ignore a closed or missing stderr."""
     if sys.stderr is not None:
         with suppress(OSError):
             sys.stderr.write(f"{printable(text)}\n")
 
 
 def printable(text: str) -> str:
-    """The text with the characters escaped that a terminal would obey: text of others is shown."""
+    """Escape the characters that a terminal would obey: the text may be someone else's."""
     if text.replace("\n", "").isprintable():
         return text
     from ..dialects.readable import render
@@ -246,7 +246,7 @@ def printable(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    """The JSON text with such characters escaped as JSON escapes them."""
+    """Escape such characters in a JSON text as JSON does."""
     if text.replace("\n", "").isprintable():
         return text
     from ..dialects.readable import escape_json
@@ -255,7 +255,7 @@ def printable_json(text: str) -> str:
 
 
 def write_json(out: Stdout, body: bytes) -> None:
-    """Write a line of JSON to stdout; only a terminal gets it with escaped characters."""
+    """Write a line of JSON to stdout; only for a terminal, with escaped characters."""
     line = printable_json(body.decode()).encode() if out.is_terminal else body
     write_stdout(out, line + b"\n")
 

@@ -1,6 +1,6 @@
 """Renders a reply as text for a person at a terminal.
 
-A module of its own because `call` imports it for terminals only, never for a pipe.
+A separate module, because `call` imports it only for terminals, never for a pipe.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..dialects.readable import render
 
 
 def reply_text(reply: Reply[Any], shape: Shape) -> str:
-    """The content blocks of the reply, then its data."""
+    """Return the reply's content blocks, then its data."""
     is_only_block = len(reply.content) == 1 and reply.data is msgspec.UNSET
     parts = [_block_text(block, is_only_block) for block in reply.content]
     is_empty = shape.wrapping == "empty"
@@ -27,7 +27,7 @@ def reply_text(reply: Reply[Any], shape: Shape) -> str:
 
 
 def error_text(error: Error, hint: str | None = None) -> str:
-    """The message and the code in the first line, further lines and the hint below."""
+    """Return the message and the code in the first line, further lines and the hint below."""
     first, *more = render(_message(error)).split("\n")
     lines = [f"error: {first} ({render(error.code)})", *(f"  {line}" for line in more)]
     if hint := error.hint or hint:
@@ -36,7 +36,7 @@ def error_text(error: Error, hint: str | None = None) -> str:
 
 
 def _message(error: Error) -> str:
-    """The error's message; several invalid arguments stand each in a line of its own."""
+    """Return the error's message; several invalid arguments get a line each."""
     head = "Invalid arguments"
     if "\n" in error.message and error.message.startswith(f"{head}: "):
         return f"{head}\n{error.message.removeprefix(f'{head}: ')}"
@@ -50,7 +50,7 @@ def _block_text(block: Block, is_only_block: bool) -> str:
         case Image(url=str(url)) | Audio(url=str(url)):
             return render(f"{block.alt or block.caption or type(block).__name__}: {url}")
         case Image() | Audio():
-            # With other content beside it, a pipe gets JSON and not the bytes alone.
+            # With other content beside it, a pipe gets JSON and not just the bytes.
             advice = "; pipe it to a file" if is_only_block else ""
             return render(f"{block.mime}, {len(block.data)} bytes{advice}")
         case Link():

@@ -33,7 +33,7 @@ _MAX_COLUMN = 40
 def call_remote(
     target: str, words: Sequence[str], options: Options, out: Stdout, stdin: int
 ) -> int:
-    """Call a tool of a server, and print its reply as `call` does."""
+    """Call a server's tool, and print its reply as `call` does."""
     more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
     with connect(target, **more) as server:
         tools = {tool.name: tool for tool in server.tools()}
@@ -51,7 +51,7 @@ def call_remote(
 
 
 def list_remote(target: str, options: Options, out: Stdout) -> int:
-    """List the tools of a server."""
+    """List a server's tools."""
     more = {**login_options(target, stdin=0), **_server_options(options)}
     with connect(target, **more) as server:
         tools = server.tools()
@@ -74,7 +74,7 @@ def _without_empty(members: Mapping[str, Any]) -> JsonObject:
 
 
 def _handlers(stdin: int) -> JsonObject:
-    """At a terminal the user can answer the server's questions."""
+    """Return handlers with which a user at a terminal can answer the server's questions."""
     peer = TerminalPeer(stdin)
     if not peer.can.elicit:
         return {}
@@ -128,7 +128,7 @@ def _type_word(field: Json) -> str:
 
 
 def _kind(field: Json) -> str | None:
-    """The type of a value, which may also be null; None if there are several or none."""
+    """Return a value's type, which may also be null; None if there are several or none."""
     match field:
         case {"type": str(kind)}:
             return kind
@@ -150,7 +150,7 @@ def _help(tool: RemoteTool) -> str:
 def _arguments(
     tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
 ) -> JsonObject | Reply[Any]:
-    """The arguments; a value is read as JSON where the schema allows more than a string."""
+    """Read the arguments; a value is JSON if the schema allows more than a string."""
     found: JsonObject = {}
     if given is not None:
         try:
@@ -207,7 +207,7 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
 
 
 def _without_stderr(reply: Reply[Any]) -> Reply[Any]:
-    """The reply without the stderr of a child process, which the log has shown already."""
+    """Return the reply without a child process's stderr, which the log has already shown."""
     match reply.error:
         case Error(details={"stderr": _, **details}) as error:
             error = msgspec.structs.replace(error, details=details)
@@ -216,7 +216,7 @@ def _without_stderr(reply: Reply[Any]) -> Reply[Any]:
 
 
 def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:
-    """The reply without texts that are the JSON of its data, which is shown more readably."""
+    """Return the reply without texts that repeat its data, which is shown more readably."""
     if reply.data is msgspec.UNSET:
         return reply
     shown = (reply.data, {"result": reply.data})
@@ -225,7 +225,7 @@ def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:
 
 
 def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
-    """Whether a text says what the data says: the data itself, or its JSON."""
+    """Return whether a text repeats the data: the data itself, or its JSON."""
     if not isinstance(block, Text):
         return False
     try:

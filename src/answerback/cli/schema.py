@@ -1,4 +1,4 @@
-"""`schema`: prints the JSON Schema of a reply in a dialect."""
+"""`schema`: prints a reply's JSON Schema in a dialect."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _MAX_PLACEHOLDER = 30
 
 
 def usage(tool: Tool) -> str:
-    """The tool as it is called: `greet name=TEXT [times=INTEGER]`."""
+    """Return how to call the tool: `greet name=TEXT [times=INTEGER]`."""
     required = tool.input_schema.get("required", [])
     pairs = [
         pair if name in required else f"[{pair}]"
@@ -49,7 +49,7 @@ def usage(tool: Tool) -> str:
 
 
 def _placeholder(schema: Json, root: JsonObject) -> str:
-    """The value in the usage line: `INTEGER`, `small|big`, or `VALUE` where that is too long."""
+    """Return the value in the usage line: `INTEGER`, `small|big`, or `VALUE` if too long."""
     words = describe_schema(schema, root)
     if len(words) > _MAX_PLACEHOLDER:
         return "VALUE"
@@ -60,7 +60,7 @@ def _placeholder(schema: Json, root: JsonObject) -> str:
 
 
 def describe_schema(schema: Json, root: JsonObject, *, members: bool = False) -> str:
-    """The kind of value that a schema takes; with *members*, the members of objects too."""
+    """Describe the values that a schema takes; with *members*, also the members of objects."""
     found = _resolve(schema, root)
     match found:
         case {"const": value}:
@@ -93,7 +93,7 @@ def _describe_list(schema: JsonObject, root: JsonObject, members: bool) -> str:
 
 
 def example_value(schema: Json, root: JsonObject) -> str:
-    """A value that the schema takes, as it is written in a shell."""
+    """Return a value that the schema takes, as written in a shell."""
     if "contentEncoding" in _resolve(schema, root):
         return "@file"
     value = _example(schema, root, 0)
@@ -105,7 +105,7 @@ def example_value(schema: Json, root: JsonObject) -> str:
 
 
 def _example(schema: Json, root: JsonObject, depth: int) -> Json:
-    """An example as JSON, as short as possible below the first level: types may be recursive."""
+    """Return an example, as short as possible below the first level: types may be recursive."""
     found = _resolve(schema, root)
     match found:
         case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
@@ -126,7 +126,7 @@ def _example(schema: Json, root: JsonObject, depth: int) -> Json:
 
 
 def _example_text(schema: JsonObject) -> Json:
-    """An example of any type but a number."""
+    """Return an example of any type but a number."""
     if "contentEncoding" in schema:
         return "dGV4dA=="
     form = _string_format(schema) if schema["type"] == "string" else None
@@ -143,7 +143,7 @@ def _example_number(schema: JsonObject) -> Json:
 
 
 def _string_format(schema: JsonObject) -> str | None:
-    """The `format` of a string, or the one that its description stands for, as of a time."""
+    """Return a string's `format`, or the one that its description implies, as for a time."""
     if schema.get("format") in _FORMAT_NAMES:
         return str(schema["format"])
     return format_in_words(schema.get("description"))
@@ -164,7 +164,7 @@ def _resolve(schema: Json, root: JsonObject) -> JsonObject:
 
 
 def _shell_literal(value: Json) -> str:
-    """The value as it is written in a shell: a string as it is, anything else as JSON."""
+    """Return the value as written in a shell: a string unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()

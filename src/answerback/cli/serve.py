@@ -78,7 +78,7 @@ def _runtime(app: App, options: Namespace) -> Runtime:
 
 
 def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
-    """Replace the issuer of the app by this server; raises BadOption."""
+    """Replace the app's issuer by this server; raises BadOption."""
     from ..auth import OAuth
     from ..auth.development import development_of
 
@@ -103,7 +103,7 @@ def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
 
 
 def _open_records(path: str, keep: Sequence[str]) -> Records:
-    """Raises CannotRecord for a path that cannot work; any other problem is a warning."""
+    """Open the records; raises CannotRecord for an impossible path, warns of other problems."""
     from ..records import JSONL, Records, SQLite
 
     folder = os.path.dirname(os.path.abspath(path))

@@ -1,4 +1,4 @@
-"""The flags of `serve`, and the variables of the environment that stand in for them."""
+"""The flags of `serve`, and the environment variables that stand in for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parser(program: Program) -> ArgumentParser:
 
 
 def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
-    """The options of the server; raises BadOption for values that cannot go together."""
+    """Return the server's options; raises BadOption for values that exclude each other."""
     return ServeOptions(
         host=options.host or os.environ.get("HOST") or "127.0.0.1",
         port=_port_from_environment() if options.port is None else options.port,
@@ -54,7 +54,7 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
 
 
 def serve_widgets(runtime: Runtime, options: Namespace) -> None:
-    """Set the URL of the endpoint, and whether the files of widgets are read anew."""
+    """Set the endpoint's URL, and whether widgets' files are read again."""
     registry, auth = runtime.registry, runtime.auth
     if options.url is not None:
         if auth is not None and auth.url not in ("", options.url):
@@ -68,7 +68,7 @@ def serve_widgets(runtime: Runtime, options: Namespace) -> None:
 
 
 def check_together(options: Namespace) -> None:
-    """Refuse flags that exclude each other; raises BadOption."""
+    """Raise BadOption for flags that exclude each other."""
     if options.reload and options.workers > 1:
         raise BadOption("--reload runs one process; leave out --workers, or --reload")
     if options.uds is not None and (options.host is not None or options.port is not None):

@@ -25,7 +25,7 @@ _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 class CannotLoad(AnswerbackError):
-    """The target has no App, or its module failed while it was imported (then `__cause__`)."""
+    """The target has no App, or importing its module failed (then `__cause__`)."""
 
     code = "CANNOT_LOAD"
 
@@ -45,7 +45,7 @@ def load(target: str) -> App:
 
 
 def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
-    """Serve the entries with these tags alone; raises CannotLoad for a tag that no entry has."""
+    """Serve only the entries with these tags; raises CannotLoad for an unused tag."""
     from ..registry.composition import select_tags
 
     registry = registry_of(app)
@@ -73,7 +73,7 @@ def check_widgets_of(app: App) -> None:
 
 
 def program_folder(app: App | None, target: str | None) -> str:
-    """The folder with the source of the program; raises CannotLoad if there is no such file."""
+    """Return the folder with the program's source; raises CannotLoad if there is no such file."""
     if app is None:
         where, _ = _split_target(target or "")
         if not _is_file(where):
@@ -88,7 +88,7 @@ def program_folder(app: App | None, target: str | None) -> str:
 
 
 def absolute_target(target: str) -> tuple[str, str | None]:
-    """The target as it is found from any folder, and the folder that its module needs for that."""
+    """Return the target for use from any folder, and the folder that its module then needs."""
     where, name = _split_target(target)
     colon = f":{name}" if name else ""
     if _is_file(where):
@@ -107,7 +107,7 @@ def _file_with(app: App) -> str | None:
 
 
 def _split_target(target: str) -> tuple[str, str]:
-    """The module and the name in it; the colon of a drive letter (`C:\\x.py`) splits nothing."""
+    """Split off the name in the module; a drive letter's colon (`C:\\x.py`) does not count."""
     where, colon, name = target.rpartition(":")
     if colon and where and all(part.isidentifier() for part in name.split(".")):
         return where, name
@@ -162,7 +162,7 @@ def _import_module(where: str) -> ModuleType:
 
 
 def _run_import(where: str, import_it: Callable[[], ModuleType]) -> ModuleType:
-    """Import the author's module with sys.argv of its own; raises CannotLoad if that fails."""
+    """Import the author's module with its own sys.argv; raises CannotLoad if that fails."""
     arguments, sys.argv = sys.argv, [where]
     loading = LOADING.set(True)
     try:
@@ -180,7 +180,7 @@ def _run_import(where: str, import_it: Callable[[], ModuleType]) -> ModuleType:
 
 
 def _author_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback without our and importlib's frames before and after the author's own."""
+    """Return the traceback without our and importlib's frames before and after the author's own."""
     while trace is not None and _is_internal(trace):
         trace = trace.tb_next
     frame = trace

@@ -1,4 +1,4 @@
-"""The file of tasks that `--tasks` names."""
+"""The task file that `--tasks` names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def add_tasks_option(parser: ArgumentParser) -> None:
 
 
 def open_task_store(path: str) -> SQLiteStore:
-    """The store in a file, which is created if needed; raises CannotOpenTasks."""
+    """Open the store in a file, which is created if needed; raises CannotOpenTasks."""
     from ..tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or os.path.isdir(path):
         raise CannotOpenTasks(f"cannot keep tasks in {path!r}: give a file in a folder that exists")
     store = SQLiteStore(os.path.abspath(path))
-    # Opened once before the workers do, so that a problem shows at the start.
+    # Opened once before the workers do, so that a problem shows at start-up.
     try:
         store.version()
     except UnknownTaskFile as exc:

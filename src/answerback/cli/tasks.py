@@ -1,4 +1,4 @@
-"""`tasks`: lists, shows and cancels the tasks in the file that `serve --tasks` keeps them in."""
+"""`tasks`: lists, shows and cancels the tasks in the file of `serve --tasks`."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _cells(task: TaskRecord) -> tuple[str, ...]:
 
 
 def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
-    """The members of a task for people and programs; secrets are masked."""
+    """Return a task's members for people and programs; secrets are masked."""
     masker = Masker(task.arguments)
     members: JsonObject = {
         "id": task.id,
@@ -181,7 +181,7 @@ def _print(text: str) -> None:
 
 
 def _line(text: str) -> str:
-    """The text on one line, without control characters."""
+    """Return the text on one line, without control characters."""
     return render(" ".join(text.split()))
 
 

@@ -1,7 +1,7 @@
-"""Logins of `call` and `list`: in the browser, or by an address that the user pastes.
+"""Logins of `call` and `list`: in the browser, or with an address that the user pastes.
 
-Only a user at a terminal can log in. The tokens are kept in a private file in the user's folder of
-settings, so that later commands, also those in scripts, need no login.
+Only a user at a terminal can log in. The tokens are kept in a private file in the user's settings
+folder, so that later commands, also those in scripts, need no login.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .terminal_peer import stderr_is_terminal
 
 
 def logins_file() -> Path:
-    """The file with the logins of this user."""
+    """Return the file with this user's logins."""
     place = settings_folder(sys.platform, os.environ, os.path.expanduser("~"))
     return Path(place) / "answerback" / "logins.json"
 
 
 def login_options(target: str, stdin: int) -> dict[str, Any]:
-    """The options of `connect` for servers that ask for a login; none for a command."""
+    """Return the `connect` options for servers that ask for a login; none for a command."""
     if " " in target and not target.endswith((".json", ".jsonc")):
         return {}
     from ..client.login import FileTokens, Login
@@ -47,7 +47,7 @@ class _Terminal:
         self._lock = threading.Lock()
 
     def open_page(self, url: str) -> str | None:
-        """Show the page of the login; returns the address that the user pasted, if any."""
+        """Show the login page; return the address that the user pasted, if any."""
         self._require_user()
         if not _has_browser() or not _opens(url):
             with self._lock:
@@ -90,7 +90,7 @@ class _Terminal:
 
 
 def _has_browser() -> bool:
-    """Whether a browser can show a page to the user; a browser in the terminal cannot."""
+    """Return whether a browser can show the user a page; a browser in the terminal cannot."""
     environ = os.environ
     if environ.get("BROWSER"):
         return True

@@ -24,7 +24,7 @@ _MAX_WIDTH = 79
 class TerminalPeer(Peer):
     """Shows progress in one line that the next update overwrites; log messages stay.
 
-    A user can be asked only if both *stdin* and stderr are a terminal.
+    A user can be asked only if both *stdin* and stderr are terminals.
     """
 
     can = NO_ABILITIES
@@ -64,7 +64,7 @@ class TerminalPeer(Peer):
 
 
 def stderr_is_terminal() -> bool:
-    """Whether a person reads stderr as it is written."""
+    """Return whether a person reads stderr as it is written."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -83,7 +83,7 @@ def _ask_form(question: Question, source: TextIO) -> JsonObject:
 
 
 def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
-    """Show the field's label and read a line; None at the end of the input."""
+    """Show the field's label and read a line; return None at the end of the input."""
     label = field.get("description") or field.get("title") or name
     choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
     if field.get("type") == "boolean":
@@ -103,7 +103,7 @@ def _must_answer(name: str, schema: JsonObject) -> bool:
 
 
 def _parse_answer(text: str, field: JsonObject) -> Json:
-    """The answer in the field's type; one that does not fit stays text, and is refused later."""
+    """Convert the answer to the field's type; a bad one stays text, and is refused later."""
     match field.get("type"):
         case "boolean":
             return {"y": True, "yes": True, "n": False, "no": False}.get(text.lower(), text)
@@ -127,7 +127,7 @@ def _progress_line(note: Progress) -> str:
 
 
 def _printable(data: Json) -> str:
-    """The data as text without control characters that could drive the terminal."""
+    """Return the data as text without control characters that could drive the terminal."""
     # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render
 

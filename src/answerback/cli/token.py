@@ -1,4 +1,4 @@
-"""`token`: prints a test token of a server that was started with --dev-auth."""
+"""`token`: prints a test token from a server that was started with --dev-auth."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def _fetch(server: str, asked: dict[str, object]) -> str:
 async def _post(url: str, body: bytes) -> Fetched:
     headers = {"content-type": "application/json"}
     async with asyncio.timeout(_SECONDS):
-        # A proxy of the environment is not for this machine itself.
+        # The environment's proxies are not for this machine itself.
         return await fetch("POST", url, headers, body, limit=_MAX_BODY, uses_proxies=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tool_help(tool: Tool, command_line: str) -> str:
-    """The help of one tool; *command_line* is the command line up to the tool's name."""
+    """Return a tool's help; *command_line* is the command line up to the tool's name."""
     parts = [f"usage: {command_line} {usage(tool)}", tool.description, _arguments(tool)]
     parts.append(f"example:\n  {command_line} {_example_call(tool)}")
     return "\n\n".join(part for part in parts if part)
@@ -44,7 +44,7 @@ def _line(row: tuple[str, str, str], widths: list[int]) -> str:
 
 
 def _example_call(tool: Tool) -> str:
-    """The author's first example, else a generated one with all required arguments."""
+    """Return the author's first example, else a generated one with all required arguments."""
     given = next(iter(tool.settings.examples), None)
     if given is not None:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"

@@ -1,6 +1,6 @@
 """The client: `connect` opens a connection to a server, or to several, and calls its tools.
 
-It needs nothing but msgspec.
+Its only dependency is msgspec.
 """
 
 from __future__ import annotations

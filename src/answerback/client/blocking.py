@@ -22,7 +22,7 @@ Connected: TypeAlias = RemoteServer | ManyServers
 def _blocking(
     method: Callable[Concatenate[ServerMethods, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[BlockingServer, P], T]:
-    """The method of a RemoteServer as one that waits for the result."""
+    """Return a RemoteServer's method in a form that blocks until the result is there."""
 
     def wait(server: BlockingServer, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return server._loop.run(method(server._server, *args, **kwargs))
@@ -31,7 +31,7 @@ def _blocking(
 
 
 class BlockingServer:
-    """The methods of a RemoteServer, each of which waits; any thread may call them."""
+    """A RemoteServer's methods, but blocking; any thread may call them."""
 
     def __init__(self, server: Connected, loop: LoopThread) -> None:
         self._server = server
@@ -39,7 +39,7 @@ class BlockingServer:
 
     @classmethod
     def opened(cls, make: Callable[[], Connected]) -> BlockingServer:
-        """Make a server on a loop of its own, and open it; raises ConnectError."""
+        """Make a server on its own event loop, and open it; raises ConnectError."""
         loop = LoopThread("answerback-client")
         try:
             return cls(loop.run(_opened(make)), loop)
@@ -53,7 +53,7 @@ class BlockingServer:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why servers of several could not be used last, by their names."""
+        """Why a server could not be used the last time, by its name."""
         server = self._server
         return server.failures if isinstance(server, ManyServers) else {}
 

@@ -1,4 +1,4 @@
-"""ClientConnection: requests and their responses over one transport, from opening to its end."""
+"""ClientConnection: requests and their responses over one transport, from opening to closing."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("answerback.client")
 _NEVER = float("inf")
 _IDLE_SECONDS = 0.05
-"""Seconds between two checks whether the last request of a lost session has ended."""
+"""Seconds between two checks whether a lost session's last request has ended."""
 
 
 class Deadline:
-    """The time by which a request must be answered. It stands still while the user is asked."""
+    """The time by which a request must be answered. The clock stops while the user is asked."""
 
     __slots__ = ("_left", "_questions", "_timeouts", "at", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        """The event loop's time; None without an end, and while the user is asked."""
+        """The event loop's time; None without a limit, and while the user is asked."""
         self._left: float | None = None
         self._questions = 0
         self._timeouts: list[asyncio.Timeout] = []
 
     def left(self) -> float | None:
-        """The seconds that are left; None without an end."""
+        """Return the remaining seconds; None without a limit."""
         if self.at is None:
             return self._left
         return max(0.0, self.at - asyncio.get_running_loop().time())
 
     def sooner(self, seconds: float | None) -> Deadline:
-        """This deadline, or one that ends after *seconds* if that is earlier."""
+        """Return this deadline, or one that ends after *seconds* if that is earlier."""
         left = self.left()
         if seconds is None or (left is not None and left <= seconds):
             return self
@@ -74,7 +74,7 @@ class Deadline:
 
     @asynccontextmanager
     async def limit(self) -> AsyncIterator[None]:
-        """Raise TimeoutError in the block when the time is over."""
+        """Raise TimeoutError in the block when the time is up."""
         async with asyncio.timeout_at(self.at) as timeout:
             before = RUNNING.set((*RUNNING.get(), self))
             self._timeouts.append(timeout)
@@ -110,7 +110,7 @@ class ClientRequest(msgspec.Struct):
     deadline: Deadline
     progress: OnProgress | None = None
     tool: str = ""
-    """The name of the tool that is called; other requests change nothing."""
+    """The called tool's name; requests without one change nothing."""
     headers: Mapping[str, str] = {}
 
 
@@ -121,20 +121,20 @@ class _Waiting(msgspec.Struct):
     progress: OnProgress | None
     deadline: Deadline
     outer: tuple[StoppableClock, ...]
-    """The clocks of the call that the request belongs to, such as the deadline of its retries."""
+    """The clocks of the call that sent the request, such as the deadline of its retries."""
 
 
 class _Timer:
-    """Ends the requests whose time is over; one timer is enough, because most are answered."""
+    """Ends overdue requests; one timer is enough, because most requests are answered in time."""
 
     def __init__(self, waiting: dict[Id, _Waiting]) -> None:
         self._waiting = waiting
         self._handle: asyncio.TimerHandle | None = None
         self.next = _NEVER
-        """The time at which the requests are checked."""
+        """The time of the next check."""
 
     def watch(self, at: float) -> None:
-        """Check the requests at this time, or earlier."""
+        """Check the requests at this time or earlier."""
         if at < self.next:
             self.close()
             self._handle = asyncio.get_running_loop().call_at(at, self.check)
@@ -146,7 +146,7 @@ class _Timer:
         self._handle, self.next = None, _NEVER
 
     def check(self) -> None:
-        """End the requests that are late, and wait for the next deadline."""
+        """End the overdue requests, and wait for the next deadline."""
         self.close()
         now = asyncio.get_running_loop().time()
         for waiting in self._waiting.values():
@@ -162,7 +162,7 @@ class _Timer:
 class ClientConnection:
     """Sends requests over a transport and gives each its response.
 
-    *on_change* gets the changes of lists and resources.
+    *on_change* gets the changes to lists and resources.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class ClientConnection:
         self.era: Era = StatefulEra()
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self.lost: Exception | None = None
-        """The reason why the connection broke."""
+        """Why the connection broke."""
         self.on_lost: Callable[[Exception], None] | None = None
         self.messages = ServerMessages(self, handlers, on_change)
         self._handlers = handlers
@@ -189,7 +189,7 @@ class ClientConnection:
         await self.transport.open(self.receive, self._connection_lost)
 
     async def result(self, asked: ClientRequest) -> JsonObject:
-        """The result, after the user has answered the server's questions.
+        """Return the result, after the user has answered the server's questions.
 
         Raises RpcError or NoAnswer.
         """
@@ -209,7 +209,7 @@ class ClientConnection:
             raise
 
     async def request(self, asked: ClientRequest) -> JsonObject:
-        """The result of one request; raises RpcError or NoAnswer."""
+        """Return the result of one request; raises RpcError or NoAnswer."""
         if self.lost is not None:
             raise ConnectionLost(str(self.lost), may_have_run=False)
         method, deadline, transport = asked.method, asked.deadline, self.transport
@@ -239,7 +239,7 @@ class ClientConnection:
         finally:
             del self._waiting[id]
             if answer.done() and not answer.cancelled():
-                answer.exception()  # Otherwise asyncio may log that nobody took it.
+                answer.exception()  # Otherwise asyncio may log that it was never retrieved.
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         await self.send(notification_frame(method, params or {}), method)
@@ -249,7 +249,7 @@ class ClientConnection:
         await self.transport.send(Outgoing(frame, None, method, self.era.headers(method, {})))
 
     def receive(self, frame: bytes) -> Id | None:
-        """Take a frame of the server; returns the id if it is a response."""
+        """Receive a frame from the server; return the id if it is a response."""
         if frame[:1] != b"{" and is_batch(frame):
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
@@ -268,7 +268,7 @@ class ClientConnection:
             return self._receive_malformed(frame)
         waiting = None if id is None else self._waiting.get(id)
         if id is None and error is not None and len(self._waiting) == 1:
-            # The server could not read the id; it can only mean the one request.
+            # The server could not read the id, but only one request is waiting.
             waiting = next(iter(self._waiting.values()))
         if waiting is not None and not waiting.answer.done():
             if error is not None:
@@ -278,7 +278,7 @@ class ClientConnection:
         return id
 
     def _receive_malformed(self, frame: bytes) -> Id | None:
-        """A response that cannot be read ends its request at once, and not at the time-out."""
+        """End the request of an unreadable response at once, without waiting for the time-out."""
         _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
         found = malformed_response(frame)
         request = None if found is None else self._waiting.get(found[0])
@@ -289,15 +289,15 @@ class ClientConnection:
         return found[0]
 
     def progress_of(self, token: Id) -> OnProgress | None:
-        """The user's function for the progress of a request that waits."""
+        """Return the user's progress function for a waiting request."""
         waiting = self._waiting.get(token)
         return None if waiting is None else waiting.progress
 
     async def ask_user(self, method: str, params: JsonObject) -> JsonObject:
-        """The answer of the user's handler. Deadlines stop meanwhile; raises RpcError."""
+        """Return the answer of the user's handler. Deadlines stop meanwhile; raises RpcError."""
         if not self._handlers.asks_user(method):
             return await self._handlers.answer(method, params)
-        # The task of an answer has the clocks of the code that opened the connection, not these.
+        # The answering task has the clocks of the code that opened the connection, not these.
         stopped: set[StoppableClock] = set()
         for waiting in self._waiting.values():
             stopped |= {waiting.deadline, *waiting.outer}
@@ -311,7 +311,7 @@ class ClientConnection:
             self._timer.check()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run *work* beside the requests; it ends at the latest when the connection is closed."""
+        """Run *work* beside the requests; closing the connection ends it."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -327,7 +327,7 @@ class ClientConnection:
         await self.transport.close()
 
     async def close_when_idle(self) -> None:
-        """Close the connection after the last request has ended, or when the task is cancelled."""
+        """Close the connection after the last request, or when the task is cancelled."""
         try:
             while self._waiting:
                 await asyncio.sleep(_IDLE_SECONDS)
@@ -345,7 +345,7 @@ class ClientConnection:
                 async with asyncio.timeout(1):
                     await self.notify("notifications/cancelled", params)
             except (NoAnswer, TimeoutError):
-                pass  # The connection is slow or broken, and the next request will tell.
+                pass  # The connection is slow or broken; the next request will notice.
 
         self.spawn(send())
 

@@ -1,6 +1,6 @@
-"""ClientSession: the requests to one server, over a connection that is opened again when lost.
+"""ClientSession: the requests to one server, over a connection that is reopened when lost.
 
-It alone decides what is sent a second time; `docs/guides/client.md` has the table.
+Only this module decides what is resent; `docs/guides/client.md` has the table.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=msgspec.Struct)
 _LOGGER = logging.getLogger("answerback.client")
 _OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
-"""The statuses with which a server refuses a transport that it does not speak."""
+"""The HTTP statuses of a server that does not speak a transport."""
 
 
 class ClientSession:
@@ -65,7 +65,7 @@ class ClientSession:
         on_change = plan.handlers.on_change
         self._subscriptions = ClientSubscriptions(wants_lists=on_change is not None)
         self._as_tasks: set[str] = set()
-        """Tools that the server runs only as tasks."""
+        """The tools that the server only runs as tasks."""
         self._starting: ClientConnection | None = None
         """A connection that is not open yet."""
         self._make: Callable[[], Transport] | None = None
@@ -73,10 +73,10 @@ class ClientSession:
         self._opening = asyncio.Lock()
         self._closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Work beside the requests, which ends with the session."""
+        """Background work, which ends with the session."""
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool; under a retry it is called again only if that is safe."""
+        """Call a tool; a retry policy repeats the call only if that is safe."""
         deadline, is_safe = Deadline(options.timeout), False
         if not options.has_policy:
             return await self._call_once(name, given, options, deadline)
@@ -116,7 +116,7 @@ class ClientSession:
         return known.reply(result, strict=self._strict)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
-        """Read a tool's result; its output schema is asked for if it is not known."""
+        """Read a tool's result; fetch its output schema if it is not known."""
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
@@ -130,7 +130,7 @@ class ClientSession:
         return needs_task(error, self.info)
 
     async def create_task(self, asked: ClientRequest) -> JsonObject:
-        """The result of a call that the server may answer with a task; raises as `request`."""
+        """Return a call's result, which may be a task; raises like `request`."""
         from .remote_tasks import create_task
 
         asked.params = {**asked.params, "task": {}}
@@ -143,7 +143,7 @@ class ClientSession:
         return result if task is None else await RemoteTask(self, task).wait(deadline)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
-        """A whole list; raises ToolError."""
+        """Return a whole list; raises ToolError."""
 
         async def once(deadline: Deadline) -> list[Any]:
             if kind is RemoteTool:
@@ -155,7 +155,7 @@ class ClientSession:
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """The result of a request that changes nothing; raises ToolError."""
+        """Return the result of a request that changes nothing; raises ToolError."""
 
         async def once(deadline: Deadline) -> JsonObject:
             try:
@@ -193,9 +193,9 @@ class ClientSession:
             raise raised_error(error) from None
 
     async def request(self, asked: ClientRequest) -> JsonObject:
-        """The result; raises RpcError or NoAnswer.
+        """Return the result; raises RpcError or NoAnswer.
 
-        A request is sent again at most once for each of the reasons in `_may_send_again`.
+        A request is resent at most once for each of the reasons in `_may_send_again`.
         """
         reasons: set[type] = set()
         while True:
@@ -214,10 +214,10 @@ class ClientSession:
                 reasons.add(reason)
 
     async def _may_send_again(self, asked: ClientRequest, error: ConnectionLost | RpcError) -> bool:
-        """Whether a request may be sent once more after an error.
+        """Return whether a request may be resent after an error.
 
-        After a lost connection: if the request did not run, or if a second run does no harm. After
-        a header mismatch: if the list of tools, which was not known, names the headers.
+        After a lost connection: if the request did not run, or is safe to repeat. After
+        a header mismatch: if a newly fetched list of tools names the headers.
         """
         tool, deadline = asked.tool, asked.deadline
         known = self.lists.known.get(tool)
@@ -238,7 +238,7 @@ class ClientSession:
             return False
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
-        """The open connection; raises NoAnswer."""
+        """Return the open connection; raises NoAnswer."""
         try:
             async with deadline.limit():
                 return await self.open()
@@ -249,7 +249,7 @@ class ClientSession:
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
     async def open(self) -> ClientConnection:
-        """The connection, opened if there is none; raises ConnectError."""
+        """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
             if self._closed:
@@ -270,7 +270,7 @@ class ClientSession:
                 raise
 
     async def _open_any(self) -> ClientConnection:
-        """Try the transports in their order; the one that worked is used from then on."""
+        """Try the transports in order, and keep the first that works."""
         label = self._plan.label
         makers = self._plan.transports if self._make is None else (self._make,)
         for make in makers:
@@ -292,7 +292,7 @@ class ClientSession:
             return self._starting
 
         connection = await open_connection(self._plan, start)
-        # The lists may have changed while the server could not say so.
+        # The lists may have changed while the server could not report it.
         self.lists.clear()
         await self._subscriptions.renew(connection)
         self.info = connection.facts
@@ -322,15 +322,15 @@ class ClientSession:
         if connection is None:
             return
         if isinstance(connection.lost, SessionLost) and not self._closed:
-            # Each other request gets its own response about the lost session.
+            # Every other request gets its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:
             await connection.close()
 
     def _lost(self, reason: Exception) -> None:
-        """Called when the open connection breaks."""
+        """Handle the loss of the open connection."""
         if isinstance(reason, SessionLost):
-            # Without a session the client receives no changes until the next request.
+            # Without a session, the client receives no changes until the next request.
             self.spawn(self._reopen())
         elif isinstance(reason, NoAnswer):
             _log_stderr(self._plan.label, reason)

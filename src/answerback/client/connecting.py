@@ -1,4 +1,4 @@
-"""`connect`: opens a connection to a server or to several, with async or without."""
+"""`connect`: opens a connection to one server or several, with or without async."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class ConnectOptions(TypedDict, total=False):
     """The options of `connect`."""
 
     version: str
-    """The version of MCP, such as "2025-11-25"; by default the newest that the server speaks."""
+    """The MCP version, such as "2025-11-25"; by default the newest that the server speaks."""
     timeout: float | None
     """Seconds that a request may take; 60 by default."""
     retry: Retry | None
-    """How often a request is sent again, if that is safe."""
+    """How often a request is resent, if that is safe."""
     breaker: Breaker | None
-    """Stops the requests of a server that fails."""
+    """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
-    """How many requests are sent; further ones are refused."""
+    """How many requests may be sent; further ones are refused."""
     connect_timeout: float
     """Seconds until the connection must be open; 30 by default."""
     transport: Literal["http", "sse", "rest"]
@@ -56,14 +56,13 @@ class ConnectOptions(TypedDict, total=False):
     auth: ClientAuth | Login | str
     """A token, a `Login`, or an object that gives the requests their credentials."""
     env: Mapping[str, str]
-    """Environment variables of the child process, besides the few that every child gets."""
+    """Environment variables for the child process, besides the few that every child gets."""
     inherit: bool
-    """True gives the child process, or each of several, the whole environment of this process."""
+    """True gives the child process, or each of several, this process's whole environment."""
     cwd: str
     """The folder in which the child process starts."""
     output_schema: Literal["finding", "error"]
-    """Data that breaks the tool's output schema is a finding of the reply, or an error; a finding
-    by default."""
+    """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
     """A file for all messages, or a function that gets the direction and each message."""
     elicit: Callable[[ElicitationRequest], Any]
@@ -73,11 +72,11 @@ class ConnectOptions(TypedDict, total=False):
     sample: Callable[[dict[str, Any]], Any]
     """Answers a request for a model's text, with a string or with MCP's result."""
     roots: Roots
-    """The folders that the server may work in, or a function that returns them."""
+    """The folders in which the server may work, or a function that returns them."""
     on_log: Callable[[Log], object]
     log_level: Level
     on_change: Callable[[Change], object]
-    """Gets the changes of lists, and of the resources that are subscribed to."""
+    """Gets the changes to lists and to subscribed resources."""
     on_notification: Callable[[str, dict[str, Any]], object]
     """Gets the method and the parameters of every notification."""
 
@@ -137,14 +136,14 @@ def connect(
 ) -> ConnectContext[Any]:
     """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
 
-    *target* is a command, as a string or a list, a URL, an App of this process, or the dict or
-    file of a host with `mcpServers`, whose servers are connected to together. `ConnectOptions`
-    lists the options. *replay* is a file that `tap` wrote, in place of a server.
+    *target* is a command (a string or a list), a URL, an App in this process, or a host's dict or
+    file with `mcpServers`, which connects to all of its servers. `ConnectOptions` lists the
+    options. *replay* is a file that `tap` wrote, in place of a server.
     """
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
-    ClientOptions.of(options)  # Raises for an option of the wrong type, before it is used.
+    ClientOptions.of(options)  # Raises for an option of the wrong type before it is used.
     if replay is not None:
         return ConnectContext(lambda: _replayed(Path(replay), options))
     if target is None:

@@ -21,7 +21,7 @@ CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__vers
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The things that a server told about itself when the connection was opened."""
+    """The facts that a server gave about itself when the connection was opened."""
 
     version: Version
     capabilities: dict[str, Any] = {}
@@ -30,7 +30,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_initialize(cls, result: Mapping[str, Any]) -> ServerFacts | None:
-        """None if the server answered with a version that is not known."""
+        """Read an `initialize` result; return None if its version is unknown."""
         version = STATEFUL.get(str(result.get("protocolVersion")))
         if version is None:
             return None
@@ -54,7 +54,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def offers(self, *path: str) -> bool:
-        """Whether the server declared a capability, such as `tools`, `listChanged`."""
+        """Return whether the server declared a capability, such as `tools`, `listChanged`."""
         found: Json = self.capabilities
         for name in path:
             if not isinstance(found, dict) or name not in found:
@@ -69,10 +69,10 @@ class Era(Protocol):
     stateless: bool
 
     def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
-        """The parameters to encode for the server; *token* asks for progress."""
+        """Return the parameters to send; *token* asks for progress."""
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        """The HTTP headers of a request."""
+        """Return the HTTP headers of a request."""
 
 
 def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
@@ -81,7 +81,7 @@ def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
 
 
 class StatefulEra:
-    """2024-11-05 to 2025-11-25: the version was agreed on at `initialize`."""
+    """2024-11-05 to 2025-11-25: `initialize` agreed on the version."""
 
     stateless = False
 

@@ -21,8 +21,8 @@ INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 class ConnectError(AnswerbackError):
     """No connection to the server could be opened.
 
-    `details["stderr"]` is the end of the stderr of a child process that has ended. It may hold
-    secrets, so it is for the user of this program, not for a model.
+    `details["stderr"]` is the end of an ended child process's stderr. It may hold secrets, so it
+    is for this program's user, not for a model.
     """
 
     code = UNAVAILABLE
@@ -33,7 +33,7 @@ class ConnectError(AnswerbackError):
 
 
 class LoginError(AnswerbackError):
-    """The client could not log in to a server, or the server refuses what the login gave."""
+    """The client could not log in to a server, or the server refuses the new token."""
 
     code = "UNAUTHENTICATED"
 
@@ -43,7 +43,7 @@ class LoginError(AnswerbackError):
 
 
 class NoAnswer(Exception):
-    """A request got no answer; *may_have_run* tells whether the server may have acted on it."""
+    """A request got no answer; *may_have_run* says whether the server may have acted on it."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class NoAnswer(Exception):
 
     @property
     def stderr(self) -> str:
-        """The end of the stderr of a child process that has ended."""
+        """The end of an ended child process's stderr."""
         return str(self.details.get("stderr", ""))
 
 
@@ -76,7 +76,7 @@ class SessionLost(ConnectionLost):
 
 
 class HttpRefused(NoAnswer):
-    """The server answered with an HTTP status and without a message of MCP."""
+    """The server answered with an HTTP status and without an MCP message."""
 
     def __init__(
         self, status: int, text: str = "", retry_after: str | None = None, advice: str = ""
@@ -104,11 +104,11 @@ class HttpRefused(NoAnswer):
 
 
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The statuses after which the same request may succeed later."""
+"""The HTTP statuses after which the same request may succeed later."""
 
 
 def _seconds_of(header: str) -> float | None:
-    """The seconds of a header `Retry-After`, which may be a date."""
+    """Return the seconds in a `Retry-After` header, which may be a date."""
     from ..resilience.service_failure import read_seconds
 
     return read_seconds(header)
@@ -119,7 +119,7 @@ def _code_for_refusal(status: int) -> str:
 
 
 def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
-    """The reply for a call that got no result."""
+    """Return the reply for a call that got no result."""
     if isinstance(error, NoAnswer):
         return failure(error.message, error.code, error.details, retryable=error.retryable)
     if error.code == MISSING_CAPABILITY and (options := _missing_options(error.data)):
@@ -135,7 +135,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
 
 
 def _missing_options(data: Json) -> list[str]:
-    """The options of `connect` whose handlers the server wants; empty if it wants other things."""
+    """Return the `connect` options whose handlers the server wants; empty if it wants others."""
     options = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
     match data:
         case {"requiredCapabilities": dict(wanted)} if wanted.keys() <= options.keys():
@@ -144,7 +144,7 @@ def _missing_options(data: Json) -> list[str]:
 
 
 def raised_error(error: NoAnswer | RpcError) -> ToolError:
-    """The exception for a list, a prompt or a completion that got no result."""
+    """Return the exception for a list, a prompt or a completion that got no result."""
     failed = failed_reply(error).error
     assert failed is not None
     raised = {"NOT_FOUND": NotFound, "INVALID_INPUT": InvalidInput}.get(failed.kind or failed.code)

@@ -31,7 +31,7 @@ class ErrorBody(msgspec.Struct):
 
 
 class Incoming(msgspec.Struct):
-    """A message of the server: a response, a request or a notification."""
+    """A message from the server: a response, a request or a notification."""
 
     id: Id | None = None
     method: str | None = None
@@ -41,18 +41,18 @@ class Incoming(msgspec.Struct):
 
 
 class Outgoing(msgspec.Struct):
-    """A message to the server; *id* is set for a request, whose response is waited for."""
+    """A message to the server; only a request, which waits for its response, has an *id*."""
 
     frame: bytes
     id: Id | None = None
     method: str = ""
     headers: Mapping[str, str] = {}
     answer: asyncio.Future[msgspec.Raw] | None = None
-    """The result of a request; it may arrive over another stream than that of the request."""
+    """A request's result, which may arrive over another stream than the request's own."""
 
 
 Receive: TypeAlias = Callable[[bytes], Id | None]
-"""Takes a frame of the server; returns the id if the frame is a response."""
+"""Takes a frame from the server; returns the id if the frame is a response."""
 Lost: TypeAlias = Callable[[Exception], None]
 """Takes the reason why the connection broke."""
 
@@ -61,13 +61,13 @@ class Transport(Protocol):
     """Carries frames between this process and one server."""
 
     closes_to_cancel: bool
-    """True if closing the stream of a response cancels a stateless request."""
+    """True if closing the response's stream cancels a stateless request."""
     has_headers: bool
-    """True if the headers of a message are sent."""
+    """True if a message's headers are sent."""
 
     @property
     def send_now(self) -> Callable[[Outgoing], bool] | None:
-        """Sends a message without waiting; False if `send` is needed. None where it always is."""
+        """Sends a message without waiting; False if `send` is needed. None if it always is."""
 
     @property
     def receives_changes(self) -> bool:
@@ -79,14 +79,14 @@ class Transport(Protocol):
     async def send(self, outgoing: Outgoing) -> None:
         """Send a message; raises NoAnswer.
 
-        On HTTP this returns when the response of a request was received.
+        Over HTTP this returns when the request's response has been received.
         """
 
     async def listen(self) -> None:
         """Receive the messages that belong to no request, in the stateful era."""
 
     async def identity(self) -> str:
-        """The credentials of the requests; answers for other credentials are not shared."""
+        """Return the requests' credentials; replies to other credentials are not shared."""
 
     async def close(self) -> None:
         """Close the connection; never raises, and may be called twice."""
@@ -96,7 +96,7 @@ incoming_decoder = msgspec.json.Decoder(Incoming)
 
 
 def decode_frame(frame: bytes) -> Incoming | None:
-    """The message in *frame*; None if it is not a message of JSON-RPC."""
+    """Return the message in *frame*; None if it is not a JSON-RPC message."""
     try:
         return incoming_decoder.decode(frame)
     except (ValueError, RecursionError):
@@ -104,12 +104,12 @@ def decode_frame(frame: bytes) -> Incoming | None:
 
 
 def decode_odd_frame(frame: bytes) -> Incoming | None:
-    """The message in a frame that breaks JSON or JSON-RPC, as some servers' do; None without."""
+    """Return the message in a frame that breaks JSON or JSON-RPC, as some servers' do, or None."""
     return _decode_nearly_json(frame) or _decode_odd_error(frame)
 
 
 class _OddResponse(msgspec.Struct):
-    """A response whose error is no object, or has members of other types than in JSON-RPC."""
+    """A response whose error is not an object, or has members of other types than in JSON-RPC."""
 
     id: Id
     error: Json
@@ -117,7 +117,7 @@ class _OddResponse(msgspec.Struct):
 
 
 def _decode_odd_error(frame: bytes) -> Incoming | None:
-    """The response in a frame with such an error, so that the message of the server is kept."""
+    """Return the response in a frame with such an error, to keep the server's message."""
     try:
         found = msgspec.json.decode(frame, type=_OddResponse)
         return None if found.error is None else Incoming(found.id, error=_odd_error(found.error))
@@ -144,7 +144,7 @@ _NEARLY_JSON = re.compile(rb"\\u[dD][89a-fA-F]|NaN|Infinity")
 
 
 def _decode_nearly_json(frame: bytes) -> Incoming | None:
-    """The message in a frame with NaN or half a character in it, as some servers send."""
+    """Return the message in a frame with NaN or half a character, as some servers send."""
     if not _NEARLY_JSON.search(frame):
         return None
     from ..reading.sources import load_json
@@ -155,13 +155,13 @@ def _decode_nearly_json(frame: bytes) -> Incoming | None:
         return None
 
 
-# The id of a response, where servers write it: at the beginning or at the end.
+# A response's id, where servers write it: at the beginning or at the end.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 def malformed_response(frame: bytes) -> tuple[Id, str] | None:
-    """The id of a response that cannot be decoded, and the reason; None if it has no id."""
+    """Return an undecodable response's id, and the reason; None if it has no id."""
     found = _FIRST_ID.match(frame[:100]) or _LAST_ID.search(frame[-100:])
     if found is None or b'"method"' in frame[:200]:
         return None

@@ -1,7 +1,7 @@
 """InputRounds: the requests of one call, until the server needs no more input from the user.
 
 A stateless server answers with `input_required`, and gets the request again with the answers. A
-server of 2025-11-25 refuses with the error -32042 until the user has visited a page.
+2025-11-25 server refuses with the error -32042 until the user has visited a page.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
 _VISIT_SECONDS = 300.0
-"""Seconds that the client waits in one call for pages that the user has agreed to visit."""
+"""Seconds that one call waits for the pages that the user has agreed to visit."""
 _MAX_PAUSE = 2.0
 
 
 class InputRounds:
-    """Sends a request again with the answers of the user's handlers.
+    """Resends a request with the answers from the user's handlers.
 
-    The deadline is for all requests together, without the time in which the user is asked.
+    The deadline is for all requests together, without the time that the user takes.
     """
 
     def __init__(self, connection: ClientConnection, asked: ClientRequest) -> None:
@@ -47,7 +47,7 @@ class InputRounds:
         self._visits = 0
 
     async def result(self, found: JsonObject | RpcError) -> JsonObject:
-        """The result, if the first request got *found*; raises RpcError or NoAnswer."""
+        """Return the result, if the first request got *found*; raises RpcError or NoAnswer."""
         asked, rounds = self._asked, 0
         while True:
             if isinstance(found, RpcError):
@@ -69,7 +69,7 @@ class InputRounds:
 
     @contextmanager
     def _users_time(self) -> Iterator[None]:
-        """Stop the deadlines of the call while the user is asked."""
+        """Stop the call's deadlines while the user is asked."""
         began, deadline = self._loop.time(), self._asked.deadline
         deadline.stop()
         try:
@@ -82,7 +82,7 @@ class InputRounds:
     async def _with_answers(
         self, params: Mapping[str, Any], result: JsonObject, round: int
     ) -> JsonObject:
-        """The parameters of the next request, with the answers to the server's questions."""
+        """Return the next request's parameters, with the answers to the server's questions."""
         found = result.get("inputRequests")
         questions = found if isinstance(found, dict) else {}
         answers = {key: await self._answer(each, questions) for key, each in questions.items()}
@@ -118,7 +118,7 @@ class InputRounds:
         return answer
 
     async def _visit(self, error: RpcError) -> bool:
-        """Ask the user to visit the pages of an error; False if the error stays.
+        """Ask the user to visit an error's pages; return False if the error stays.
 
         A user who has agreed is not asked again; the server is given time to notice the visit.
         """
@@ -142,7 +142,7 @@ class InputRounds:
             return await self._connection.ask_user(method, params)
 
     async def _waits(self, visit: str | None) -> bool:
-        """Wait a moment for a page to be completed; False if the user took too long."""
+        """Wait a moment for a page to be completed; return False if the user took too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
         self._visits += 1

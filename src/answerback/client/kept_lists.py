@@ -1,4 +1,4 @@
-"""KeptLists: a server's lists, which are kept as long as the server allows, and its known tools."""
+"""KeptLists: a server's lists, kept as long as the server allows, and its known tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAX_SECONDS = 24 * 3600.0
 
 class _List(msgspec.Struct, frozen=True):
     family: str
-    """The kind of the changes that this list is dropped for, and the server's capability."""
+    """The kind of change that drops this list, and the server's capability."""
     method: str
     member: str
 
@@ -53,18 +53,18 @@ class _Entry(msgspec.Struct):
 
 
 class KeptLists:
-    """The lists of one session, and the tools that are known from them."""
+    """One session's lists, and the tools known from them."""
 
     def __init__(self, session: ClientSession) -> None:
         self.known: dict[str, KnownTool] = {}
         """The tools of the last list that may be called."""
         self._session = session
         self._unlisted: set[str] = set()
-        """Tools that were called and are not in the list."""
+        """The called tools that are not in the list."""
         self._kept: dict[type[msgspec.Struct], _Entry] = {}
 
     async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
-        """The whole list, as it is kept if the server allows it; raises ToolError."""
+        """Return the whole list, from the cache if the server allows it; raises ToolError."""
         identity = await self._identity()
         entry = self._kept.get(kind)
         # Other credentials may see other entries.
@@ -79,14 +79,14 @@ class KeptLists:
         except NoAnswer as error:
             raise raised_error(error) from None
         entries = read_entries(found, kind)
-        # A login between two pages may have changed what the list shows.
+        # A login between two pages may have changed the list.
         if seconds > 0 and await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
             self._kept[kind] = _Entry(_LISTS[kind].family, identity, until, entries)
         return list(entries)
 
     async def tools(self, deadline: Deadline) -> list[RemoteTool]:
-        """The tools that a client may call; raises ToolError."""
+        """Return the tools that a client may call; raises ToolError."""
         entries = await self.entries(RemoteTool, deadline)
         if [known.tool for known in self.known.values()] != entries:
             self.known = known_tools(entries)
@@ -94,7 +94,7 @@ class KeptLists:
         return [known.tool for known in self.known.values()]
 
     async def known_tool(self, name: str, deadline: Deadline) -> KnownTool | None:
-        """The tool, from the last list if it is there; None if the list cannot be read."""
+        """Return the tool, from the last list if it is there; None if the list cannot be read."""
         if name not in self.known:
             try:
                 await self.tools(deadline)
@@ -103,9 +103,9 @@ class KeptLists:
         return self.known.get(name)
 
     async def schema_of(self, name: str, deadline: Deadline) -> KnownTool | None:
-        """The tool with its output schema, to read a result that is there already.
+        """Return the tool with its output schema, to read a result that has already arrived.
 
-        The list is asked for once and not waited for long; without it the result is read alone.
+        The list is fetched once, with a short time-out; without it the result is read unchecked.
         """
         if name in self._unlisted:
             return None
@@ -115,7 +115,7 @@ class KeptLists:
         return found
 
     async def is_safe_to_repeat(self, name: str, deadline: Deadline) -> bool:
-        """Whether the server says that a second call of a tool does no harm."""
+        """Return whether the server says that a tool is safe to repeat."""
         known = self.known.get(name)
         if known is None and name not in self._unlisted:
             known = await self.known_tool(name, deadline)
@@ -135,7 +135,7 @@ class KeptLists:
         return "" if connection is None else await connection.transport.identity()
 
     async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
-        """The entries of a list, and the seconds for which they may be kept."""
+        """Return a list's entries, and the seconds for which they may be kept."""
         found, seconds = await self._pages(listed, deadline)
         connection, facts = self._session.connection, self._session.info
         if facts.version.stateless:
@@ -168,7 +168,7 @@ class KeptLists:
 
 
 def _seconds_of(result: JsonObject) -> float:
-    """How long the server lets a stateless result be kept."""
+    """Return how long the server lets a stateless result be kept."""
     found = result.get("ttlMs")
     if isinstance(found, bool) or not isinstance(found, int | float):
         return 0.0

@@ -18,7 +18,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class RemoteTool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A tool of a server, as the server describes it."""
+    """A server's tool, as the server describes it."""
 
     name: str
     title: str | None = None
@@ -37,7 +37,7 @@ class RemoteTool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RemoteResource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A resource of a server."""
+    """A server's resource."""
 
     uri: str
     name: str = ""
@@ -64,7 +64,7 @@ class RemoteTemplate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RemotePrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A prompt of a server, and its arguments."""
+    """A server's prompt, and its arguments."""
 
     name: str
     title: str | None = None
@@ -80,7 +80,7 @@ class PromptMessage(msgspec.Struct, frozen=True):
 
 
 class FilledPrompt(msgspec.Struct, frozen=True):
-    """The messages of a prompt, with its arguments filled in."""
+    """A prompt's messages, with its arguments filled in."""
 
     messages: tuple[PromptMessage, ...]
     description: str = ""
@@ -100,7 +100,7 @@ class FilledPrompt(msgspec.Struct, frozen=True):
 
 
 def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
-    """The entries of a list; those that are malformed are left out."""
+    """Return a list's entries without the malformed ones."""
     entries = []
     for each in found:
         try:

@@ -1,4 +1,4 @@
-"""ManyServers: several servers at once; each fails alone, and its names have its prefix."""
+"""ManyServers: several servers at once; each fails independently and prefixes its names."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Listed = TypeVar("Listed", bound=msgspec.Struct)
 
 
 class ManySessions:
-    """Sends each request to the server that it is for, with that server's own options."""
+    """Sends each request to its server, with that server's own options."""
 
     def __init__(self, servers: Mapping[str, RemoteServer], failures: dict[str, str]) -> None:
         self.servers = dict(servers)
         self.failures = failures
-        """Why a server could not be used last, by its name."""
+        """Why a server could not be used the last time, by its name."""
 
     async def open(self) -> None:
-        """Open all connections; raises ConnectError if none of them can be opened."""
+        """Open all connections; raises ConnectError if none can be opened."""
         await self._each(lambda server: server.open())
         if self.servers and len(self.failures) == len(self.servers):
             raise ConnectError("; ".join(self.failures.values()))
@@ -44,7 +44,7 @@ class ManySessions:
         await asyncio.gather(*(server.close() for server in self.servers.values()))
 
     async def entries(self, kind: type[Listed], options: ClientOptions) -> list[Listed]:
-        """The entries of the servers that answer; `failures` tells which do not."""
+        """Return the entries of the servers that answer; `failures` names the others."""
         found = await self._each(lambda server: server._session.entries(kind, server._options))
         return [_prefixed(name, each) for name, listed in found.items() for each in listed]
 
@@ -69,7 +69,7 @@ class ManySessions:
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """The result for a prompt, by its name with the server's prefix, or for a template."""
+        """Return the result for a prompt, by its name with the server's prefix, or a template."""
         ref = params.get("ref", params)
         if "name" in ref:
             server, own = self._named(ref["name"])
@@ -91,7 +91,7 @@ class ManySessions:
         raise NotFound(f"no server has the template {uri!r}")
 
     async def _with_resource(self, uri: str) -> RemoteServer:
-        """The server that lists the resource, or else the first that can read it."""
+        """Return the server that lists the resource, or else the first that can read it."""
         listed = await self._each(lambda server: server.resources())
         for name, resources in listed.items():
             if any(each.uri == uri for each in resources):
@@ -102,7 +102,7 @@ class ManySessions:
         raise NotFound(f"no server has {uri!r}")
 
     async def _each(self, ask: Callable[[RemoteServer], Awaitable[T]]) -> dict[str, T]:
-        """The answers of the servers that answer; the others are noted in `failures`."""
+        """Collect the servers' answers; the servers that fail are noted in `failures`."""
 
         async def one(name: str, server: RemoteServer) -> tuple[str, T] | None:
             try:
@@ -117,7 +117,7 @@ class ManySessions:
         return dict(each for each in found if each is not None)
 
     def _named(self, name: str) -> tuple[RemoteServer, str]:
-        """The server with the longest name that is a prefix of *name*, and the rest."""
+        """Return the server with the longest name that is a prefix of *name*, and the rest."""
         fitting = [each for each in self.servers if name.startswith(f"{each}_")]
         if not fitting:
             raise NotFound(f"no server for {name!r}; the servers are {', '.join(self.servers)}")
@@ -143,11 +143,11 @@ class ManyServers(ServerMethods):
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why a server could not be used last, by its name."""
+        """Why a server could not be used the last time, by its name."""
         return self._sessions.failures
 
     def options(self, **options: Unpack[CallOptions]) -> Self:
-        """The same servers with other options."""
+        """Return the same servers with other options."""
         if options.get("breaker") is not None:
             raise BadTarget("a breaker belongs to one server; each server of several fails alone")
         servers = {name: server.options(**options) for name, server in self.servers.items()}
@@ -155,7 +155,7 @@ class ManyServers(ServerMethods):
 
 
 def _prefixed(server: str, entry: Listed) -> Listed:
-    """The entry of a list of tools or prompts, with the server's prefix in its name."""
+    """Return a listed tool or prompt with the server's prefix in its name."""
     if not isinstance(entry, RemoteTool | RemotePrompt):
         return entry
     return msgspec.structs.replace(entry, name=f"{server}_{entry.name}")

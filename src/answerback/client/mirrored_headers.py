@@ -1,4 +1,4 @@
-"""`x-mcp-header`: arguments of a tool that are repeated in HTTP headers."""
+"""`x-mcp-header`: a tool's arguments that are repeated in HTTP headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MARK = "x-mcp-header"
 HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
-"""The name of a header, by the path of the argument that it repeats."""
+"""A header's name, by the path of the argument that it repeats."""
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = frozenset({"string", "integer", "boolean"})
@@ -28,11 +28,11 @@ _NAMED = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitio
 
 
 class BadAnnotation(ValueError):
-    """A tool's `x-mcp-header` breaks a rule of MCP; clients must leave out such a tool."""
+    """A tool's `x-mcp-header` breaks an MCP rule; clients must leave out such a tool."""
 
 
 def header_paths(schema: Json) -> HeaderPaths:
-    """The headers that a call of a tool with this input schema sends; raises BadAnnotation."""
+    """Return the headers for calls of a tool with this input schema; raises BadAnnotation."""
     found: HeaderPaths = {}
     seen: set[str] = set()
     for path, part in _schemas(schema):
@@ -53,7 +53,7 @@ def header_paths(schema: Json) -> HeaderPaths:
 
 
 def param_headers(paths: HeaderPaths, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The headers `Mcp-Param-*` of a call; an absent or null argument has none."""
+    """Return a call's `Mcp-Param-*` headers; an absent or null argument has none."""
     headers = {}
     for path, name in paths.items():
         value = _value_at(arguments, path)
@@ -73,7 +73,7 @@ def _value_at(arguments: Json, path: tuple[str, ...]) -> Json:
 
 
 def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
-    """Every schema in *root*, with its path if only `properties` lead to it. No `$ref` is read."""
+    """Yield every schema in *root*, with its path if only `properties` lead to it; skip `$ref`."""
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:
         path, part = waiting.pop()

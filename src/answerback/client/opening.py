@@ -1,4 +1,4 @@
-"""Opens a connection: asks for the newest version of MCP, and falls back to the stateful era."""
+"""Opens a connection: asks for the newest MCP version, and falls back to the stateful era."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _PROBE_SECONDS = 5.0
-"""Seconds to wait for `server/discover`; older servers may not answer it at all."""
+"""Seconds to wait for `server/discover`; older servers may never answer it."""
 
 
 class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,10 +30,10 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     """The server's name in messages."""
     transports: tuple[Callable[[], Transport], ...]
-    """Makes transports, to be tried one after the other."""
+    """Functions that make the transports, in the order in which to try them."""
     handlers: UserHandlers = UserHandlers()
     version: str | None = None
-    """The version of MCP; by default the newest that the server speaks."""
+    """The MCP version; by default the newest that the server speaks."""
     connect_timeout: float = 30.0
 
 
@@ -68,7 +68,7 @@ async def _agree(connection: ClientConnection, plan: SessionPlan) -> ServerFacts
 
 
 async def _initialize_or_discover(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
-    """Ask again if the server turns out to be stateless, and was only slow to start."""
+    """Initialize; discover again if the server is stateless and was only slow to start."""
     try:
         return await _initialize(connection, plan)
     except RpcError as error:
@@ -83,7 +83,7 @@ async def _initialize_or_discover(connection: ClientConnection, plan: SessionPla
 async def _discover(
     connection: ClientConnection, plan: SessionPlan, *, must: bool
 ) -> ServerFacts | None:
-    """Ask a stateless server about itself; None if the server is of the stateful era."""
+    """Ask a stateless server about itself; return None for a stateful server."""
     handlers = plan.handlers
     connection.era = StatelessEra(handlers.capabilities, handlers.log_level)
     try:
@@ -106,7 +106,7 @@ async def _discover(
 
 
 async def _discover_twice(connection: ClientConnection, seconds: float | None) -> JsonObject:
-    """Ask again if the server refuses a version that it names as supported."""
+    """Ask, and ask again if the server refuses a version that it names as supported."""
     try:
         return await _ask(connection, "server/discover", {}, seconds)
     except RpcError as error:
@@ -148,6 +148,6 @@ async def _ask(
 
 
 def _names_stateful(data: Json) -> bool:
-    """Whether the server names a version of the stateful era, or none at all."""
+    """Return whether the server names a stateful version, or none at all."""
     supported = data.get("supported") if isinstance(data, dict) else None
     return not isinstance(supported, list) or any(each in STATEFUL for each in supported)

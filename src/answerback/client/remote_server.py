@@ -1,4 +1,4 @@
-"""RemoteServer: the tools, resources and prompts of a connected server."""
+"""RemoteServer: a connected server's tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class ServerSession(Protocol):
-    """Sends the requests of a RemoteServer: over MCP, over plain REST, or to several servers."""
+    """Sends a RemoteServer's requests: over MCP, over plain REST, or to several servers."""
 
     async def open(self) -> object:
         """Open the connection; raises ConnectError."""
@@ -34,7 +34,7 @@ class ServerSession(Protocol):
     async def close(self) -> None: ...
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
-        """A whole list; raises ToolError."""
+        """Return a whole list; raises ToolError."""
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]: ...
 
@@ -43,7 +43,7 @@ class ServerSession(Protocol):
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """The result of a request that changes nothing; raises ToolError."""
+        """Return the result of a request that changes nothing; raises ToolError."""
 
     async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
         """Subscribe or unsubscribe; raises ToolError."""
@@ -75,9 +75,9 @@ class ServerMethods:
     async def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
-        """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for names of any form.
+        """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for any argument name.
 
-        A connection that fails and a time-out are failed replies; `error.details` then has
+        A failed connection and a time-out are failed replies; `error.details` then has
         `may_have_run`.
         """
         return await self._session.call(name, {**(arguments or {}), **named}, self._options)
@@ -89,7 +89,7 @@ class ServerMethods:
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
     ) -> FilledPrompt:
-        """The messages of a prompt; raises ToolError."""
+        """Return a prompt's messages; raises ToolError."""
         params: JsonObject = {"name": name}
         if given := {**(arguments or {}), **named}:
             params["arguments"] = given
@@ -102,7 +102,7 @@ class ServerMethods:
     async def complete(
         self, of: str, argument: str, value: str, context: Mapping[str, str] | None = None
     ) -> list[str]:
-        """The completions of an argument; *of* is a prompt's name or a template's URI."""
+        """Complete an argument; *of* is a prompt's name or a template's URI."""
         is_uri = "://" in of
         ref = {"type": "ref/resource", "uri": of} if is_uri else {"type": "ref/prompt", "name": of}
         params: JsonObject = {"ref": ref, "argument": {"name": argument, "value": value}}
@@ -114,20 +114,20 @@ class ServerMethods:
         return [str(each) for each in values or ()]
 
     async def subscribe(self, uri: str) -> None:
-        """Tell `on_change` when a resource changes; raises ToolError."""
+        """Report a resource's changes to `on_change`; raises ToolError."""
         await self._session.subscribe(uri, self._options, wanted=True)
 
     async def unsubscribe(self, uri: str) -> None:
         await self._session.subscribe(uri, self._options, wanted=False)
 
     def options(self, **options: Unpack[CallOptions]) -> Self:
-        """The same server with other options: `server.options(timeout=2).call("add", x=1)`."""
+        """Return the server with other options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)
         changed._options = self._options.changed(options)
         return changed
 
     async def open(self) -> None:
-        """Open the connection; raises ConnectError. `connect` does it."""
+        """Open the connection, as `connect` does; raises ConnectError."""
         await self._session.open()
 
     async def close(self) -> None:
@@ -135,11 +135,11 @@ class ServerMethods:
 
 
 class RemoteServer(ServerMethods):
-    """A server that this process is connected to; `connect` makes it."""
+    """A connected server, as `connect` gives it."""
 
     _session: ClientSession | RestSession
 
     @property
     def info(self) -> ServerFacts:
-        """The version of MCP, the server's name, its capabilities and its instructions."""
+        """The MCP version, the server's name, its capabilities and its instructions."""
         return self._session.info

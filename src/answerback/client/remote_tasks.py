@@ -1,4 +1,4 @@
-"""Tasks of a server: a call that the server answers with a task waits here for its result."""
+"""A server's tasks: a call that is answered with a task waits here for its result."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from .request_policy import ClientOptions
 
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
-"""The seconds between two looks if the server names none, and the bounds of those that it names."""
+"""Seconds between polls if the server names none, and the bounds for those that it names."""
 _LOOK_TIMEOUT = 30.0
 _FAILURES = 5
-"""How many looks in a row may fail, such as while the server is started again."""
+"""How many polls in a row may fail, for example while the server restarts."""
 _FINAL = ("completed", "failed", "cancelled")
 
 
 def needs_task(error: RpcError, facts: ServerFacts) -> bool:
-    """Whether the server refused a call because it runs only as a task; it did not run then."""
+    """Return whether the server refused to run a call because the tool only runs as a task."""
     if facts.version.stateless:
         wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
         found = wanted.get("extensions") if isinstance(wanted, dict) else None
@@ -40,14 +40,14 @@ def needs_task(error: RpcError, facts: ServerFacts) -> bool:
 
 
 def task_in(result: JsonObject) -> JsonObject | None:
-    """The task that a result of `tools/call` names; None for any other result."""
+    """Return the task that a `tools/call` result names; None for any other result."""
     found = result if result.get("resultType") == "task" else result.get("task")
     is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
     return found if is_task and "content" not in result else None
 
 
 async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
-    """The result of a call that creates a task; raises RpcError or NoAnswer.
+    """Return the result of a call that creates a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
     """
@@ -69,7 +69,7 @@ async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[Jso
 
 
 class StartedTask:
-    """A task that `start_task` started. Nothing of it is cancelled unless you say so."""
+    """A task that `start_task` started. Only `cancel` cancels it."""
 
     def __init__(
         self, session: ClientSession, options: ClientOptions, tool: str, result: JsonObject
@@ -84,17 +84,17 @@ class StartedTask:
 
     @property
     def id(self) -> str:
-        """The id of the task; empty if the server answered without one."""
+        """The task's id; empty if the server answered without a task."""
         return "" if self._task is None else str(self._task.params["taskId"])
 
     async def status(self) -> JsonObject:
-        """The task as the server shows it, with `status`; raises ToolError."""
+        """Fetch the task as the server shows it, with `status`; raises ToolError."""
         if self._task is None:
             return {"status": "completed"}
         return await self._session.result("tasks/get", self._task.params, self._options)
 
     async def result(self) -> Reply[Any]:
-        """Wait for the end of the task; the handlers of `connect` answer its questions."""
+        """Wait for the task's result; the handlers given to `connect` answer its questions."""
         result = self._result
         if self._task is not None:
             try:
@@ -104,12 +104,12 @@ class StartedTask:
         return await self._session.reply_of(self._tool, result, Deadline(None))
 
     async def cancel(self) -> None:
-        """Cancel the task; one that has ended stays as it is."""
+        """Cancel the task, unless it has ended."""
         if self._task is not None:
             await self._task.give_up()
 
     async def answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Answer a question of the task by MCP's result, in 2026-07-28; raises ToolError."""
+        """Answer a task's question with MCP's result, in 2026-07-28; raises ToolError."""
         if self._task is not None:
             answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
             await self._session.result("tasks/update", answers, self._options)
@@ -118,7 +118,7 @@ class StartedTask:
 async def start_task(
     server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
-    """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
+    """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
     session, options = server._session, server._options
     if not isinstance(session, ClientSession):
         raise TypeError("start_task needs one server that speaks MCP")
@@ -132,7 +132,7 @@ async def start_task(
 
 
 class RemoteTask:
-    """A task of a server, from its creation to its result."""
+    """A server's task, from its creation to its result."""
 
     def __init__(self, session: ClientSession, task: JsonObject) -> None:
         self._session = session
@@ -143,9 +143,9 @@ class RemoteTask:
         """The task as the server showed it last."""
 
     async def wait(self, deadline: Deadline) -> JsonObject:
-        """The result of the call; raises RpcError or NoAnswer.
+        """Wait for the call's result; raises RpcError or NoAnswer.
 
-        A task that is late, or whose caller is cancelled, is cancelled.
+        The task is cancelled when its time is up, or when its caller is cancelled.
         """
         try:
             async with deadline.limit():
@@ -155,12 +155,12 @@ class RemoteTask:
             text = f"the task did not end within {deadline.seconds:g} seconds, and was cancelled"
             raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
         except asyncio.CancelledError:
-            # Beside this coroutine, which must end now.
+            # In the background: this coroutine must end now.
             self._session.spawn(self.give_up())
             raise
 
     async def until_end(self) -> JsonObject:
-        """The result of the call, however long it takes; raises RpcError or NoAnswer."""
+        """Wait for the call's result without a limit; raises RpcError or NoAnswer."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
             if status == "input_required":
@@ -180,7 +180,7 @@ class RemoteTask:
         raise self._failure()
 
     def _failure(self) -> RpcError | NoAnswer:
-        """The reason why the task failed or was cancelled."""
+        """Return the reason why the task failed or was cancelled."""
         match self.shown.get("error"):
             case {"code": int(number), "message": str(message), **rest}:
                 return RpcError(number, message, rest.get("data"))
@@ -203,7 +203,7 @@ class RemoteTask:
                 return
 
     async def _answer(self) -> bool:
-        """Answer the new questions of the task; False if there are none."""
+        """Answer the task's new questions; return False if there are none."""
         found = self.shown.get("inputRequests")
         questions = found if isinstance(found, dict) else {}
         new = {key: each for key, each in questions.items() if key not in self._answered}
@@ -233,13 +233,13 @@ class RemoteTask:
         return await self._session.request(ClientRequest(method, self.params, Deadline(timeout)))
 
     async def give_up(self) -> None:
-        """Cancel the task, as far as the server can be reached."""
-        # If it cannot be cancelled, it has ended, or it expires by itself.
+        """Cancel the task if the server can be reached."""
+        # A task that cannot be cancelled has ended, or will expire.
         with suppress(NoAnswer, RpcError):
             await self._request("tasks/cancel", 1.0)
 
     def _next_pause(self) -> float:
-        """Short at first, because many tasks end soon; then as long as the server wants."""
+        """Return the next pause: short at first, because many tasks end soon, then the server's."""
         named = self.shown.get("pollIntervalMs", self.shown.get("pollInterval"))
         is_number = isinstance(named, int | float) and named == named
         wanted = float(named) / 1000 if is_number and named is not None else _POLL_SECONDS

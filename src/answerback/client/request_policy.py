@@ -1,4 +1,4 @@
-"""Retries, breakers and limits of the client: one policy for the requests of a server."""
+"""The client's retries, breakers and limits: one policy for a server's requests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class CallOptions(TypedDict, total=False):
-    """The options of `server.options`; None takes away what `connect` was given."""
+    """The options of `server.options`; None removes an option that `connect` was given."""
 
     timeout: float | None
-    """Seconds that an attempt may take; None waits without an end."""
+    """Seconds that an attempt may take; None waits without a limit."""
     progress: OnProgress | None
     retry: Retry | None
     breaker: Breaker | None
@@ -34,7 +34,7 @@ POLICY_OPTIONS = ("retry", "breaker", "limit")
 
 
 class ClientOptions(msgspec.Struct, frozen=True):
-    """How the requests of a server are sent, from `connect` or `server.options`."""
+    """How a server's requests are sent, from `connect` or `server.options`."""
 
     timeout: float | None = 60.0
     progress: OnProgress | None = None
@@ -45,13 +45,13 @@ class ClientOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ClientOptions:
-        """The options out of those of `connect`; raises TypeError."""
+        """Pick these options out of those of `connect`; raises TypeError."""
         return cls().changed(
             {name: options[name] for name in CallOptions.__annotations__ if name in options}
         )
 
     def changed(self, options: Mapping[str, Any]) -> ClientOptions:
-        """These options with others in their place; raises TypeError."""
+        """Return these options with some replaced; raises TypeError."""
         unknown = sorted(options.keys() - CallOptions.__annotations__.keys())
         if unknown:
             known = ", ".join(CallOptions.__annotations__)
@@ -104,7 +104,7 @@ async def under_policy(
 
     *first* is that of the first attempt, if it runs already.
 
-    Raises the refusal of a breaker or limit, or the exception of the last attempt.
+    Raises a breaker's or limit's refusal, or the last attempt's exception.
     """
     if not options.has_policy:
         return await attempt(first or Deadline(options.timeout))
@@ -122,7 +122,7 @@ async def under_policy(
 
 
 def refused_reply(refusal: ToolError) -> Reply[Any]:
-    """The reply for a call that a breaker or a limit refused."""
+    """Return the reply for a call that a breaker or a limit refused."""
     error = Error.of(refusal)
     details = {**(error.details or {}), "may_have_run": False}
     return Reply(error=msgspec.structs.replace(error, details=details))

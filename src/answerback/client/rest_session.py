@@ -1,7 +1,7 @@
-"""RestSession: a server without MCP, whose tools are called by plain HTTP requests.
+"""RestSession: a server without MCP, whose tools are called with plain HTTP requests.
 
 A tool is called by `POST /NAME`; if the server has no such page, by `POST /functions/NAME`, and
-then by `POST /message` with a `tools/call` of MCP in the body.
+then by `POST /message` with an MCP `tools/call` in the body.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=msgspec.Struct)
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _POLL_SECONDS = 0.1
-"""The seconds between two looks at a task; the server itself makes most of the wait."""
+"""Seconds between polls of a task; most of the waiting happens in the server."""
 _NO_PAGE = frozenset({404, 405})
 _ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
 
 
 class RestSession:
-    """Sends the requests of a RemoteServer as HTTP requests; there are tools and nothing else."""
+    """Sends a RemoteServer's requests as HTTP requests; it only has tools."""
 
     def __init__(
         self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool = False
@@ -51,18 +51,18 @@ class RestSession:
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
         self.known: dict[str, KnownTool] = {}
-        """The tools of the list that was read last."""
+        """The tools of the last list."""
         self._http = HttpRequests(self.base, entry.headers, auth)
         self._strict = strict
         self._forms: dict[str, int] = {}
-        """Which of the three forms of request a tool takes, once it is known."""
+        """Which of the three request forms a tool takes, once known."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
-        """The tools that `GET /functions` lists; none if there is no such page."""
+        """Return the tools that `GET /functions` lists; none if there is no such page."""
         return await under_policy(options, self._list) if kind is RemoteTool else []
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool; a connection that fails and a time-out are failed replies."""
+        """Call a tool; a failed connection and a time-out are failed replies."""
         known = self.known.get(name)
         is_safe = known is not None and known.tool.is_safe_to_repeat
 
@@ -97,7 +97,7 @@ class RestSession:
         try:
             self._keep(await self._get("/functions"))
         except HttpRefused:
-            pass  # The server has no list; its tools can be called all the same.
+            pass  # The server has no list, but its tools can still be called.
         except NoAnswer as exc:
             await self.close()
             raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
@@ -118,7 +118,7 @@ class RestSession:
             raise raised_error(exc) from None
 
     def _keep(self, page: bytes) -> list[RemoteTool]:
-        """The tools of a list, which are known from now on."""
+        """Read a list's tools, and remember them."""
         try:
             found = msgspec.json.decode(page)
         except ValueError:
@@ -129,7 +129,7 @@ class RestSession:
         return tools
 
     async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
-        """Try the forms of request in their order, until the server has the page."""
+        """Try the request forms in order, until the server has the page."""
         page = quote(name, safe="")
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         forms: list[tuple[str, JsonObject]] = [
@@ -142,7 +142,7 @@ class RestSession:
         for number in range(first, len(forms)):
             path, sent = forms[number]
             answer = await self._post(path, sent)
-            # A reply that a tool wrote has a code of its own; a missing page has none.
+            # A tool's reply has its own code; a missing page has none.
             if answer.status in _NO_PAGE and not _is_tools_reply(answer):
                 found = found or answer
                 continue
@@ -155,9 +155,9 @@ class RestSession:
         return read(found)
 
     async def _finished(self, made: HttpReply) -> HttpReply:
-        """The reply of the task that a response names; the last response if it does not end.
+        """Wait for the task that a response names; return the last response if it does not end.
 
-        The task is cancelled if the caller is, or does not wait any longer.
+        The task is cancelled if the caller is, or stops waiting.
         """
         path = made.header("location") or ""
         if not path.startswith("/") or path.startswith("//"):
@@ -166,7 +166,7 @@ class RestSession:
         answer = made
         try:
             while answer.status == 202 and b'"input_required"' not in answer.body:
-                # A server that does not know the preference answers at once.
+                # A server that ignores the preference answers at once.
                 await asyncio.sleep(_POLL_SECONDS)
                 headers = {**_JSON, "Prefer": "wait=20"}
                 answer = await self._send("GET", url + "/result", headers)

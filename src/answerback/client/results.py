@@ -1,4 +1,4 @@
-"""Replies of a server: `read` reads the results, and the output schema of the tool checks them."""
+"""A server's replies: `read` reads the results, and the tool's output schema checks them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRUCTURED = "structuredContent"
 
 
 def resource_reply(result: JsonObject) -> Reply[Any]:
-    """The contents of a resource, each as an embedded block."""
+    """Return a resource's contents, each as an embedded block."""
     found = result.get("contents")
     received = Received(result)
     try:
@@ -49,7 +49,7 @@ class KnownTool:
         self._check: SchemaCheck | None = None
 
     def reply(self, result: Json, *, strict: bool) -> Reply[Any]:
-        """Read a result of this tool: a dict, or a response of plain REST.
+        """Read this tool's result: a dict, or a plain REST response.
 
         Data that breaks the output schema is a finding of the reply, or an error if *strict*.
         """
@@ -68,7 +68,7 @@ class KnownTool:
         return _with_findings(reply, found, strict=strict) if found else reply
 
     def _make_check(self) -> SchemaCheck:
-        """The check against the schema; it finds nothing without jsonschema-rs."""
+        """Make the check against the schema; it finds nothing without jsonschema-rs."""
         from ..rules.checks.ab32_output_schema import schema_check
 
         try:
@@ -79,7 +79,7 @@ class KnownTool:
 
 
 def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
-    """The tools by name; those that a client must not call are left out."""
+    """Return the tools by name, without those that a client must not call."""
     found = {}
     for tool in tools:
         try:
@@ -94,7 +94,7 @@ def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
 
 def _data_missing(reply: Reply[Any]) -> tuple[Finding, ...]:
     if not isinstance(reply.raw, dict):
-        # A response of plain REST may be a text or an image.
+        # A plain REST response may be a text or an image.
         return ()
     from ..rules.checks.ab32_output_schema import data_missing
     from ..rules.finding import Fault

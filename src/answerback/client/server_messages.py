@@ -1,4 +1,4 @@
-"""ServerMessages: the requests and notifications that a server sends by itself."""
+"""ServerMessages: the requests and notifications that a server sends unasked."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/resources/updated": "resource",
 }
 _MAX_ANSWERING = 100
-"""How many requests of the server are answered at a time; further ones are dropped."""
+"""How many of the server's requests are answered at a time; further ones are dropped."""
 
 
 class PageVisits:
-    """The pages that the user was sent to, by the ids of the server."""
+    """The pages that the user was sent to, by the server's ids."""
 
     def __init__(self) -> None:
         self._waiting: dict[Any, asyncio.Event] = {}
 
     async def wait(self, id: str, seconds: float) -> None:
-        """Wait until the server says that a page was visited, but not longer."""
+        """Wait until the server says that a page was visited, but at most *seconds*."""
         completed = self._waiting.setdefault(id, asyncio.Event())
         try:
             async with asyncio.timeout(seconds):
                 await completed.wait()
         except TimeoutError:
-            pass  # A server need not say it; it is asked again.
+            pass  # A server need not say so; it is asked again.
         finally:
             self._waiting.pop(id, None)
 
     def complete(self, id: Json) -> None:
-        """End the wait for a page that was visited."""
+        """End the wait for a visited page."""
         completed = self._waiting.get(id) if isinstance(id, str) else None
         if completed is not None:
             completed.set()
@@ -98,7 +98,7 @@ class ServerMessages:
             self._answering.pop(id, None)
 
     async def _answer_frame(self, id: Id, method: str, params: msgspec.Raw) -> bytes:
-        """The answer of the user's handler to a request of the server, or an error."""
+        """Return the user's handler's answer to a server's request, or an error."""
         try:
             found = msgspec.json.decode(params, type=dict[str, Any])
         except (ValueError, RecursionError) as exc:
@@ -112,7 +112,7 @@ class ServerMessages:
             text = f"the answer of the handler is not JSON: {exc}"
             return error_frame(id, RpcError(-32603, text))
         except Exception as exc:
-            # The server must not wait for an answer that never comes.
+            # The server must not wait for an answer that never arrives.
             _LOGGER.exception("the server's request %s could not be answered", method)
             return error_frame(id, RpcError(-32603, f"the client failed: {type(exc).__name__}"))
 

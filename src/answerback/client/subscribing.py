@@ -1,4 +1,4 @@
-"""Subscriptions of the client: changes of lists and of resources, in both eras."""
+"""The client's subscriptions: changes to lists and resources, in both eras."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 _AGAIN_SECONDS = 1.0
-"""Seconds until a subscription that broke off is opened again."""
+"""Seconds until a broken subscription is reopened."""
 
 
 class ClientSubscriptions:
-    """The resources that the user subscribed to; they are renewed when a session is reopened."""
+    """The user's subscriptions, which are renewed when a session is reopened."""
 
     def __init__(self, *, wants_lists: bool) -> None:
         self._uris: set[str] = set()
@@ -38,7 +38,7 @@ class ClientSubscriptions:
             await connection.request(asked)
 
     def listen(self, connection: ClientConnection) -> None:
-        """Open a stateless server's stream with the wanted changes, in place of the last one."""
+        """Open a stateless server's stream of the wanted changes, in place of the last one."""
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None

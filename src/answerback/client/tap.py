@@ -27,7 +27,7 @@ _LOGGER = logging.getLogger("answerback.client")
 
 
 class TapLine(msgspec.Struct, omit_defaults=True):
-    """One line of a tap's file; *text* holds what is not JSON."""
+    """One line of a tap's file; *text* holds a frame that is not JSON."""
 
     direction: Direction
     at: float = 0.0
@@ -39,7 +39,7 @@ class TapLine(msgspec.Struct, omit_defaults=True):
 def tapped(
     makers: tuple[Callable[[], Transport], ...], tap: str | os.PathLike[str] | Watcher
 ) -> tuple[Callable[[], Transport], ...]:
-    """The transports, with a tap on each: a function, or the name of a file that is written."""
+    """Return the transports, each with a tap: a function, or the name of a file to write."""
     watch = tap if callable(tap) else _FileTap(Path(tap)).write
     return tuple(_with_tap(make, watch) for make in makers)
 
@@ -49,11 +49,11 @@ def _with_tap(make: Callable[[], Transport], watch: Watcher) -> Callable[[], Tra
 
 
 class _FileTap:
-    """Writes a line for each message, at once, so that a crash loses none."""
+    """Writes a line for each message at once, so that a crash loses none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # It has all arguments and replies, which are for the user of this program alone.
+        # It has all arguments and replies, which only this program's user may see.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
     def write(self, direction: str, frame: bytes) -> None:
@@ -68,7 +68,7 @@ class _FileTap:
 
 
 class _Tapped:
-    """A transport whose messages are shown to a watcher."""
+    """A transport that shows its messages to a watcher."""
 
     send_now = None
 
@@ -113,7 +113,7 @@ class Replay:
     """The transport that answers from a tap's file.
 
     A request is answered as the first unused request in the file with the same method and
-    parameters was, with the notifications and questions that came before that answer.
+    parameters was, with the notifications and questions that preceded that answer.
     """
 
     send_now = None
@@ -146,13 +146,13 @@ class Replay:
         self._answer(place, asked)
 
     async def listen(self) -> None:
-        """Nothing comes that was not asked for."""
+        """Do nothing: a file has no unasked messages."""
 
     async def identity(self) -> str:
         return ""
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _find(self, asked: JsonObject) -> int | None:
         wanted = _key(asked)
@@ -194,7 +194,7 @@ def _messages(path: Path) -> Iterator[tuple[Direction, JsonObject]]:
 
 
 def _key(message: JsonObject) -> tuple[Any, bytes]:
-    """The method and the parameters without `_meta`, by which a request is found again."""
+    """Return the method and the parameters without `_meta`, by which a request is found again."""
     params = dict(message.get("params") or {})
     params.pop("_meta", None)
     return message.get("method"), msgspec.json.encode(params, order="sorted")

@@ -1,4 +1,4 @@
-"""Reads the target of `connect`: a command, a URL, an App, a file of a host, or a dict."""
+"""Reads the target of `connect`: a command, a URL, an App, a host's file, or a dict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 
 
 class BadTarget(AnswerbackError, ValueError):
-    """The target of `connect` cannot be understood."""
+    """`connect` cannot understand its target."""
 
     code = "BAD_TARGET"
 
@@ -42,13 +42,13 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: dict[str, str] = {}
     transport: str = ""
-    """"http", "sse" or "rest"; by default that is found out."""
+    """"http", "sse" or "rest"; detected by default."""
     app: Registry | None = None
     timeout: float | None = None
 
     @property
     def label(self) -> str:
-        """The server as errors name it, without passwords and tokens."""
+        """The server's name in errors, without passwords and tokens."""
         if self.app is not None:
             return self.app.name
         return mask_url(self.url) or shlex.join(mask_command(self.command))
@@ -59,7 +59,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
-    """One server, or several by name; raises BadTarget."""
+    """Return one server, or several by name; raises BadTarget."""
     if isinstance(target, HasRegistry):
         return ServerEntry(app=registry_of(target))
     if isinstance(target, Mapping):
@@ -107,7 +107,7 @@ _LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
 
 
 def _without_comments(text: str) -> str:
-    """JSON with comments and trailing commas, as VS Code allows them, made plain JSON."""
+    """Remove comments and trailing commas, which VS Code allows in its JSON."""
     for left_out in (_COMMENT, _LAST_COMMA):
         text = left_out.sub(lambda found: found[1] or "", text)
     return text
@@ -116,7 +116,7 @@ def _without_comments(text: str) -> str:
 def read_config(
     config: Mapping[str, Any], folder: Path | None = None
 ) -> ServerEntry | dict[str, ServerEntry]:
-    """The servers of a host's file in *folder*; a dict with a command or a URL is one server."""
+    """Read a host's file in *folder*; a dict with a command or a URL is one server."""
     given = _given_variables(config, folder or Path.cwd())
     for group in _GROUPS:
         found = _by_name(config.get(group))
@@ -133,7 +133,7 @@ def read_config(
 
 
 def _by_name(group: Json) -> Json:
-    """The servers by name; Continue writes a list of servers that have a name each."""
+    """Return the servers by name; Continue writes a list of named servers."""
     if not isinstance(group, list):
         return group
     named = [each for each in group if isinstance(each, Mapping) and "name" in each]
@@ -141,7 +141,7 @@ def _by_name(group: Json) -> Json:
 
 
 def _given_variables(config: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """The values of the hosts' own variables, and the defaults of the inputs of VS Code."""
+    """Return the values of the hosts' own variables, and the defaults of VS Code's inputs."""
     workspace = folder.parent if folder.name.startswith(".") else folder
     given = {"workspaceFolder": str(workspace), "userHome": str(Path.home())}
     inputs = config.get("inputs")
@@ -172,7 +172,7 @@ def _read_entry(entry: Json, name: str, given: Mapping[str, str]) -> ServerEntry
     except KeyError as exc:
         raise BadTarget(f"{name} needs the environment variable {exc.args[0]}") from None
     if isinstance(filled.get("command"), Mapping):
-        # Older files of Zed have an object with path, args and env.
+        # Zed's older files have an object with path, args and env.
         filled = {**filled["command"], "command": filled["command"].get("path")}
     command = filled.get("command") or ()
     words = [command] if isinstance(command, str) else list(command)
@@ -198,7 +198,7 @@ def _read_entry(entry: Json, name: str, given: Mapping[str, str]) -> ServerEntry
 
 
 def _filled(value: Json, given: Mapping[str, str]) -> Any:
-    """The value with `${NAME}` replaced by what is given or by the environment; raises KeyError."""
+    """Replace `${NAME}` in a value from *given* or the environment; raises KeyError."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda found: _variable(found[1], found[2], given), value)
     if isinstance(value, Mapping):
@@ -209,7 +209,7 @@ def _filled(value: Json, given: Mapping[str, str]) -> Any:
 
 
 def _variable(name: str, default: str | None, given: Mapping[str, str]) -> str:
-    """The value of a variable; the input `api-key` is the environment variable `API_KEY`."""
+    """Return a variable's value; the input `api-key` is the environment variable `API_KEY`."""
     default = given.get(name, default)
     if name.startswith("input:"):
         variable = re.sub(r"\W", "_", name.removeprefix("input:")).upper()
@@ -221,9 +221,9 @@ def _variable(name: str, default: str | None, given: Mapping[str, str]) -> str:
 def make_transports(
     entry: ServerEntry, auth: ClientAuth | None, *, inherit: bool
 ) -> tuple[Callable[[], Transport], ...]:
-    """The functions that make the transports to a server, in the order in which to try them.
+    """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit* a child process gets the whole environment of this process.
+    With *inherit* a child process gets this process's whole environment.
     """
     if entry.app is not None:
         from .transports.in_memory import InMemory

@@ -1,4 +1,4 @@
-"""The functions of the user that answer a server's questions and receive its notifications."""
+"""The user's functions that answer a server's questions and receive its notifications."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Roots: TypeAlias = Sequence[str | Path] | Callable[[], Any]
 
 
 class ElicitationRequest(msgspec.Struct, frozen=True):
-    """A question of the server to the user: a form, or a page to visit (`url`)."""
+    """A server's question to the user: a form, or a page to visit (`url`)."""
 
     message: str
     mode: str = "form"
@@ -31,11 +31,11 @@ class ElicitationRequest(msgspec.Struct, frozen=True):
     """The JSON Schema of the answer to a form."""
     url: str = ""
     id: str = ""
-    """The id of a page's visit; the server tells later that it is completed."""
+    """The id of a page visit; the server later says that it is completed."""
 
 
 class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
-    """The handlers that `connect` was given; what has none is not declared to the server."""
+    """The handlers given to `connect`; only these are declared to the server as capabilities."""
 
     elicit: Callable[[ElicitationRequest], Any] | None = None
     elicit_url: bool = True
@@ -60,12 +60,12 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def asks_user(self, method: str) -> bool:
-        """Whether a handler answers the request, which may take a person's time."""
+        """Return whether a handler answers the request, which may take a person's time."""
         handler = {"elicitation/create": self.elicit, "sampling/createMessage": self.sample}
         return handler.get(method) is not None or (method == "roots/list" and callable(self.roots))
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
-        """The result of a request of the server; raises RpcError."""
+        """Return the result of a server's request; raises RpcError."""
         match method:
             case "ping":
                 return {}
@@ -81,7 +81,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check_mode(params: JsonObject, *, pages: bool) -> None:
-    """Refuse a page that the handler cannot show, or that is no web page; raises RpcError."""
+    """Raise RpcError for a page that the handler cannot show, or that is not a web page."""
     mode, url = params.get("mode", "form"), params.get("url")
     if mode not in ("form", "url") or (mode == "url" and not pages):
         raise RpcError(INVALID_PARAMS, f"Invalid params: the mode {mode!r} is not supported")
@@ -126,7 +126,7 @@ async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObje
 
 
 def _as_answer(given: object) -> JsonObject:
-    """A dict accepts with this content, True accepts, None and False decline."""
+    """Read an answer: a dict accepts with this content, True accepts, None and False decline."""
     if given is None or given is False:
         return {"action": "decline"}
     if given is True:

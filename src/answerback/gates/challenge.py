@@ -1,4 +1,4 @@
-"""How a challenge is written for a client: as a header, or in the `_meta` of a result."""
+"""How a challenge is written for a client: as a header, or in a result's `_meta`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WWW_AUTHENTICATE = "mcp/www_authenticate"
 
 
 def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
-    """The value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
+    """Return the value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
     challenge = _quotable(challenge)
     if auth is not None:
         return auth.www_authenticate(challenge)
@@ -24,7 +24,7 @@ def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
 
 
 def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:
-    """The `_meta` of a result that asks the host to log in; it must name an error."""
+    """Return the `_meta` of a result that asks the host to log in; it must name an error."""
     if auth is None:
         return {}
     if challenge.error is None:
@@ -33,17 +33,17 @@ def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]
 
 
 def url_value(url: str) -> str:
-    """A URL as the value of a header: what is not printable ASCII is percent-encoded."""
+    """Return a URL as a header's value: all but printable ASCII is percent-encoded."""
     from urllib.parse import quote
 
     return quote(url, safe="!#$%&'()*+,/:;=?@[]~|", errors="replace")
 
 
 def _quotable(challenge: Challenge) -> Challenge:
-    """The challenge with texts that can stand between quotation marks.
+    """Return the challenge with texts that can stand between quotation marks.
 
-    A gate may repeat what the client sent, and an authenticator of the author's own may write
-    the texts as they are.
+    A gate may repeat what the client sent, and the author's own authenticator may write the
+    texts as they are.
     """
     return msgspec.structs.replace(
         challenge,

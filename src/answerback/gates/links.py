@@ -16,13 +16,13 @@ from ..errors import AnswerbackError
 from ..tools.context import CURRENT
 
 LIFETIME = 900
-"""The seconds that a link can be used for."""
+"""Seconds for which a link can be used."""
 PARAMETER = "token"
 _PURPOSE = b"link"
 
 
 class LinkRefused(AnswerbackError):
-    """The token of a link is forged, expired, used, or another user's; the log says which."""
+    """A link's token is forged, expired, used, or another user's; the log says which."""
 
     code = "FORBIDDEN"
 
@@ -31,7 +31,7 @@ class LinkRefused(AnswerbackError):
 
 
 class Redeemed(msgspec.Struct, frozen=True):
-    """The purpose of a link: the plan or the service that a user lacks."""
+    """A link's purpose: the plan or the service that a user lacks."""
 
     code: str
     """"SUBSCRIPTION_REQUIRED" or "LINK_REQUIRED"."""
@@ -54,7 +54,7 @@ _tokens = msgspec.msgpack.Decoder(_Token)
 
 
 def link_to(page: str, user: object, purpose: Redeemed) -> str:
-    """The URL of *page* with a token for *user*, for one *purpose*."""
+    """Return the URL of *page* with a token for *user*, for one *purpose*."""
     expires = int(time.time()) + LIFETIME
     more = msgspec.structs.astuple(purpose)
     token = _Token(expires, os.urandom(16), user_key(user), *more)
@@ -66,7 +66,7 @@ def link_to(page: str, user: object, purpose: Redeemed) -> str:
 
 @cache
 def process_signer() -> Signer:
-    """The signer of this process and its children; made when a gate with a page is made."""
+    """Return the signer of this process and its children, made with the first gate with a page."""
     return signer_from_environment()[0]
 
 
@@ -93,7 +93,7 @@ def check_gate_page(url: object) -> str:
 
 
 def page_url(page: str) -> str | None:
-    """The whole URL of a gate's page; None for a path if the URL of the app is not known."""
+    """Return the whole URL of a gate's page; None for a path if the app's URL is unknown."""
     if not page.startswith("/"):
         return page
     from urllib.parse import urljoin
@@ -104,7 +104,7 @@ def page_url(page: str) -> str | None:
 
 
 def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
-    """The purpose of the link, once; raises LinkRefused."""
+    """Return the link's purpose, once; raises LinkRefused."""
     packed = process_signer().verify(str(token), _PURPOSE)
     if packed is None:
         raise _refused("it is forged, or signed with another key")
@@ -124,10 +124,10 @@ def _refused(reason: str) -> LinkRefused:
 
 
 def user_key(user: object) -> bytes:
-    """A digest of the user, the same at each login."""
+    """Return a digest of the user, the same at each login."""
     if isinstance(user, User):
         return user.key
-    # The user of a web server or of another framework.
+    # A user from a web server or another framework.
     name = user if isinstance(user, str) else getattr(user, "username", None)
     if not isinstance(name, str) or not name:
         raise TypeError(f"a link needs a User or a name, not {type(user).__name__}")

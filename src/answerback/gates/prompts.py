@@ -1,4 +1,4 @@
-"""Replies that tell a user what is missing and where to get it, for tools that check it themselves.
+"""Replies that say what a user lacks and where to get it, for tools that check it themselves.
 
 They are errors, so that a tool with a declared return type may return them.
 """
@@ -20,14 +20,14 @@ LINK_REQUIRED = "LINK_REQUIRED"
 
 
 def login_prompt(feature: str | None = None) -> Reply[Any]:
-    """The reply to a caller that is not logged in; *feature* names what needs it."""
+    """Return the reply to a caller who is not logged in; *feature* names what needs a login."""
     return _reply(login_refusal(feature))
 
 
 def subscription_prompt(
     feature: str | None = None, user: object = None, *, plan: str = "", url: str | None = None
 ) -> Reply[Any]:
-    """The reply to a *user* without a subscription; *url* is the page where one can subscribe."""
+    """Return the reply to a *user* without a subscription; *url* is the page to subscribe."""
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
     return _reply(subscription_refusal(feature, plan, link))
 
@@ -40,10 +40,10 @@ async def link_prompt(
     feature: str | None = None,
     url: str | Callable[..., Any] | None = None,
 ) -> Reply[Any]:
-    """The reply to a *user* that has not linked an account of *service*.
+    """Return the reply to a *user* who has not linked an account with *service*.
 
     *url* is the page where accounts are linked, or a function of *user* and *headers* that returns
-    the whole link, plain or async; a service may make links of its own.
+    the whole link, plain or async; a service may make its own links.
     """
     if callable(url):
         link = url(user, headers)
@@ -80,7 +80,7 @@ def _leading_on(text: str, code: str, feature: str | None, link: str | None) -> 
 
 
 def _link(page: str, user: object, purpose: Redeemed) -> str | None:
-    """The link for *user*; None without a user, because the token is for one user alone."""
+    """Return the link for *user*; None without a user, because the token is for one user only."""
     return None if user is None else link_to(check_page(page), user, purpose)
 
 

@@ -1,4 +1,4 @@
-"""The gates that are ready to use: `login`, `scope`, `subscription` and `linked`."""
+"""The built-in gates: `login`, `scope`, `subscription` and `linked`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SCOPE_REQUIRED = "SCOPE_REQUIRED"
 
 
 def login(*, hide: bool = False) -> Callable[..., Any]:
-    """Let only callers pass that are logged in.
+    """Let only logged-in callers pass.
 
-    *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
+    *hide* leaves gated entries out of other callers' lists; for them they do not exist.
     """
     return LoginGate(hide)
 
@@ -32,8 +32,8 @@ def login(*, hide: bool = False) -> Callable[..., Any]:
 def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     """Let only callers pass whose token has all of these scopes.
 
-    All scopes that a tool needs are asked for at once, at the place of its first `scope`.
-    *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
+    All of a tool's scopes are requested at once, at the place of its first `scope`.
+    *hide* leaves gated entries out of other callers' lists; for them they do not exist.
     """
     given: tuple[object, ...] = names
     if not names or not all(isinstance(each, str) and _is_scope(each) for each in given):
@@ -48,11 +48,11 @@ def subscription(
     url: str | None = None,
     feature: str | None = None,
 ) -> Callable[..., Any]:
-    """Let only users pass that have a plan, which *check* says: a function of `ctx`.
+    """Let only users with a plan pass; *check*, a function of `ctx`, says who has it.
 
     *url* is the page where a user can subscribe; a path such as "/plans" begins at the origin of
     the app's URL. The link to it has a token for that user, which `app.redeem` checks. *feature*
-    is the name of what needs the plan, for messages.
+    names what needs the plan, for messages.
     """
     check = _checked("subscription", plan, check)
     return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
@@ -65,7 +65,7 @@ def linked(
     url: str | None = None,
     feature: str | None = None,
 ) -> Callable[..., Any]:
-    """Let only users pass that have linked an account of a service, which *check* says.
+    """Let only users pass who have linked an account with a service; *check* says who has.
 
     The other options are those of `subscription`.
     """
@@ -83,7 +83,7 @@ class LoginGate(UserGate):
         self.hide = hide
 
     def refuse_user(self, user: object) -> Refusal | None:
-        """The refusal of *user*; None lets the user pass."""
+        """Return the refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
 
     def __repr__(self) -> str:
@@ -102,11 +102,11 @@ class ScopeGate(NeedsScopes):
         self._needed = frozenset(names)
 
     def with_scopes(self, names: tuple[str, ...]) -> ScopeGate:
-        """This gate for all the scopes of a tool."""
+        """Return this gate for all of a tool's scopes."""
         return ScopeGate(names, self.hide)
 
     def refuse_user(self, user: object) -> Refusal | None:
-        """The refusal of *user*; None lets the user pass."""
+        """Return the refusal of *user*; None lets the user pass."""
         if user is None:
             return login_refusal()
         granted: Any = getattr(user, "scopes", ())
@@ -132,7 +132,7 @@ class EntitlementGate(ReadyGate):
     ) -> None:
         self.codes = (LOGIN_REQUIRED, code)
         self.is_async = callable_kind(check).is_async
-        # A runner looks at `is_async` to find out how to call this.
+        # A runner checks `is_async` to find out how to call this.
         self.__name__ = "subscription" if code == SUBSCRIPTION_REQUIRED else "linked"
         self.label = f"{self.__name__} {name}"
         self._name = name
@@ -173,7 +173,7 @@ class EntitlementGate(ReadyGate):
 
 
 def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return the check of a gate; raises TypeError for a wrong one, or for a wrong name."""
+    """Return a gate's check; raises TypeError for a wrong check or name."""
     if not isinstance(name, str) or not name:
         raise TypeError(f"{gate} takes a name first, as in {gate}('pro', check=…), not {name!r}")
     if not callable(check):
@@ -185,5 +185,5 @@ def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Calla
 
 
 def _is_scope(name: str) -> bool:
-    """RFC 6749: printable ASCII without space, quote and backslash."""
+    """Return whether a name fits RFC 6749: printable ASCII without space, quote and backslash."""
     return bool(name) and all("!" <= char <= "~" and char not in '"\\' for char in name)

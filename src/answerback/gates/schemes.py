@@ -1,4 +1,4 @@
-"""The effect of gates on the description of a tool: security schemes, codes, hidden tools."""
+"""The effect of gates on a tool's description: security schemes, codes, hidden tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOGIN = "LOGIN_REQUIRED"
 
 
 def needs_login(tool: Tool) -> bool:
-    """Whether only a caller who is logged in can use *tool*, by its gates or by the app's auth."""
+    """Return whether *tool* needs a login, because of its gates or the app's auth."""
     if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.declared):
         return True
     auth = _auth_of(tool)
@@ -25,9 +25,9 @@ def needs_login(tool: Tool) -> bool:
 
 
 def security_schemes(tool: Tool) -> list[JsonObject]:
-    """The `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
+    """Return the `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
 
-    A login without `auth=` is taken for OAuth, because `scope` and the hosts know nothing else.
+    A login without `auth=` counts as OAuth, because `scope` and the hosts know nothing else.
     """
     auth = _auth_of(tool)
     # API keys have no page that says where to log in.
@@ -39,22 +39,22 @@ def security_schemes(tool: Tool) -> list[JsonObject]:
 
 
 def scopes_of(tool: Tool) -> tuple[str, ...]:
-    """All the scopes that *tool* needs: those of every token, and those of its gates."""
+    """Return all scopes that *tool* needs: every token's, and its gates'."""
     auth = _auth_of(tool)
     own = () if tool.gates is None else tool.gates.scopes
     return tuple(dict.fromkeys((*(() if auth is None else auth.scopes), *own)))
 
 
 def _auth_of(tool: Tool) -> AppAuth | None:
-    """The authenticator of the app that serves *tool*."""
+    """Return the authenticator of the app that serves *tool*."""
     return tool.path[0].auth if tool.path else None
 
 
 def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
-    """The codes of a gate's refusals, as far as they are known."""
+    """Return the known codes of a gate's refusals."""
     return gate.codes if isinstance(gate, ReadyGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:
-    """The tools without those that a gate hides from some callers."""
+    """Return the tools without those that a gate hides from some callers."""
     return [each for each in tools if each.gates is None or not each.gates.hiding]

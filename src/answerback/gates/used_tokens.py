@@ -1,4 +1,4 @@
-"""UsedFiles: remembers the tokens of links that were redeemed, for all processes of a machine."""
+"""UsedFiles: remembers the redeemed links' tokens, for all processes on a machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hashlib import sha256
 from ..errors import AnswerbackError
 
 _SPARE = 60
-"""Seconds that a file is kept beyond the end of its token."""
+"""Seconds that a file is kept after its token has expired."""
 
 
 class UnsafeDirectory(AnswerbackError):
-    """Others than the user of this process can write into a directory."""
+    """Users other than this process's can write into a directory."""
 
     code = "BAD_SETTING"
 
@@ -23,8 +23,8 @@ class UnsafeDirectory(AnswerbackError):
 class UsedFiles:
     """Keeps an empty file for each used token, in a directory that no other user can open.
 
-    Creating a file is atomic, so that all workers of a machine see a token once. By default the
-    directory is in the temporary directory of the system.
+    Creating a file is atomic, so that only one of a machine's workers accepts a token. By default
+    the directory is in the system's temporary directory.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Server-sent events: decodes the events of a stream from bytes as they arrive."""
+"""Server-sent events: decodes a stream's events from bytes as they arrive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StreamEvent(msgspec.Struct):
 
 
 class EventDecoder:
-    """Cuts a stream into events. An event that is not ended by an empty line is dropped."""
+    """Cuts a stream into events. An event without an empty line at its end is dropped."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -37,7 +37,7 @@ class EventDecoder:
         self._has_fields = False
 
     def feed(self, data: bytes) -> list[StreamEvent]:
-        """The events that end in *data*; raises HttpFailure if one is too large."""
+        """Return the events that end in *data*; raises HttpFailure if one is too large."""
         if self._ends_with_return and data.startswith(b"\n"):
             data = data[1:]
         self._ends_with_return = data.endswith(b"\r")
@@ -96,9 +96,9 @@ class EventDecoder:
 
 
 class ReceivedEvents(AsyncIterator[StreamEvent]):
-    """The events of a response; *read_some* gives the next bytes, or nothing at the end.
+    """A response's events; *read_some* gives the next bytes, or nothing at the end.
 
-    *limit* is the most bytes of an event; a larger one raises HttpFailure.
+    *limit* is an event's maximum size in bytes; a larger one raises HttpFailure.
     """
 
     def __init__(self, read_some: Callable[[], Awaitable[bytes]], limit: int) -> None:

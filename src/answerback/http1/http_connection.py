@@ -11,11 +11,11 @@ from .http_errors import HttpFailure
 from .http_parsing import BadResponse, ResponseHead, ResponseReader
 
 _MAX_AHEAD = 128 * 1024
-"""Bytes of a stream that are read before somebody takes them, and then decodes them at once."""
+"""Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
 _LARGE_BODY = 64 * 1024
-"""From this size on, joining the head and the body costs more than writing them apart."""
+"""From this size on, joining the head and the body costs more than writing them separately."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -26,7 +26,7 @@ class HttpConnection(asyncio.Protocol):
         self.is_closed = False
         self.idle_since = 0.0
         self.keep_seconds: float | None = None
-        """How long the server says that it keeps the connection."""
+        """How long the server promises to keep the connection."""
         self._on_idle = on_idle
         self._reader: ResponseReader | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -39,11 +39,11 @@ class HttpConnection(asyncio.Protocol):
         self._ready = _readiness(transport)
 
     def is_stale(self) -> bool:
-        """Whether an idle connection is closed, or has bytes that nobody asked for."""
+        """Return whether an idle connection is closed, or has bytes that nobody asked for."""
         return self.is_closed or self._ready()
 
     async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
-        """Send a request, and wait for the head of its response; raises HttpFailure.
+        """Send a request, and wait for its response's head; raises HttpFailure.
 
         The connection is closed if that fails.
         """
@@ -66,7 +66,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.head
 
     async def read_all(self) -> bytes:
-        """The rest of the body; raises HttpFailure."""
+        """Return the rest of the body; raises HttpFailure."""
         reader = self._reader
         assert reader is not None
         self._wants_all = True
@@ -76,7 +76,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.take()
 
     async def read_some(self) -> bytes:
-        """The next part of the body, or nothing at its end; raises HttpFailure."""
+        """Return the next part of the body, or nothing at its end; raises HttpFailure."""
         reader = self._reader
         assert reader is not None
         while not reader.size:
@@ -102,7 +102,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def drain(self) -> None:
-        """Wait for the end of a response whose rest is not needed, without holding up anyone."""
+        """Wait in the background for the end of a response whose rest is not needed."""
         if self._reader is not None and not self._reader.is_complete and self._draining is None:
             self._resume()
             loop = asyncio.get_running_loop()
@@ -140,7 +140,7 @@ class HttpConnection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take the end of the connection, which completes a response that has no length."""
+        """Handle the end of the connection, which completes a response without a length."""
         self.is_closed = True
         reader = self._reader
         if reader is None or self._error is not None:
@@ -199,22 +199,22 @@ class HttpResponse:
         return found.partition(";")[0].strip().lower() == "text/event-stream"
 
     async def aread(self) -> bytes:
-        """The whole body; raises HttpFailure."""
+        """Return the whole body; raises HttpFailure."""
         return await self._connection.read_all()
 
     async def read_up_to(self, limit: int) -> bytes:
-        """The body, or its first *limit* bytes; raises HttpFailure."""
+        """Return the body, or its first *limit* bytes; raises HttpFailure."""
         body = bytearray()
         while len(body) < limit and (part := await self._connection.read_some()):
             body += part
         return bytes(body[:limit])
 
     async def read_some(self) -> bytes:
-        """The next part of the body, or nothing at its end; raises HttpFailure."""
+        """Return the next part of the body, or nothing at its end; raises HttpFailure."""
         return await self._connection.read_some()
 
     def close(self) -> None:
-        """End the reading; a connection whose response is not complete is closed."""
+        """Stop reading; close the connection if the response is not complete."""
         self._connection.release()
 
     def drain(self) -> None:
@@ -223,7 +223,7 @@ class HttpResponse:
 
 
 def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
-    """A function that tells whether the socket can be read; the event loop may not know it yet."""
+    """Return a check whether the socket can be read; the event loop may not know it yet."""
     fd: int = transport.get_extra_info("socket").fileno()
     if not hasattr(select, "poll"):
         return lambda: bool(select.select([fd], [], [], 0)[0])
@@ -233,7 +233,7 @@ def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
 
 
 def _keep_seconds(header: str) -> float | None:
-    """The time in `Keep-Alive: timeout=5`."""
+    """Return the time in `Keep-Alive: timeout=5`."""
     for part in header.split(","):
         name, _, value = part.strip().partition("=")
         if name.lower() == "timeout" and value.isdigit() and len(value) < 10:

@@ -1,4 +1,4 @@
-"""One request on a connection of its own, whose response is small."""
+"""One request with a small response, on its own connection."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class BodyTooLarge(HttpFailure):
-    """The body of a response is larger than its reader allows."""
+    """A response's body is larger than its reader allows."""
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A whole response; the names of its headers are in lower case."""
+    """A whole response; its header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -36,10 +36,10 @@ async def fetch(
     uses_proxies: bool = True,
     tls: SSLContext | None = None,
 ) -> Fetched:
-    """Send a request; redirects are not followed.
+    """Send a request without following redirects.
 
-    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. The caller bounds
-    the time. Names of headers are in lower case.
+    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. The caller limits
+    the time. Header names are in lower case.
     """
     pool = HttpPool(uses_proxies=uses_proxies, tls=tls)
     try:

@@ -1,4 +1,4 @@
-"""Reads an HTTP/1.1 response from bytes as they arrive; it knows no sockets."""
+"""Reads an HTTP/1.1 response from bytes as they arrive; it knows nothing of sockets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 MAX_HEAD = 64 * 1024
-"""The most bytes of a status line and headers, and of the trailers of a chunked body."""
+"""The maximum size of a status line and headers, and of a chunked body's trailers, in bytes."""
 MAX_BODY = 64 * 1024 * 1024
-"""The most bytes of a body that are kept in memory."""
+"""The maximum size of a body in memory, in bytes."""
 _MAX_INTERIM = 20
-"""How many responses with a status of 1xx may come before the final one."""
+"""How many 1xx responses may precede the final one."""
 _MAX_SIZE_LINE = 4096
 _MAX_RATIO = 100
 """How many times its compressed size a response may have, beyond the first _FREE bytes."""
@@ -32,7 +32,7 @@ class BadResponse(Exception):
 
 
 class ResponseHead(msgspec.Struct, frozen=True):
-    """The status and the headers; a header that came twice has both values, with a comma."""
+    """The status and the headers; a repeated header has all its values, with commas between."""
 
     status: int
     headers: dict[str, str]
@@ -44,7 +44,7 @@ class ResponseHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> ResponseHead:
-    """The status line and headers, without the empty line at their end; raises BadResponse."""
+    """Read the status line and headers, without the empty line at their end; raises BadResponse."""
     if _CONTROLS.search(head):
         raise BadResponse("the headers of the response have control characters in them")
     first, *lines = head.decode("latin-1").split("\n")
@@ -71,14 +71,14 @@ class ResponseReader:
         self.head: ResponseHead | None = None
         self.is_complete = False
         self.may_keep = False
-        """Whether the connection can be used again after this response."""
+        """Whether the connection can be reused after this response."""
         self.size = 0
-        """The bytes of the body that were not taken yet."""
+        """How many bytes of the body were not taken yet."""
         self._body = bytearray()
         self._method = method
         self._buffer = b""
         self._at = 0
-        """Where the bytes of the buffer begin that were not read yet."""
+        """Where the unread bytes of the buffer begin."""
         self._step: Any = self._read_head
         self._searched = 0
         self._interim = 0
@@ -86,17 +86,17 @@ class ResponseReader:
         self._unzip: _Unzip | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take what the server sent; raises BadResponse."""
+        """Take bytes from the server; raises BadResponse."""
         self._buffer = self._buffer[self._at :] + data if self._at < len(self._buffer) else data
         self._at = 0
         while self._at < len(self._buffer) and not self.is_complete and self._step():
             pass
         if self._at < len(self._buffer) and self.is_complete:
-            # The server sent more than the response, so nobody knows what comes next.
+            # The server sent more than the response, so the next bytes cannot be trusted.
             self.may_keep = False
 
     def end(self) -> None:
-        """Take the end of the connection; raises BadResponse if the response is not whole."""
+        """Handle the end of the connection; raises BadResponse if the response is not complete."""
         if self.is_complete:
             return
         if self.head is None:
@@ -106,7 +106,7 @@ class ResponseReader:
         self._complete()
 
     def take(self) -> bytes:
-        """The part of the body that has arrived since the last time."""
+        """Return the part of the body that has arrived since the last call."""
         taken = bytes(self._body)
         self._body.clear()
         self.size = 0
@@ -116,7 +116,7 @@ class ResponseReader:
         buffer, begin = self._buffer, self._at
         start = begin + max(0, self._searched - 3)
         end = buffer.find(b"\r\n\r\n", start)
-        # Some programs write lines that end with \n alone.
+        # Some programs end their lines with only \n.
         bare = buffer.find(b"\n\n", start, len(buffer) if end < 0 else end)
         at, length = (end, 4) if bare < 0 else (bare, 2)
         if (at if at >= 0 else len(buffer)) - begin > MAX_HEAD:
@@ -241,7 +241,7 @@ class ResponseReader:
 
 
 def _length(text: str) -> int:
-    """The value of Content-Length; the same value may have come twice."""
+    """Read Content-Length, which may repeat the same value."""
     values = {each.strip() for each in text.split(",")}
     value = values.pop()
     if values or not value.isascii() or not value.isdigit() or len(value) > 15:
@@ -261,7 +261,7 @@ def _unzip_of(encoding: str) -> _Unzip | None:
 
 
 class _Unzip:
-    """Unpacks gzip, and refuses what unpacks to far more than was sent."""
+    """Unpacks gzip, and refuses data that unpacks to far more than was sent."""
 
     def __init__(self) -> None:
         import zlib

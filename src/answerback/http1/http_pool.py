@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client: keeps connections, and knows TLS, proxies of the environment and cookies."""
+"""An HTTP/1.1 client: keeps connections, and knows TLS, the environment's proxies and cookies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 4.0
-"""How long an idle connection is used again. Many servers close theirs after 5 seconds."""
+"""How long an idle connection is kept. Many servers close theirs after 5 seconds."""
 _MAX_IDLE = 20
 _MAX_ROUTES = 64
 _SAFE = "/:@!$&'()*+,;=-._~%?"
@@ -35,11 +35,11 @@ class HttpUrl(msgspec.Struct, frozen=True):
     host: str
     port: int
     netloc: str
-    """The host and the port as the header `Host` has them."""
+    """The host and the port as in the `Host` header."""
     target: str
     """The path and the query."""
     login: str
-    """The user and the password in the URL, for the header `Authorization`."""
+    """The user and the password in the URL, for the `Authorization` header."""
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -47,14 +47,14 @@ class HttpUrl(msgspec.Struct, frozen=True):
 
 
 def parse_url(url: str) -> HttpUrl:
-    """Read a URL; raises HttpFailure, whose text does not show the URL, for it may have secrets."""
+    """Read a URL; raises HttpFailure without showing the URL, which may have secrets."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
         if not host.isascii():
             host = host.encode("idna").decode()
     except ValueError as exc:
-        # The text of the exception may quote a part of the password.
+        # The exception's text may quote a part of the password.
         reason = "its host or port is malformed" if "@" in url else str(exc)
         raise HttpFailure(f"it is not a URL: {reason}", may_have_run=False) from None
     if scheme not in ("http", "https") or not host or any(each <= " " for each in host):
@@ -75,7 +75,7 @@ def parse_url(url: str) -> HttpUrl:
 
 
 class HttpPool:
-    """Sends requests; connections that are idle are kept for the next request."""
+    """Sends requests; idle connections are kept for the next request."""
 
     def __init__(self, *, uses_proxies: bool = True, tls: SSLContext | None = None) -> None:
         self._uses_proxies = uses_proxies
@@ -89,7 +89,7 @@ class HttpPool:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpResponse:
-        """The response to a request; raises HttpFailure. Names of headers are in lower case."""
+        """Send a request, with lower-case header names; raises HttpFailure."""
         where, proxy = self._routes.get(url) or self._route(url)
         head = self._request_head(method, where, headers, body, proxy)
         connection = self._kept(where)
@@ -139,7 +139,7 @@ class HttpPool:
         return encode_head(method, target, {**own, **headers})
 
     def _route(self, url: str) -> tuple[HttpUrl, HttpUrl | None]:
-        """The parts of a URL, and the proxy to it; they are kept, because most URLs come again."""
+        """Return a URL's parts and its proxy; they are cached, because most URLs are reused."""
         where = parse_url(url)
         if len(self._routes) >= _MAX_ROUTES:
             self._routes.clear()
@@ -163,7 +163,7 @@ class HttpPool:
         self._open.discard(connection)
 
     async def _connected(self, where: HttpUrl, proxy: HttpUrl | None) -> HttpConnection:
-        """Open a connection to a server, by way of the proxy if there is one."""
+        """Open a connection to a server, through the proxy if there is one."""
         for each in [each for each in self._open if each.is_closed]:
             self._open.discard(each)
         first = proxy or where
@@ -212,7 +212,7 @@ class HttpPool:
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """The first line and the headers of a request; raises HttpFailure if they are malformed."""
+    """Encode a request's first line and headers; raises HttpFailure if they are malformed."""
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
     ends = len(lines) + 2
@@ -253,7 +253,7 @@ def _reason(exc: BaseException) -> str:
 
 
 def tls_context() -> SSLContext:
-    """The certificates that are trusted: those of the system, or of `SSL_CERT_FILE`."""
+    """Load the trusted certificates: the system's, or those in `SSL_CERT_FILE`."""
     import ssl
 
     context = ssl.create_default_context()
@@ -271,7 +271,7 @@ def tls_context() -> SSLContext:
 
 
 def proxy_of(where: HttpUrl) -> HttpUrl | None:
-    """The proxy that the environment names for a URL; raises HttpFailure."""
+    """Return the environment's proxy for a URL; raises HttpFailure."""
     is_named = any(name.lower().endswith("_proxy") for name in os.environ)
     if not is_named and sys.platform not in ("darwin", "win32"):
         return None
@@ -289,7 +289,7 @@ def proxy_of(where: HttpUrl) -> HttpUrl | None:
 
 
 class Cookies:
-    """The cookies of the servers; a load balancer finds its server by them."""
+    """The servers' cookies, by which a load balancer finds its server."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str, int], dict[str, tuple[str, str]]] = {}
@@ -298,7 +298,7 @@ class Cookies:
         return bool(self._values)
 
     def keep(self, where: HttpUrl, headers: tuple[str, ...]) -> None:
-        """Keep the cookies of a response; they are sent to the same origin alone."""
+        """Keep a response's cookies; they are sent only to the same origin."""
         kept = self._values.setdefault(where.origin, {})
         for header in headers:
             pair, *attributes = header.split(";")
@@ -316,7 +316,7 @@ class Cookies:
                 kept[name] = (value, path if path.startswith("/") else "/")
 
     def header(self, where: HttpUrl) -> str:
-        """The value of the header `Cookie`; empty if there are none for this path."""
+        """Return the value of the `Cookie` header; empty if there are none for this path."""
         kept = self._values.get(where.origin, {})
         path = where.target.partition("?")[0]
         return "; ".join(

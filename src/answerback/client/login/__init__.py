@@ -1,4 +1,4 @@
-"""OAuth logins of the client: `connect(url, auth=Login())`."""
+"""The client's OAuth logins: `connect(url, auth=Login())`."""
 
 from __future__ import annotations
 

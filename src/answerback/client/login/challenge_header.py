@@ -1,4 +1,4 @@
-"""Reads `WWW-Authenticate`: the scheme and the parameters of each challenge (RFC 9110)."""
+"""Reads `WWW-Authenticate`: each challenge's scheme and parameters (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(rf"\s*,?\s*({_TOKEN})(?=\s|,|$)(?!\s*=)")
 _PARAMETER = re.compile(rf'[\s,]*({_TOKEN})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|({_TOKEN}))')
 _TOKEN68 = re.compile(r"\s+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$))")
-"""The one value that some schemes have in place of parameters."""
+"""The single value that some schemes have in place of parameters."""
 _MAX_HEADER = 16_384
 
 
 class AskedLogin(msgspec.Struct, frozen=True):
-    """The challenge of the scheme Bearer; its members are empty if the server did not send them."""
+    """A Bearer challenge; members that the server did not send are empty."""
 
     error: str = ""
     description: str = ""
@@ -24,7 +24,7 @@ class AskedLogin(msgspec.Struct, frozen=True):
 
 
 def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:
-    """The scheme, in lower case, and the parameters of each challenge; reads as far as it can."""
+    """Return each challenge's lower-case scheme and parameters, as far as they can be read."""
     found: list[tuple[str, dict[str, str]]] = []
     text, position = header[:_MAX_HEADER], 0
     while position < len(text):
@@ -41,7 +41,7 @@ def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def asked_login(header: str) -> AskedLogin:
-    """The first challenge for a bearer token; an empty one if there is none."""
+    """Return the first challenge for a bearer token; an empty one if there is none."""
     for scheme, parameters in read_challenges(header):
         if scheme == "bearer":
             return AskedLogin(

@@ -1,4 +1,4 @@
-"""Chooses the issuer that a server's tokens must come from."""
+"""Chooses the issuer of a server's tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ChosenIssuer(msgspec.Struct, frozen=True):
-    """The issuer to log in at, as it was found out for one challenge of a server."""
+    """The issuer to log in at, found for one of a server's challenges."""
 
     server: str
     resource: ResourceMetadata
@@ -27,7 +27,7 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
 
 
 async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
-    """Where to log in to the server at a URL; *last* is the issuer of the last login."""
+    """Choose where to log in to the server at a URL; *last* is the last login's issuer."""
     zone = await network_zone(server)
     client = login.choice.client
     named = client.issuer if client is not None and client.issuer else ""
@@ -45,7 +45,7 @@ async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str)
 async def _allowed(
     login: Login, server: str, issuers: tuple[str, ...], last: str
 ) -> tuple[str, ...]:
-    """The issuers that may be used, the last one first; a registered client has one alone."""
+    """Return the issuers that may be used, the last one first; a registered client has only one."""
     client = login.choice.client
     if client is not None:
         issuer = client.issuer or await login.records.bound_issuer(server, client.id)
@@ -60,7 +60,7 @@ async def _allowed(
 
 
 def canonical(url: str) -> str:
-    """The URL of a server as its identifier: no user, no fragment, and the host in lower case."""
+    """Return a server's URL as its identifier: no user, no fragment, and the host in lower case."""
     parts = urlsplit(url)
     path = "" if parts.path == "/" else parts.path
     host = parts.netloc.rpartition("@")[2].lower()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 AskClient = Callable[[str], Any]
-"""Gets the URL of the issuer, and returns a RegisteredClient, its id, or None; may be async."""
+"""Gets the issuer's URL, and returns a RegisteredClient, its id, or None; may be async."""
 _USABLE = ("none", "client_secret_basic", "client_secret_post")
 
 
@@ -34,7 +34,7 @@ class ClientChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The id of the client if it is known before the login."""
+        """The client's id, if it is known before the login."""
         return self.client.id if self.client is not None else self.document
 
 
@@ -45,7 +45,7 @@ class ClientNeeds(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...]
 
     def are_met_by(self, client: RegisteredClient) -> bool:
-        """Whether a client that was registered before can be used; the user's own always can."""
+        """Return whether a registered client can be used; the user's own always can."""
         same = client.redirect_uri == self.redirect and set(self.scopes) <= set(client.scopes)
         return same or not client.dynamic
 
@@ -57,7 +57,7 @@ async def choose_client(
     records: LoginRecords,
     zone: int,
 ) -> RegisteredClient:
-    """The client for an issuer; raises LoginError if there is none."""
+    """Return the client for an issuer; raises LoginError if there is none."""
     if choice.client is not None:
         return choice.client
     if choice.document and issuer.client_id_metadata_document_supported:
@@ -87,7 +87,7 @@ async def _register(
         "response_types": ["code"],
         "token_endpoint_auth_method": wanted,
     }
-    # Some issuers grant registered scopes alone; others refuse to register scopes of servers.
+    # Some issuers grant only registered scopes; others refuse to register servers' scopes.
     scope = {"scope": " ".join(needs.scopes)} if needs.scopes else {}
     response = await send("POST", issuer.registration_endpoint, zone=zone, json=metadata | scope)
     if scope and response.error == "invalid_client_metadata":

@@ -1,4 +1,4 @@
-"""The data of a login: the client, its tokens, and the texts in which a store keeps them."""
+"""A login's data: the client, its tokens, and the texts in which a store keeps them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
     """A client that an issuer knows: its id, and its secret or private key if it has one.
 
-    *issuer* is who the client is registered with; its secret is sent to nobody else.
+    *issuer* is where the client is registered; its secret is sent to nobody else.
     *private_key* is a PEM text, for issuers that want signed assertions (`private_key_jwt`).
     """
 
@@ -27,13 +27,13 @@ class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
     issuer: str | None = None
     private_key: str | None = None
     auth_method: str = ""
-    """How the client proves who it is; by default as the issuer's metadata allow."""
+    """How the client authenticates; by default as the issuer's metadata allow."""
     redirect_uri: str = ""
-    """The redirect address that was registered; by default any on this machine."""
+    """The registered redirect address; by default any on this machine."""
     expires: float = 0.0
     """When the secret expires, in seconds since 1970; 0 if it does not."""
     scopes: tuple[str, ...] = ()
-    """The scopes that were registered; an issuer may refuse others."""
+    """The registered scopes; an issuer may refuse others."""
     dynamic: bool = False
     """Whether this program registered the client itself."""
 
@@ -42,7 +42,7 @@ class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The tokens of one user, for one server, from one issuer."""
+    """One user's tokens for one server, from one issuer."""
 
     issuer: str
     resource: str
@@ -50,9 +50,9 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     access_token: str
     refresh_token: str = ""
     expires: float = 0.0
-    """When the access token is no longer used, in seconds since 1970; 0 if that is not known."""
+    """When the access token is no longer used, in seconds since 1970; 0 if unknown."""
     scopes: tuple[str, ...] = ()
-    """The scopes that were asked for and those that were granted."""
+    """The requested and the granted scopes."""
 
     @property
     def header(self) -> str:
@@ -67,13 +67,13 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class LoginRecords:
-    """The records of logins in a store, each under a key that says whose it is."""
+    """The login records in a store, each under a key that says whose it is."""
 
     def __init__(self, store: TokenStore) -> None:
         self._store = store
 
     async def grant(self, server: str, client: str) -> Grant | None:
-        """The last login to a server with a client; *client* is empty for any."""
+        """Load the last login to a server with a client; *client* is empty for any."""
         last = await self._load(_key("last", server, client), tuple[str, str, str])
         return None if last is None else await self._load(_key("token", *last), Grant)
 
@@ -83,7 +83,7 @@ class LoginRecords:
         await self._save(_key("last", server, client), last)
 
     async def registration(self, issuer: str) -> RegisteredClient | None:
-        """The client that this program registered with an issuer."""
+        """Load the client that this program registered with an issuer."""
         found = await self._load(_key("client", issuer), RegisteredClient)
         return None if found is None or 0 < found.expires < time.time() else found
 
@@ -91,7 +91,7 @@ class LoginRecords:
         await self._save(_key("client", issuer), client)
 
     async def bound_issuer(self, server: str, client: str) -> str | None:
-        """The issuer that a client without a named issuer was first used with."""
+        """Load the issuer at which a client without a named issuer was first used."""
         return await self._load(_key("issuer", server, client), str)
 
     async def bind_issuer(self, server: str, client: str, issuer: str) -> None:

@@ -1,5 +1,5 @@
-"""The HTTP requests of a login: for metadata, registrations and tokens. All of them go through
-`send`, which allows https or this machine, bounds time and size, and follows few redirects."""
+"""A login's HTTP requests: for metadata, registrations and tokens. All of them go through `send`,
+which only allows https or this machine, limits time and size, and follows few redirects."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 _SECONDS = 15.0
 """Seconds for a whole request."""
 _MAX_DOCUMENT = 256 * 1024
-"""The most bytes of a document."""
+"""The maximum size of a document, in bytes."""
 _REDIRECTS = 3
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 class LoginResponse(msgspec.Struct, frozen=True):
-    """The status and the JSON object of a response; the object is empty if there was none."""
+    """A response's status and JSON object; the object is empty if there was none."""
 
     status: int
     document: dict[str, Any]
 
     @property
     def error(self) -> str:
-        """The error code of OAuth, such as `invalid_grant`."""
+        """The OAuth error code, such as `invalid_grant`."""
         return str(self.document.get("error") or "")
 
     @property
     def reason(self) -> str:
-        """The error of OAuth with its description, or the status."""
+        """The OAuth error with its description, or the status."""
         said = " ".join(str(self.document.get("error_description") or "").split())[:300]
         parts = [self.error, said]
         return ": ".join(each for each in parts if each) or f"HTTP status {self.status}"
@@ -59,8 +59,8 @@ async def send(
 ) -> LoginResponse:
     """Send one request; raises LoginError.
 
-    *zone* is the nearest network zone that the request may go to: a server
-    on the internet must not make this machine ask addresses that only this machine can reach.
+    *zone* is the nearest network zone that the request may go to: a server on the internet must
+    not make this machine send requests to addresses that only this machine can reach.
     A GET is redirected at most three times; a POST never, because it has secrets.
     """
     content, sent = _content(form, json)
@@ -84,7 +84,7 @@ async def send(
 def _content(
     form: Mapping[str, str] | None, json: Mapping[str, Any] | None
 ) -> tuple[bytes | None, dict[str, str]]:
-    """The body of a request, and the header that tells its type."""
+    """Return a request's body, and the header with its type."""
     if form is not None:
         return urlencode(form).encode(), {"content-type": "application/x-www-form-urlencoded"}
     if json is not None:
@@ -95,8 +95,8 @@ def _content(
 async def _fetch(
     method: str, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> Fetched:
-    """The response to one request; raises HttpFailure."""
-    # A proxy of the environment is not for this machine itself.
+    """Send one request, and return the response; raises HttpFailure."""
+    # The environment's proxies are not for this machine itself.
     proxies = not is_loopback_url(url)
     try:
         return await fetch(method, url, headers, content, limit=_MAX_DOCUMENT, uses_proxies=proxies)
@@ -113,7 +113,7 @@ def _document(body: bytes) -> JsonObject:
 
 
 async def network_zone(url: str) -> int:
-    """The zone of a URL's host: 0 is this machine, 1 a private network, 2 the internet."""
+    """Return the zone of a URL's host: 0 is this machine, 1 a private network, 2 the internet."""
     host = urlsplit(url).hostname or ""
     if is_loopback_url(url):
         return 0

@@ -1,4 +1,4 @@
-"""`Login`: the settings of an OAuth login, for `connect(url, auth=Login(...))`."""
+"""`Login`: an OAuth login's settings, for `connect(url, auth=Login(...))`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ class LoginOptions(TypedDict, total=False):
     name: str
     """The name under which the program registers; users read it when they are asked to agree."""
     ask_client: AskClient | None
-    """Gets the URL of an issuer that registers no programs by itself, and returns a
+    """Gets the URL of an issuer that does not register programs by itself, and returns a
     RegisteredClient, its id, or None."""
     scopes: Sequence[str]
     """The scopes to ask for besides those that the server names."""
     store: TokenStore | None
     """Keeps the tokens; by default in memory."""
     open_url: OpenUrl
-    """Shows the user the page of the login; by default `browser`. `paste` is for machines
-    without one."""
+    """Shows the user the login page; by default `browser`. `paste` is for machines without one."""
     redirect_uri: str
-    """The address of this machine that the browser comes back to; by default any free port."""
+    """The address on this machine to which the browser returns; by default any free port."""
     timeout: float
     """Seconds that the user has for the login; 300 by default."""
 
@@ -46,8 +45,8 @@ class LoginOptions(TypedDict, total=False):
 class Login:
     """Logs in when a server asks for it, and gives the requests their tokens.
 
-    The client is, in this order: *client*, which the issuer knows already, as a RegisteredClient
-    or its id; your application's `document`; one that is registered on the spot; or the one that
+    The client is, in this order: *client*, which the issuer already knows, as a RegisteredClient
+    or its id; your application's `document`; one that is registered now; or the one that
     `ask_client` returns. `LoginOptions` lists the options.
     """
 
@@ -78,7 +77,7 @@ class Login:
         self.timeout = options.get("timeout", 300.0)
 
     def for_server(self, url: str) -> ServerLogin:
-        """The login to one server; `connect` calls this."""
+        """Return the login to one server; `connect` calls this."""
         from .server_login import ServerLogin
 
         return ServerLogin(self, url)
@@ -130,7 +129,7 @@ class BearerToken:
 
 
 def auth_for(url: str, headers: Mapping[str, str], auth: ClientAuth) -> ClientAuth | None:
-    """The `auth` of one server; an entry of a host's file may have its own credentials."""
+    """Return one server's `auth`; an entry in a host's file may have its own credentials."""
     if isinstance(auth, str):
         return BearerToken(auth, url)
     if isinstance(auth, Login):

@@ -1,4 +1,4 @@
-"""The redirect address on this machine: a small HTTP server that takes one answer."""
+"""The redirect address on this machine: a small HTTP server that accepts one answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FOREIGN = "This answer does not belong to a login that is waiting."
 class LoopbackRedirect:
     """Listens on 127.0.0.1 while the user logs in: `async with LoopbackRedirect(uri) as redirect`.
 
-    The port 0 in *uri* means a free one. Only requests for the path of *uri* whose query
-    *accepts* takes are answers; others get an error page, and the wait goes on.
+    Port 0 in *uri* means a free one. Only requests for the path of *uri* whose query *accepts*
+    accepts are answers; others get an error page, and the wait continues.
     """
 
     def __init__(self, uri: str) -> None:
@@ -41,7 +41,7 @@ class LoopbackRedirect:
         self._answer: asyncio.Future[dict[str, str]] | None = None
         self.accepts: Callable[[Mapping[str, str]], bool] = bool
         self.foreign = 0
-        """How many answers of other logins came."""
+        """How many answers from other logins arrived."""
 
     @property
     def uri(self) -> str:

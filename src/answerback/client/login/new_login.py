@@ -1,4 +1,4 @@
-"""Gets new tokens: from the user, who logs in in a browser, or for the program itself."""
+"""Gets new tokens: from a user who logs in with a browser, or for the program itself."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def _ask_user(
 
 
 async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
-    """The redirect address; the one that the client is registered with, if it is free."""
+    """Return the redirect address; the client's registered one, if it is free."""
     choice, uri = login.choice, login.redirect_uri
     if urlsplit(uri).port:
         return LoopbackRedirect(uri)
@@ -90,6 +90,6 @@ async def _is_free(uri: str) -> bool:
 async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient) -> TokenEndpoint:
     issuer = chosen.issuer
     if client.issuer is None and (client.secret or client.private_key):
-        # From now on this issuer alone gets the secret.
+        # From now on, only this issuer gets the secret.
         await login.records.bind_issuer(chosen.server, client.id, issuer.issuer)
     return TokenEndpoint(issuer, client, chosen.resource.resource, chosen.zone)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _STEP_UPS = 8
 """How often the user is asked for more scopes in one connection."""
 _RETRY = 30.0
-"""Seconds between two attempts to refresh a token before a request, if the first fails."""
+"""Seconds between two attempts to refresh a token before a request, if the first one fails."""
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -45,13 +45,13 @@ class ServerLogin:
         self._grant: Grant | None = None
         self._headers = _NO_HEADERS
         self._is_untried = False
-        """Whether the token is the answer to a challenge, and no request came since."""
+        """Whether the token is the answer to a challenge, and no request was sent since."""
         self._came_by_refresh = False
         self._retry_at = 0.0
         self._stepped_up: set[frozenset[str]] = set()
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers of the next request; a token that ends soon is refreshed before."""
+        """Return the next request's headers; first refresh a token that expires soon."""
         self._is_untried = False
         if self._is_loaded and (self._grant is None or not self._grant.is_expired):
             return self._headers
@@ -70,7 +70,7 @@ class ServerLogin:
         return self._headers
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
-        """The headers with which a refused request is sent again; raises LoginError."""
+        """Return the headers with which to resend a refused request; raises LoginError."""
         asked = asked_login(challenge.headers.get("www-authenticate", ""))
         if challenge.status == 403 and asked.error != "insufficient_scope":
             said = asked.description or " ".join(challenge.body.decode("utf-8", "replace").split())
@@ -87,8 +87,8 @@ class ServerLogin:
             return self._headers
 
     async def _has_other_token(self, sent: str) -> bool:
-        """Whether the token has changed since the refused request was sent: by another request,
-        or by another process that uses the same store."""
+        """Return whether another request, or another process with the same store, has changed the
+        token since the refused request was sent."""
         if self._grant is None or self._grant.header == sent:
             await self._load()
         return self._grant is not None and self._grant.header != sent
@@ -125,7 +125,7 @@ class ServerLogin:
         await self._keep(await log_in(self._login, chosen, scopes))
 
     def _check_step_up(self, asked: AskedLogin) -> None:
-        """A user is asked once for the same scopes; a server could ask for ever."""
+        """Raise LoginError if the user was asked for these scopes before, or too often."""
         wanted = frozenset(asked.scopes)
         if wanted in self._stepped_up or len(self._stepped_up) >= _STEP_UPS:
             names = " ".join(asked.scopes) or "more scopes"
@@ -136,18 +136,18 @@ class ServerLogin:
     def _scopes(
         self, asked: AskedLogin, chosen: ChosenIssuer, known: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """The scopes of a challenge, else those of the metadata, with those asked for before."""
+        """Return a challenge's scopes, else the metadata's, with those asked for before."""
         wanted = asked.scopes or chosen.resource.scopes
         scopes = dict.fromkeys((*known, *wanted, *self._login.scopes))
         scopes.pop("offline_access", None)
         is_offline = self._login.grant == "authorization_code" and (
             "offline_access" in chosen.issuer.scopes_supported
         )
-        # Alone it would replace the scopes that the issuer gives by default.
+        # By itself it would replace the issuer's default scopes.
         return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
 
     async def _refreshes(self, grant: Grant, issuer: IssuerMetadata) -> bool:
-        """Refresh the token; False if that needs a login."""
+        """Refresh the token; return False if that needs a login."""
         try:
             await self._refresh(grant, issuer)
         except TokenRefused:
@@ -155,9 +155,9 @@ class ServerLogin:
         return True
 
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
-        """Refresh the token. A request that is cancelled meanwhile waits for the end of it.
+        """Refresh the token. A request that is cancelled meanwhile waits until this has ended.
 
-        The issuer may give a refresh token once only, so the answer must be kept.
+        The issuer may give a refresh token only once, so the answer must be kept.
         """
         running = asyncio.get_running_loop().create_task(self._exchange(grant, issuer))
         try:
@@ -183,7 +183,7 @@ class ServerLogin:
         await self._keep(found, by_refresh=True)
 
     async def _give_up(self, grant: Grant, error: str) -> None:
-        """Forget a refresh token that the issuer refuses, or a client that it does not know."""
+        """Forget a refresh token that the issuer refuses, or a client unknown to it."""
         records = self._login.records
         if error == "invalid_client" and grant.client.dynamic:
             await records.keep_registration(grant.issuer, None)
@@ -198,7 +198,7 @@ class ServerLogin:
         self._use(grant)
         own = self._login.choice.client
         if own is not None:
-            # The secret of the program is not kept with its tokens.
+            # The program's secret is not kept with its tokens.
             public = msgspec.structs.replace(own, secret=None, private_key=None)
             grant = msgspec.structs.replace(grant, client=public)
         await self._login.records.keep_grant(self._url, self._client, grant)

@@ -1,4 +1,4 @@
-"""Finds out where to log in: the metadata of the server (RFC 9728), and of its issuer (RFC 8414,
+"""Finds out where to log in: the metadata of the server (RFC 9728) and its issuer (RFC 8414,
 OpenID Connect Discovery), in the order of MCP's specification."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ResourceMetadata(msgspec.Struct, frozen=True):
 
 
 class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages of an issuer, and which parts of OAuth it has."""
+    """An issuer's pages, and the parts of OAuth that it supports."""
 
     issuer: str
     authorization_endpoint: str = ""
@@ -46,7 +46,7 @@ class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
 async def find_resource(
     server: str, metadata_url: str, zone: int, issuer: str = ""
 ) -> ResourceMetadata:
-    """The metadata of the server at a URL; *metadata_url* is the address in its challenge.
+    """Fetch the metadata of the server at a URL; *metadata_url* is the address in its challenge.
 
     A server without metadata is its own issuer, as in MCP 2025-03-26, unless the client is
     registered with *issuer*.
@@ -89,7 +89,7 @@ def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
 
 
 def _covers(resource: str, server: str) -> bool:
-    """Whether a resource is the server, or the part of the same site that it belongs to."""
+    """Return whether a resource is the server, or the part of its site that contains it."""
     try:
         mine, named = urlsplit(server), urlsplit(resource)
         same = _origin(mine) == _origin(named)
@@ -109,7 +109,7 @@ def _strings(value: Json) -> tuple[str, ...]:
 
 
 async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
-    """The metadata of an issuer; raises LoginError if it is of another, or cannot be used."""
+    """Fetch an issuer's metadata; raises LoginError if they are another's, or unusable."""
     if not is_secure(issuer):
         raise LoginError(f"the issuer {issuer!r} should be an https URL")
     failures = []
@@ -130,7 +130,7 @@ async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
 
 
 def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
-    # The members that cannot be used are left out, because nobody else needs them.
+    # Unusable members are left out, because nobody else needs them.
     kept = {name: value for name, value in document.items() if value is not None}
     try:
         found = msgspec.convert(kept, IssuerMetadata)

@@ -19,7 +19,7 @@ _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 120
 _MAX_LIFETIME = 10 * 365 * 86400
 _EARLY = 30.0
-"""Seconds before its end when a token is no longer used; less if it is short-lived."""
+"""Seconds before its expiry when a token is no longer used; fewer if it is short-lived."""
 
 
 class TokenRefused(LoginError):
@@ -31,7 +31,7 @@ class TokenRefused(LoginError):
 
 
 class TokenEndpoint:
-    """The page of an issuer that gives tokens to one client, for one server."""
+    """The issuer's page that gives tokens to one client, for one server."""
 
     def __init__(
         self, issuer: IssuerMetadata, client: RegisteredClient, resource: str, zone: int
@@ -42,7 +42,7 @@ class TokenEndpoint:
         self._zone = zone
 
     async def exchange(self, code: str, verifier: str, redirect: str, scopes: Any) -> Grant:
-        """The tokens for a code of the authorization endpoint."""
+        """Exchange a code from the authorization endpoint for tokens."""
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -52,12 +52,12 @@ class TokenEndpoint:
         return await self._request(form, tuple(scopes))
 
     async def refresh(self, grant: Grant) -> Grant:
-        """New tokens for a refresh token; the old refresh token stays if there is no new one."""
+        """Get new tokens for a refresh token, which stays if there is no new one."""
         form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
         return await self._request(form, grant.scopes, grant.refresh_token)
 
     async def client_credentials(self, scopes: tuple[str, ...]) -> Grant:
-        """Tokens for the client itself, without a user."""
+        """Get tokens for the client itself, without a user."""
         form = {"grant_type": "client_credentials"}
         if scopes:
             form["scope"] = " ".join(scopes)
@@ -102,7 +102,7 @@ class TokenEndpoint:
 
 
 def _end(seconds: Any) -> float:
-    """When a token is no longer used; some issuers write the number of seconds as a text."""
+    """Return when a token is no longer used; some issuers write the seconds as a text."""
     try:
         left = float(seconds)
     except (TypeError, ValueError):
@@ -115,7 +115,7 @@ def _end(seconds: Any) -> float:
 def client_proof(
     client: RegisteredClient, issuer: IssuerMetadata
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The headers and the form fields by which a client proves who it is."""
+    """Return the headers and the form fields by which a client authenticates."""
     method = client.auth_method or _method_for(client, issuer)
     match method:
         case "client_secret_basic":
@@ -154,7 +154,7 @@ def _private_key(text: str, read: Any) -> Any:
 
 
 def _assertion(client: RegisteredClient, issuer: str) -> str:
-    """A signed statement of who the client is (RFC 7523)."""
+    """Return a signed statement of who the client is (RFC 7523)."""
     import json
     from secrets import token_urlsafe
 

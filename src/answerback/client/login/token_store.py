@@ -1,4 +1,4 @@
-"""Where logins are kept: in memory, in a private file, or in the keyring of the system.
+"""Where logins are kept: in memory, in a private file, or in the system's keyring.
 
 A store keeps texts by keys. The keys name the issuer, the server and the client, so that tokens
 and registrations are never used elsewhere.
@@ -23,10 +23,10 @@ _LOCK_SECONDS = 10.0
 
 
 class TokenStore(Protocol):
-    """Keeps the logins of users. The methods may block: they are called in a thread."""
+    """Keeps users' logins. The methods may block: they are called in a thread."""
 
     def load(self, key: str) -> str | None:
-        """The text that was saved; None if there is none."""
+        """Return the saved text; None if there is none."""
 
     def save(self, key: str, text: str | None) -> None:
         """Keep a text; None removes it."""
@@ -104,7 +104,7 @@ class FileTokens:
 
 
 class KeyringTokens:
-    """Keeps logins in the keyring of the system; needs `pip install 'answerback[keyring]'`."""
+    """Keeps logins in the system's keyring; needs `pip install 'answerback[keyring]'`."""
 
     def __init__(self, service: str = "answerback") -> None:
         with needs_extra("keyring"):
@@ -125,7 +125,7 @@ class KeyringTokens:
 
 
 def _check_private(descriptor: int, path: Path) -> None:
-    """Refuse a file that others can read; on Windows the folder of the user protects it."""
+    """Refuse a file that others can read; on Windows the user's folder protects it."""
     mode = os.fstat(descriptor).st_mode & 0o777
     if os.name == "posix" and mode & 0o077:
         raise LoginError(f"others may read {path} (mode {mode:o}); run: chmod 600 {path}")
@@ -133,7 +133,7 @@ def _check_private(descriptor: int, path: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file; it is free again when the process ends, however that happens."""
+    """Hold a file's lock; it is released when the process ends, however that happens."""
     with open(path, "ab", opener=_open_private) as file:
         until = time.monotonic() + _LOCK_SECONDS
         while not _takes_lock(file.fileno()):

@@ -21,12 +21,12 @@ from ..faults import LoginError
 from .server_metadata import IssuerMetadata
 
 OpenUrl = Callable[[str], Any]
-"""Shows the user a page. It returns nothing if the browser comes back to the redirect address by
+"""Shows the user a page. It returns nothing if the browser returns to the redirect address by
 itself, or the address or the code that the user pasted; may be async."""
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
-    """One authorization request, with the secrets that its answer is checked by."""
+    """One authorization request, with the secrets that check its answer."""
 
     issuer: IssuerMetadata
     client_id: str
@@ -68,11 +68,11 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         return f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(query)}"
 
     def is_answer(self, answer: Mapping[str, str]) -> bool:
-        """Whether an answer belongs to this request."""
+        """Return whether an answer belongs to this request."""
         return compare_digest(answer.get("state", "").encode(), self.state.encode())
 
     def code_of(self, answer: Mapping[str, str]) -> str:
-        """The code in an answer; raises LoginError if the answer is not the issuer's, or none."""
+        """Return an answer's code; raises LoginError if it has none, or is not the issuer's."""
         if not self.is_answer(answer):
             raise LoginError("the answer belongs to another login: its state differs; log in again")
         issuer, named = self.issuer.issuer, answer.get("iss")
@@ -91,7 +91,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         return answer["code"]
 
     def pasted(self, text: str) -> dict[str, str]:
-        """The answer in an address or a code that the user pasted."""
+        """Return the answer in an address or a code that the user pasted."""
         text = text.strip()
         if not text:
             raise LoginError("nothing was pasted, so the login has ended")
@@ -100,12 +100,12 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
             return dict(parse_qsl(query))
         if self.issuer.authorization_response_iss_parameter_supported:
             raise LoginError("paste the whole address, not the code alone: it names the issuer")
-        # A code alone has no state. The verifier ties it to this login.
+        # A bare code has no state. The verifier ties it to this login.
         return {"code": text, "state": self.state}
 
 
 async def call_user(function: Callable[..., Any], *arguments: object) -> object:
-    """Call a function of the user; one that is not async may wait for a person, in a thread."""
+    """Call the user's function; a plain one runs in a thread, because it may wait for a person."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
     answer: Future[Any] = Future()

@@ -16,15 +16,15 @@ from ..frames import MAX_FRAME, Lost, Outgoing, Receive
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
-"""Seconds that a server gets to end by itself after the end of its stdin."""
+"""Seconds that a server gets to exit after its stdin was closed."""
 _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _READ_BYTES = 64 * 1024
-"""The most bytes of one read, and of a pipe on Linux."""
+"""The maximum size of one read, and of a pipe on Linux, in bytes."""
 _LAST_WORDS = 4000
-"""Bytes of stderr that are kept for the log and the details of an error."""
+"""Bytes of stderr that are kept for the log and an error's details."""
 _MAX_IGNORED = 4 * 1024 * 1024
-"""Bytes that are read from a child and thrown away after the end of the connection."""
+"""Bytes that are read from a child and discarded after the end of the connection."""
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
 
@@ -106,12 +106,12 @@ class ChildProcess:
         await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
-        """Send a message without waiting; False if nothing was sent, and `send` is needed."""
+        """Send a message without waiting; return False if nothing was sent: then use `send`."""
         child = self._child
         return child is not None and child.is_writable and child.write(outgoing.frame)
 
     async def listen(self) -> None:
-        """All messages come over the one pipe."""
+        """Do nothing: all messages arrive over the one pipe."""
 
     async def identity(self) -> str:
         return ""
@@ -127,7 +127,7 @@ class ChildProcess:
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """Reads the lines of the child, and keeps the end of its stderr."""
+    """Reads the child's lines, and keeps the end of its stderr."""
 
     def __init__(self, receive: Receive, lost: Lost, watch: ChildWatch) -> None:
         self._receive = receive
@@ -156,16 +156,16 @@ class _Child(asyncio.SubprocessProtocol):
         stdout.set_protocol(_Stdout(stdout.get_protocol(), self._take_stdout))
 
     def write(self, frame: bytes) -> bool:
-        """Write a line; False if no byte of it can reach the child."""
+        """Write a line; return False if no byte of it can reach the child."""
         stdin = self._stdin
         if self.is_lost or stdin.is_closing():
             return False
         stdin.write(frame + b"\n")
-        # A pipe that nobody reads is closed by the write, and the line is dropped.
+        # Writing to a pipe without a reader closes it, and the line is dropped.
         return not stdin.is_closing()
 
     async def loss_reported(self) -> None:
-        """Wait until the loss of the child has been reported."""
+        """Wait until the child's loss has been reported."""
         self.pipe_connection_lost(0, None)
         if self._report is not None:
             await asyncio.wait({self._report})
@@ -188,7 +188,7 @@ class _Child(asyncio.SubprocessProtocol):
         if self.is_lost:
             self._ignored += len(data)
             if self._ignored > _MAX_IGNORED:
-                # The server goes on sending after the end of the connection.
+                # The server keeps sending after the end of the connection.
                 cast("asyncio.ReadTransport", self._process.get_pipe_transport(1)).pause_reading()
             return
         if not self._buffer and data.find(b"\n") == len(data) - 1:
@@ -216,7 +216,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 
     def process_exited(self) -> None:
-        # At once, because later the number of the group may belong to other processes.
+        # At once, because later the group's number may belong to other processes.
         self._watch.close()
         self._exited.set()
 
@@ -233,7 +233,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._lost(error)
 
     def loss(self, text: str = "", *, may_have_run: bool = True) -> ConnectionLost:
-        """The error for the end of the child; its stderr is not in the message, but in details."""
+        """Return the error for the child's end, with its stderr in the details, not the message."""
         words = self._stderr.decode(errors="replace").strip()
         details = {"stderr": words} if words else {}
         text = text or _ending(self._process.get_returncode())
@@ -300,7 +300,7 @@ def _signal_name(number: int) -> str:
 
 
 def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
-    """The variables that a child gets from this process, and *more*."""
+    """Return the variables that a child gets from this process, and *more*."""
     inherited = {
         name: value
         for name, value in os.environ.items()

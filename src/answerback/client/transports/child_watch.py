@@ -1,7 +1,7 @@
 """Ends a child process and its descendants when this process is gone, however it ended.
 
 A shell waits for the end of a pipe whose other end only this process has. If the pipe closes
-without a word, this process was killed, and the shell kills the child's process group.
+without a message, this process was killed, and the shell kills the child's process group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 
 
 class ChildWatch:
-    """Watches the process group of one child. Without a shell, as on Windows, it does nothing."""
+    """Watches one child's process group. Without a shell, as on Windows, it does nothing."""
 
     def __init__(self) -> None:
         self._shell: subprocess.Popen[bytes] | None = None

@@ -1,4 +1,4 @@
-"""HTTP requests of the client: headers, credentials, redirects, and errors of the connection."""
+"""The client's HTTP requests: headers, credentials, redirects, and connection errors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..frames import Receive
 from .sent_credentials import SentCredentials
 
 _MAX_REFUSAL = 64 * 1024
-"""The most bytes that are read of a response that is an error."""
+"""How many bytes of an error response are read."""
 _MAX_QUOTED = 80
 _LOGINS = 3
-"""How often a request is sent again after the server asked for credentials."""
+"""How often a request is resent after the server asked for credentials."""
 
 
 class AuthChallenge(msgspec.Struct, frozen=True):
@@ -32,21 +32,21 @@ class AuthChallenge(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     body: bytes
     sent: str = ""
-    """The header `Authorization` of the request that was refused."""
+    """The `Authorization` header of the refused request."""
 
 
 class ClientAuth(Protocol):
     """Gives requests their credentials, for `connect(..., auth=...)`."""
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers of the next request."""
+        """Return the next request's headers."""
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
-        """The headers with which the refused request is sent again; raises if there are none."""
+        """Return the headers with which to resend the refused request; raises if there are none."""
 
 
 class HttpRequests:
-    """Sends requests to one URL; redirects are followed within the same origin only."""
+    """Sends requests to one URL; redirects are followed only within the same origin."""
 
     def __init__(
         self, url: str, headers: Mapping[str, str] | None = None, auth: ClientAuth | None = None
@@ -56,7 +56,7 @@ class HttpRequests:
         self._auth = auth
         self._client: HttpPool | None = None
         self.credentials: Mapping[str, str] = {}
-        """The headers with credentials that were sent last."""
+        """The last headers with credentials."""
         self.sent = SentCredentials(url, self._headers | _login_of(url))
 
     def open(self) -> None:
@@ -67,7 +67,7 @@ class HttpRequests:
     async def stream(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
     ) -> AsyncIterator[HttpResponse]:
-        """The response, whose body is still to be read.
+        """Yield the response, whose body is still to be read.
 
         Raises NoAnswer, also in the block that reads the body.
         """
@@ -112,34 +112,34 @@ class HttpRequests:
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
 
     def _lost(self, error: HttpFailure) -> ConnectionLost:
-        """The failure of a request, without the credentials that the response may repeat."""
+        """Return a request's failure, without the credentials that the response may repeat."""
         text = str(error)
         if error.quoted:
             text += f": {self.sent.masked_text(error.quoted)[:_MAX_QUOTED]!r}"
         return ConnectionLost(text, may_have_run=error.may_have_run)
 
     async def identity(self) -> str:
-        """The credentials that the next request will have, for caches."""
+        """Return the next request's credentials, for caches."""
         found = self.credentials if self._auth is None else await self._auth.headers()
         return repr(sorted(found.items()))
 
     async def refusal_body(self, response: HttpResponse) -> bytes:
-        """The beginning of the body of a response that is an error, without credentials."""
+        """Return the beginning of an error response's body, without credentials."""
         return self.sent.masked(await response.read_up_to(_MAX_REFUSAL))
 
     def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
-        """The error for a response without an answer; it does not show what the client sent."""
+        """Return the error for a response without an answer, without what the client sent."""
         said = _redirect(response).encode() or body
         text = self.sent.masked(said)[:1000].decode(errors="replace")
         after = response.headers.get("retry-after")
         return HttpRefused(response.status_code, text, after, _advice(response))
 
     def receiver(self, receive: Receive) -> Receive:
-        """The function that takes frames of the server, without the client's credentials."""
+        """Return a function that receives the server's frames without the client's credentials."""
         return self.sent.masking(receive) if self.sent or self._auth is not None else receive
 
     async def _login(self, asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
-        """The headers from the user's `auth`; an exception in there ends one request."""
+        """Return the headers from the user's `auth`; an exception in there ends one request."""
         try:
             return await asked
         except LoginError as exc:
@@ -168,7 +168,7 @@ def _in_lower_case(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login_of(url: str) -> dict[str, str]:
-    """The header for the user and the password in a URL."""
+    """Return the header for the user and the password in a URL."""
     try:
         login = parse_url(url).login
     except HttpFailure:
@@ -177,7 +177,7 @@ def _login_of(url: str) -> dict[str, str]:
 
 
 def _moved_to(response: HttpResponse) -> str | None:
-    """The URL of a redirect that keeps the method and stays with the same server."""
+    """Return the URL of a redirect that keeps the method and stays on the same server."""
     if response.status_code not in (307, 308) or "location" not in response.headers:
         return None
     try:
@@ -189,7 +189,7 @@ def _moved_to(response: HttpResponse) -> str | None:
 
 
 def _redirect(response: HttpResponse) -> str:
-    """Where a redirect leads that was not followed, and why; empty for other responses."""
+    """Say where a refused redirect leads, and why it is refused; empty for other responses."""
     if not 300 <= response.status_code < 400 or "location" not in response.headers:
         return ""
     try:
@@ -199,13 +199,13 @@ def _redirect(response: HttpResponse) -> str:
     reason = "the statuses 307 and 308 alone repeat a request elsewhere"
     if there.origin != parse_url(response.url).origin:
         reason = "credentials would be sent to another host"
-    # The user and the query of a URL may be secret.
+    # A URL's user and query may be secret.
     place = f"{there.scheme}://{there.netloc}{there.target.partition('?')[0]}"
     return f"a redirect to {place[:100]}, which is not followed because {reason}"
 
 
 def _advice(response: HttpResponse) -> str:
-    """The URLs to try, if the one that was asked has no path and does not speak MCP."""
+    """Name URLs to try, if the requested one has no path and does not speak MCP."""
     where = parse_url(response.url)
     has_mcp = response.status_code not in (200, 404, 405)
     if has_mcp or where.target.partition("?")[0] != "/":

@@ -39,7 +39,7 @@ _EMPTY = b"{}"
 
 
 class MemoryPeer(McpPeer):
-    """The peer of a request in memory; frames go straight to the client."""
+    """The peer of an in-memory request; frames go straight to the client."""
 
     transport: InMemory
 
@@ -51,7 +51,7 @@ class MemoryPeer(McpPeer):
 
 
 class InMemory:
-    """The transport to an App in this process; it starts and stops the lifespan of the App."""
+    """The transport to an App in this process; it starts and stops the App's lifespan."""
 
     send_now = None
     closes_to_cancel = False
@@ -69,7 +69,7 @@ class InMemory:
     async def open(self, receive: Receive, lost: Lost) -> None:
         self._receive = receive
         self._loop = asyncio.get_running_loop()
-        # Connections share the threads of a runtime that serves the app already.
+        # Connections share the threads of a runtime that already serves the app.
         runtime = serving(self._app) or runtime_on_loop(self._app)
         self._engine = Engine(runtime, self._sign)
         lifespan = self._app.lifespan
@@ -89,7 +89,7 @@ class InMemory:
             self._notified(message)
 
     async def listen(self) -> None:
-        """Changes are sent from `initialize` on."""
+        """Do nothing: changes are sent from `initialize` on."""
 
     async def identity(self) -> str:
         return ""
@@ -116,7 +116,7 @@ class InMemory:
             self._loop.call_soon_threadsafe(self._receive, frame)
 
     async def ask_client(self, method: str, params: Json) -> msgspec.Raw:
-        """Send a request of the server to the client; raises Declined."""
+        """Send a server's request to the client; raises Declined."""
         answer: asyncio.Future[msgspec.Raw] = self._loop.create_future()
         id = f"ask-{len(self._questions) + 1}-{method}"
         self._questions[id] = answer
@@ -181,4 +181,4 @@ class InMemory:
 
 
 async def _nothing() -> None:
-    """A subscription has no work of its own."""
+    """Do nothing: a subscription has no work."""

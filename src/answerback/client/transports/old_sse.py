@@ -1,4 +1,4 @@
-"""The old transport HTTP+SSE of 2024-11-05: one event stream, and a URL for messages."""
+"""The old HTTP+SSE transport of 2024-11-05: one event stream, and a URL for messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OldSse:
             await response.aread()
 
     async def listen(self) -> None:
-        """All messages come over the one stream."""
+        """Do nothing: all messages arrive over the one stream."""
 
     async def identity(self) -> str:
         return await self._http.identity()

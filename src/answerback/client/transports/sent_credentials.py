@@ -14,7 +14,7 @@ from ...core.secrets.secret_values import written_forms
 from ..frames import Receive, decode_frame
 
 _KEPT = 32
-"""How many values of logins are kept; a login changes its token now and then."""
+"""How many login values are kept; a login changes its token now and then."""
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
 
 
@@ -38,7 +38,7 @@ class SentCredentials:
             self._forms = _forms([*self._fixed, *self._logins])
 
     def masked(self, body: bytes) -> bytes:
-        """The body of a refusal without the credentials."""
+        """Return a refusal's body without the credentials."""
         for form in self._forms:
             body = body.replace(form, MASK.encode())
         return body
@@ -47,7 +47,7 @@ class SentCredentials:
         return self.masked(text.encode(errors="replace")).decode() if self._forms else text
 
     def masking(self, receive: Receive) -> Receive:
-        """A function that receives frames without the credentials, except in results of tools."""
+        """Return a receiver of frames without the credentials, except in tools' results."""
 
         def receive_masked(frame: bytes) -> int | str | None:
             if any(form in frame for form in self._forms) and not _is_success(frame):
@@ -63,7 +63,7 @@ def _is_success(frame: bytes) -> bool:
 
 
 def _forms(secrets: list[str]) -> list[bytes]:
-    """The values in all forms in which they are written, the longest first."""
+    """Return the values in all their written forms, the longest first."""
     forms = {form for each in secrets for form in written_forms(each)}
-    # A value may be a part of another one.
+    # A value may be part of another one.
     return sorted((each.encode(errors="replace") for each in forms), key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP: JSON and event streams, sessions, and streams that are resumed."""
+"""MCP over Streamable HTTP: JSON and event streams, sessions, and resumed streams."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _RETRY_SECONDS = 1.0
 _RESUMES = 5
 """How often a stream is resumed without a new event."""
 _OPEN_SECONDS = 0.5
-"""Seconds to wait for the stream of the session; some servers send its headers late."""
+"""Seconds to wait for the session's stream; some servers send its headers late."""
 _OVERLOADED = frozenset({429, 502, 503, 504})
-"""The statuses that say more than the error in the body: come back later."""
+"""The HTTP statuses that say more than the error in the body: try again later."""
 _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
@@ -36,7 +36,7 @@ class _StreamState:
 
 
 class StreamableHttp:
-    """The transport to one endpoint; each request is a POST with a response of its own."""
+    """The transport to one endpoint; each request is a POST with its own response."""
 
     send_now = None
     closes_to_cancel = True
@@ -82,7 +82,7 @@ class StreamableHttp:
             raise ConnectionLost(text)
 
     def _session_for(self, outgoing: Outgoing) -> Mapping[str, str]:
-        """The header of the session; the first message begins a new one."""
+        """Return the session's header; the first message begins a new session."""
         if outgoing.method == "initialize":
             self._session = None
             self._version = {}
@@ -91,7 +91,7 @@ class StreamableHttp:
         return self._session_header()
 
     async def listen(self) -> None:
-        """Open the stream, and wait a moment until it is open, so that nothing is missed."""
+        """Open the stream, and wait a moment for it, so that nothing is missed."""
         if self._listening is None and self._session is not None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
             opened = asyncio.get_running_loop().create_task(self._opened.wait())
@@ -116,7 +116,7 @@ class StreamableHttp:
                     async with self._http.stream("DELETE", headers):
                         pass
             except (NoAnswer, TimeoutError):
-                pass  # The server ends sessions by itself in the end.
+                pass  # The server will end the session by itself.
             self._session = None
         await self._http.close()
 
@@ -126,7 +126,7 @@ class StreamableHttp:
     async def _take_refusal(
         self, response: HttpResponse, outgoing: Outgoing, *, in_session: bool
     ) -> None:
-        """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
+        """Receive a JSON-RPC error as such; raise HttpRefused for any other body."""
         if response.status_code == 404 and in_session:
             raise SessionLost("the server no longer knows the session", may_have_run=False)
         body = await self._http.refusal_body(response)
@@ -144,7 +144,7 @@ class StreamableHttp:
     async def _take_events(
         self, response: HttpResponse, id: Id | None, state: _StreamState
     ) -> bool:
-        """Receive the events; True when the response to the request *id* was among them."""
+        """Receive the events; return True if the response to the request *id* was among them."""
         is_answered = False
         try:
             async for event in ReceivedEvents(response.read_some, MAX_FRAME):
@@ -204,7 +204,7 @@ class StreamableHttp:
             return await self._take_events(response, outgoing_id, state)
 
     async def _listen(self) -> None:
-        """Receive what belongs to no request; ends if the server has no such stream."""
+        """Receive the messages that belong to no request; end if the server has no such stream."""
         state = _StreamState()
         while state.attempts <= _RESUMES or self._opened.is_set():
             state.attempts += 1
