@@ -1,4 +1,4 @@
-"""The two eras of MCP on the client's side: opening a connection, `_meta` and headers."""
+"""The parameters, `_meta` and headers of a client's request in each era; `opening.py` chooses."""
 
 from __future__ import annotations
 
