@@ -34,8 +34,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, capabilities: JsonObject, *, elicitation: bool = True) -> ClientCapabilities:
-        """Read declared ones; `elicitation: {}` means forms, and is ignored without
-        *elicitation*."""
+        """Read them; bare `elicitation: {}` means forms, if the version has *elicitation*."""
         if not capabilities:
             return _NO_CAPABILITIES
         asks = capabilities.get("elicitation") if elicitation else None

@@ -29,9 +29,9 @@ Environ: TypeAlias = Mapping[str, str]
 
 _INTERRUPTED = 130  # A shell reports this status for SIGINT.
 _MAX_DISCARDED = 64 * 1024 * 1024
-"""The most bytes of a refused body that are read, beyond the limit of a body."""
+"""Maximum bytes of a refused body to read, beyond the body limit."""
 _DISCARD_TIMEOUT = 5.0
-"""Seconds to wait for the next bytes of a body that is refused."""
+"""Seconds to wait for the next bytes of a refused body."""
 
 # Written by hand, because it is sent when our own code failed.
 _INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
@@ -67,7 +67,7 @@ class CgiRequest:
         return dict(_headers(self._environ))
 
     def describe_request(self, wire: str) -> RequestInfo:
-        """The data of the request for `ctx.request`."""
+        """Return the data of the request for `ctx.request`."""
         from .http.http_request_info import CgiRequestInfo
 
         info = CgiRequestInfo(wire, self._environ)
@@ -83,10 +83,10 @@ class RequestBody:
         self._source = source
         self._length = _text(environ, "CONTENT_LENGTH")
         self._read = 0
-        """The number of bytes that were read."""
+        """The number of bytes read."""
 
     def read(self) -> bytes | Reply[Any]:
-        """The body, or the refusal of one."""
+        """Return the body, or its refusal."""
         length = self._length
         if "HTTP_CONTENT_ENCODING" in self._environ:
             refused = refuse_encoding(os.fsencode(self._environ["HTTP_CONTENT_ENCODING"]))
@@ -112,7 +112,7 @@ class RequestBody:
         return b"".join(chunks)
 
     def _has_body(self) -> bool:
-        """Whether there are bytes on stdin without a length, as in a shell that sets none.
+        """Return whether there are bytes on stdin without a length, as from a shell.
 
         It does not wait: a web server need not close the stdin of a request without a body.
         """
@@ -146,14 +146,14 @@ class RequestBody:
         return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
 
     def _has_input(self) -> bool:
-        """Wait until there are bytes or EOF; False if nothing comes."""
+        """Wait until there are bytes or EOF; False if nothing arrives."""
         import select
 
         return bool(select.select([self._source], [], [], _DISCARD_TIMEOUT)[0])
 
 
 def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
-    """Answer the one request, and return the exit status. It always writes a whole response.
+    """Answer the one request, and return the exit status. Always writes a complete response.
 
     *source* is the file descriptor of the request's body.
     """
@@ -177,7 +177,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
 
 
 def _tell_real_interrupts() -> None:
-    """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
+    """Let Ctrl-C raise Interrupted, so that it is not mistaken for the tool's exception."""
 
     def interrupt(*_: object) -> None:
         raise Interrupted
@@ -188,10 +188,10 @@ def _tell_real_interrupts() -> None:
 
 
 def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply:
-    """The response to the request that the environment describes."""
+    """Return the response to the request that the environment describes."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
-    # The web server has removed the script's own path, so "/NAME" alone names a tool too.
+    # The web server has removed the script's own path, so "/NAME" names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     longest_first = tuple(sorted(prefixes, key=len, reverse=True))
     runtime = runtime_for_one_call(registry)
@@ -206,7 +206,7 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
 def _authenticate(
     runtime: Runtime, request: CgiRequest, environ: Environ, routes: Routes
 ) -> HttpReply | None:
-    """The response that refuses a request, or shows a page; None lets the request go on."""
+    """Return the response that refuses a request or shows a page; None lets the request proceed."""
     from .http.authentication_step import RefusedRequest, authentication_step
 
     step = authentication_step(runtime)
@@ -272,7 +272,7 @@ def _max_body(environ: Environ) -> int:
 
 
 def _text(environ: Environ, name: str) -> str:
-    """A variable; bytes that are not UTF-8 are made visible."""
+    """Return a variable; bytes that are not UTF-8 are made visible."""
     return os.fsencode(environ.get(name, "")).decode("utf-8", "replace")
 
 
@@ -286,7 +286,7 @@ def _int(digits: str) -> int:
 
 
 def _phrase(status: int) -> str:
-    """The words for a status; the import of `http` takes a millisecond, so 200 is here."""
+    """Return the words for a status; the import of `http` takes a millisecond, so 200 is here."""
     if status == 200:
         return "OK"
     from http import HTTPStatus

@@ -1,6 +1,6 @@
-"""Settings of the Python interpreter for a process that serves: garbage collection, threads.
+"""Interpreter settings for a serving process: garbage collection, threads.
 
-They hold for the whole process, so only the commands `serve`, `mcp` and `call` make them, and
+They affect the whole process, so only the commands `serve`, `mcp` and `call` make them, and
 an author or the environment can prevent it. `docs/reference/performance.md` has the figures.
 """
 
@@ -17,12 +17,12 @@ _SWITCH_INTERVAL = 0.0005
 
 
 def collect_garbage_less_often() -> None:
-    """Exempt all objects that exist now from collection, and collect the others less often."""
+    """Exempt all existing objects from collection, and collect others less often."""
     if os.environ.get(_OFF) == "0":
         return
     gc.freeze()
     first, *others = gc.get_threshold()
-    # An author may have switched the collection off (0), or set a higher threshold.
+    # An author may have turned collection off (0), or set a higher threshold.
     if 0 < first < _GC_THRESHOLD:
         gc.set_threshold(_GC_THRESHOLD, *others)
 

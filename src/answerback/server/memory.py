@@ -1,4 +1,4 @@
-"""The wire in memory: a call from the same process, through the whole pipeline."""
+"""The in-memory wire: a call from the same process, through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..dialects.contract_text import content_with_text
 async def call(
     runtime: Runtime, name: str, arguments: bytes, peer: Peer = NO_PEER, user: object = None
 ) -> Reply[Any]:
-    """The reply, with the texts that the contract of the app adds to it."""
+    """Return the reply, with the texts that the app's contract adds."""
     contract = runtime.registry.contract
     call = Call(name, arguments, peer, user=user)
     reply = reply_or_refusal(await runtime.handlers.tools(call))
@@ -30,7 +30,7 @@ async def call(
 
 
 class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
-    """The coroutine of a call; a member of the reply says that the call is not awaited yet."""
+    """The coroutine of a call; using it as a reply says that it was not awaited."""
 
     __slots__ = ("_coroutine",)
 
@@ -51,6 +51,6 @@ class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
 
     def __getattr__(self, name: str) -> NoReturn:
         text = f"a call that is not awaited has no attribute {name!r}"
-        # asyncio looks for members of its own.
+        # asyncio looks up its own members.
         known = name in Reply.__struct_fields__ or name == "ok"
         raise AttributeError(f"{text}; write await app.call(...)" if known else text)

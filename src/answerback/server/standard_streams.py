@@ -1,4 +1,4 @@
-"""Reserves stdin (fd 0) and stdout (fd 1) for the bytes of a wire.
+"""Reserves stdin (fd 0) and stdout (fd 1) for a wire's bytes.
 
 Whatever a tool, its subprocess or a C library prints goes to stderr, and their stdin is empty.
 """
@@ -41,7 +41,7 @@ class Stdout:
         select.select([], [self._fd], [])
 
     def is_ready(self) -> bool:
-        """Whether a few bytes can be written without blocking."""
+        """Return whether a few bytes can be written without blocking."""
         if self._poll is None:
             import select
 
@@ -50,7 +50,7 @@ class Stdout:
         return bool(self._poll.poll(0))
 
     def is_broken(self) -> bool:
-        """Whether the reader has closed the pipe."""
+        """Return whether the reader has closed the pipe."""
         import select
 
         poll = select.poll()
@@ -58,14 +58,14 @@ class Stdout:
         return bool(poll.poll(0))
 
     def close(self) -> None:
-        """Close the pipe: the reader sees the end of the output, even if the process runs on."""
+        """Close the pipe: the reader sees the end of the output, even if the process continues."""
         os.close(self._fd)
 
 
 def take_stdout() -> Stdout:
     """Take fd 1 for the rest of the process; from now on fd 1 is stderr.
 
-    There is no way back, because a thread that a tool left running may still print.
+    This is permanent, because a thread that a tool left running may still print.
     """
     _open_closed_streams()
     own = os.dup(1)

@@ -69,7 +69,7 @@ class AsgiApp:
         self._routes = Routes(runtime, wire="rest", prefixes=(route,), has_tasks=True)
         self._auth = _authenticated(runtime, self._routes)
         self.under_other_server = True
-        """Whether another server than ours runs this application; ours sets it to False."""
+        """Whether another server runs this application; ours sets it to False."""
         self._must_handle_signals = options.signals
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
@@ -126,7 +126,7 @@ class AsgiApp:
             await self._answer(scope, receive, send)
 
     async def join(self, bus: SocketBus) -> None:
-        """Be one of several workers. Call this before the first request."""
+        """Join other workers. Call this before the first request."""
         self._bus = bus
         await bus.start(self._mcp.apply)
         # This worker may replace one that died.
@@ -138,7 +138,7 @@ class AsgiApp:
             spawn(bus.broadcast(message), sending)
 
         def forward(change: Change) -> None:
-            # A change may come from any thread.
+            # Any thread may make a change.
             loop.call_soon_threadsafe(send, RegistryChanged(change))
 
         def forward_switch(switch: Switch) -> None:
@@ -147,20 +147,20 @@ class AsgiApp:
         self._registry.changes.link(forward, forward_switch)
 
     def open(self) -> None:
-        """Serve, also after a shutdown."""
+        """Serve, even after a shutdown."""
         self._is_closing = self.runtime.is_stopped = False
         if "_mcp" in self.__dict__:
             self._mcp.open()
 
     def close(self) -> None:
-        """End the streams and the questions that would stay open."""
+        """End open streams and questions."""
         self._is_closing = True
         # Without an MCP request there is nothing to end.
         if "_mcp" in self.__dict__:
             self._mcp.close()
 
     async def start(self) -> LifespanFailed | None:
-        """Start the lifespan of the app; a failure is logged and returned."""
+        """Start the app's lifespan; log and return a failure."""
         if self._registry.lifespan is not None:
             failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
@@ -168,12 +168,12 @@ class AsgiApp:
         if self.runtime.task_store is not None:
             from ...tasks.service import task_service
 
-            # Tasks of an earlier run may wait.
+            # Tasks from an earlier run may be waiting.
             task_service(self.runtime)
         return None
 
     async def stop(self) -> LifespanFailed | None:
-        """End the tasks and the lifespan of the app; a failure is logged and returned."""
+        """End the app's tasks and lifespan; log and return a failure."""
         self.runtime.is_stopped = True
         if self.runtime.tasks is not None:
             await self.runtime.tasks.stop()
@@ -213,7 +213,7 @@ class AsgiApp:
             request.is_disconnected = watch.is_disconnected
         try:
             return await self._routes.answer(request, body)
-        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+        except Exception:  # noqa: BLE001 -- our bug ends one request, not the server
             log_internal_error(f"{request.method} {request.path}")
             return self._routes.refuse(failure("Internal server error"), request)
         finally:
@@ -221,7 +221,7 @@ class AsgiApp:
                 watch.stop()
 
     def _shut_down(self) -> None:
-        """Another server is about to end, perhaps without another word to this application."""
+        """Prepare for the end of another server, which may not notify this application."""
         self.close()
         self.runtime.write_records()
 
@@ -247,7 +247,7 @@ class AsgiApp:
     async def _answer_preflight(
         self, cors: ASGIApp, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Answer an OPTIONS request; a refused one gets JSON, as every other refusal."""
+        """Answer an OPTIONS request; a refused one gets JSON, like every other refusal."""
         request = HttpRequest(scope, receive, send)
         refused = self._guard.refuse(scope, request.headers)
         sent: list[Message] = []
@@ -275,7 +275,7 @@ class AsgiApp:
 
     @cached_property
     def _mcp(self) -> McpEndpoint:
-        # Imported at the first MCP request; a server of REST alone does not need it.
+        # Imported at the first MCP request; a server with only REST does not need it.
         from .mcp_endpoint import McpEndpoint
 
         return McpEndpoint(self.runtime, self._signer, self._bus, sessions=self._has_sessions)
@@ -298,9 +298,9 @@ def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:
 
 
 def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
-    """The scope as the client of a trusted proxy sent it; *scope* itself from other addresses.
+    """Return the scope as a trusted proxy's client sent it; *scope* itself from other addresses.
 
-    `server` stays the real address of this server, by which the guard knows loopback.
+    `server` stays the real address of this server, by which the guard recognises loopback.
     """
     client = scope.get("client")
     if client is None or not proxies.trusts(client[0]):

@@ -26,7 +26,7 @@ class Authenticated:
         self._routes = routes
 
     async def answer_page(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request for the metadata, which is for everyone; False for other requests."""
+        """Answer a request for the metadata, which is public; return False for other requests."""
         if ".well-known" not in scope["path"]:
             return False
         request = HttpRequest(scope, receive, send)
@@ -36,7 +36,7 @@ class Authenticated:
         return page is not None
 
     async def answer(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply | None:
-        """The response to a request that is refused or needs no user; None lets it go on.
+        """Return the response to a request that is refused or needs no user; None lets it proceed.
 
         `scope["user"]` is the user then, or None for an anonymous request.
         """
@@ -71,7 +71,7 @@ class Authenticated:
 
 
 def _addresses(request: HttpRequest) -> list[str]:
-    """The addresses of both ends of the connection, and of clients behind a proxy."""
+    """Return the addresses of both ends of the connection, and of clients behind a proxy."""
     ends = [request.scope.get(name) for name in ("server", "client")]
     named = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
     headers = request.headers
@@ -80,9 +80,9 @@ def _addresses(request: HttpRequest) -> list[str]:
 
 
 def _names(request: HttpRequest) -> list[str]:
-    """The hosts that a request names; a proxy without a name of its own is an empty one.
+    """Return the hosts that a request names; a proxy without a name counts as an empty one.
 
-    A page of another host may have been allowed to call tools, and must not get a test token.
+    Another host's page may be allowed to call tools, but must not get a test token.
     """
     headers = request.headers
     names = [
@@ -94,6 +94,6 @@ def _names(request: HttpRequest) -> list[str]:
 
 
 def authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:
-    """The authentication of a wire's requests; raises ValueError, as the step does."""
+    """Return the authentication of a wire's requests; raises ValueError, as the step does."""
     step = authentication_step(runtime)
     return None if step is None else Authenticated(step, routes)

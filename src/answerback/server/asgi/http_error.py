@@ -1,4 +1,4 @@
-"""HttpError: a JSON-RPC error that is sent with another status than 200."""
+"""HttpError: a JSON-RPC error sent with a status other than 200."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .pending_questions import PendingQuestions
 
 TICK = 0.1
-"""Seconds between two ticks of the timer; a request that runs at two ticks is slow."""
+"""Seconds between two ticks of the timer; a request running at two ticks is slow."""
 
 
 class HttpPeer(McpPeer):
@@ -37,11 +37,11 @@ class HttpPeer(McpPeer):
     """
 
     on_disconnect: Callable[[], object] | None = None
-    """Called when a request that takes a while has lost its client; None does not watch for it."""
+    """Called when a slow request's client has disconnected; None does not watch for it."""
     cancel_on_disconnect = False
-    """Cancel a request that takes a while when it has lost its client."""
+    """Cancel a slow request when its client has disconnected."""
     key: tuple[bytes, Id] | None = None
-    """The session and the id of a request that its client can cancel by a notification."""
+    """The session and id of a request that its client can cancel by notification."""
     questions: PendingQuestions | None = None
     """Where questions to the client of a session wait for their answers."""
     task: asyncio.Task[Any] | None = None
@@ -51,7 +51,7 @@ class HttpPeer(McpPeer):
     http: HttpRequest
     can_refuse_by_status = True
     is_held = False
-    """Whether gates have yet to decide about the request; no stream begins before they have."""
+    """Whether gates have yet to decide about the request; no stream begins before that."""
     _wants_stream = False
     _stream: EventStream | None = None
     _writing: asyncio.Task[None] | None = None
@@ -115,7 +115,7 @@ class HttpPeer(McpPeer):
                 self._writing.add_done_callback(lambda _: self._stop_if_expired())
 
     def release_stream(self) -> None:
-        """The gates have let the request pass, so a stream may begin."""
+        """Allow a stream, because the gates have let the request pass."""
         self.is_held = False
         if self._wants_stream:
             self.begin_stream()
@@ -151,12 +151,12 @@ class HttpPeer(McpPeer):
         await self._writing
 
     async def abandon(self) -> None:
-        """The client has disconnected: send nothing more, even if the tool still runs."""
+        """Send nothing more to a disconnected client, even if the tool still runs."""
         self._closed = True
         await self._end_response()
 
     async def detach(self) -> None:
-        """The client has disconnected, and the call goes on: end the response.
+        """End the response to a disconnected client, while the call continues.
 
         The rest is kept for the client if it can resume the stream.
         """
@@ -171,17 +171,17 @@ class HttpPeer(McpPeer):
             self._writing.cancel()
 
     def _stop_if_expired(self) -> None:
-        """Do as if the client had disconnected, if its token expired before the result."""
+        """Act as if the client had disconnected, if its token expired before the result."""
         on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
         if not (self._closed or self._detached) and on_disconnect is not None:
             on_disconnect()
 
     def _is_unreadable(self) -> bool:
-        """Whether no client can read the stream any more."""
+        """Return whether no client can read the stream any longer."""
         return self._detached and self.stream.id is None
 
     def tick(self) -> None:
-        """Start to watch the connection at the second tick."""
+        """Start watching the connection at the second tick."""
         if self._seen and self._watching is None:
             self._watching = self.loop.create_task(self._watch())
         self._seen = True
@@ -236,7 +236,7 @@ class BatchPeer(HttpPeer):
 
 
 class InFlight:
-    """The MCP requests that run now: every request enters, so that it can be cancelled.
+    """The running MCP requests: every request is entered, so that it can be cancelled.
 
     One timer serves all of them, because a timer for each would cost more.
     """
@@ -246,12 +246,12 @@ class InFlight:
         self._by_key: dict[tuple[bytes, Id], HttpPeer] = {}
         self._is_ticking = False
         self._detached: set[asyncio.Task[None]] = set()
-        """The calls that go on although their clients have disconnected."""
+        """The calls that continue although their clients have disconnected."""
 
     async def run_detachable(self, peer: HttpPeer, steps: Coroutine[Any, Any, None]) -> None:
         """Answer a request; return once it is answered, or once its client has disconnected.
 
-        The call then goes on: the client of a session may still answer a question by another
+        The call then continues: the session's client may still answer a question in another
         request. The HTTP request must not wait for that, because servers wait for HTTP requests
         when they shut down.
         """
@@ -292,7 +292,7 @@ class InFlight:
             log_internal_error("a call without a client", failure)
 
     async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> Frame | None:
-        """The response to a request; None if it was cancelled."""
+        """Return the response to a request; None if it was cancelled."""
         key = peer.key
         if key is not None:
             if key in self._by_key:

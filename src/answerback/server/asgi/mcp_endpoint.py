@@ -70,7 +70,7 @@ class McpEndpoint:
             await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
 
     async def apply(self, message: WorkerMessage) -> None:
-        """Apply a message of another worker."""
+        """Apply another worker's message."""
         if isinstance(message, RegistryChanged):
             self._registry.changes.deliver(message.change)
         elif isinstance(message, RegistrySwitched):
@@ -79,11 +79,11 @@ class McpEndpoint:
             await self._stateful.sync.apply(message)
 
     def open(self) -> None:
-        """Serve, also after a shutdown."""
+        """Serve, even after a shutdown."""
         self._stateful.open()
 
     def close(self) -> None:
-        """End the streams and the questions that would stay open."""
+        """End open streams and questions."""
         self._stateful.close()
         self._stateless.close()
 

@@ -1,4 +1,4 @@
-"""Makes up for what other ASGI servers than ours do not tell: disconnects, workers, shutdown."""
+"""Finds out what other ASGI servers do not report: disconnects, workers, shutdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_SHARED = (
 
 
 class DisconnectWatch:
-    """Tells whether the client of a call has disconnected.
+    """Says whether a call's client has disconnected.
 
     Most calls end before the watch begins.
     """
@@ -61,7 +61,7 @@ class DisconnectWatch:
 
 
 def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
-    """Log what does not work if this process looks like one of several workers of a server."""
+    """Log what will not work if this process looks like one of several workers."""
     text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
     if not text or not _looks_like_one_of_several():
         return
@@ -73,18 +73,18 @@ def _looks_like_one_of_several() -> bool:
     if count is not None and count > 1:
         return True
     is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
-    # A file with settings may give the number, which is not known here then.
+    # A settings file may set the number, which is then unknown here.
     return is_worker and count is None and "--reload" not in sys.argv
 
 
 def _is_child() -> bool:
-    """Whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
+    """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
 def _worker_count() -> int | None:
-    """The number of workers in the arguments or the environment of the server, if it is there."""
+    """Return the number of workers from the server's arguments or environment, if given."""
     arguments = sys.argv[1:]
     values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
     for index, argument in enumerate(arguments):
@@ -98,9 +98,9 @@ def _worker_count() -> int | None:
 def call_before_shutdown(close: Callable[[], None]) -> None:
     """Call *close* in the event loop as soon as a signal tells the server to end.
 
-    Servers wait for the end of all responses before they tell the application that they shut
-    down, and they tell a mounted application nothing. A stream would keep them from ending.
-    Many servers then end the process in a way that skips `atexit`.
+    Servers wait for all responses to end before they notify the application of a shutdown, and they
+    do not notify a mounted application. A stream would keep them from ending. Many servers then end
+    the process in a way that skips `atexit`.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -131,7 +131,7 @@ def _preceded_by(first: Callable[[], None], handler: _Handler) -> _Handler:
 
 
 def _exit_while_running(loop: asyncio.AbstractEventLoop) -> _Handler:
-    """A handler for a worker of hypercorn, which sends SIGTERM to workers that already end.
+    """Return a handler for a worker of hypercorn, which sends SIGTERM to workers that already end.
 
     Without a handler the signal would end the process before its records are written.
     """

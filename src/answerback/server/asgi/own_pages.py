@@ -24,7 +24,7 @@ class _TooLarge(Exception):
 
 
 class OwnPages:
-    """The pages of an app and of those that it includes."""
+    """The pages of an app and the apps it includes."""
 
     def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
         self._max_body = max_body
@@ -37,7 +37,7 @@ class OwnPages:
         ]
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request for a page; False for other requests."""
+        """Answer a request for a page; return False for other requests."""
         found = None
         for page in self._pages:
             match, child = page.matches(scope)

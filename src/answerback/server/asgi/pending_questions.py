@@ -51,7 +51,7 @@ class PendingQuestions:
             self._open.pop((nonce, id), None)
 
     def resolve(self, message: QuestionAnswered) -> None:
-        """Give an answer to the call that waits for it, if it waits in this worker."""
+        """Pass an answer to the waiting call, if it is in this worker."""
         answer = self._open.get((message.nonce, message.id))
         if answer is None or answer.done():
             return
@@ -61,15 +61,15 @@ class PendingQuestions:
             answer.set_exception(Declined("The client refused"))
 
     def decline_all(self, nonce: bytes) -> None:
-        """The session has ended, so its questions get no answer."""
+        """Decline all questions of a session that has ended."""
         self._decline([answer for key, answer in self._open.items() if key[0] == nonce], _NO_ANSWER)
 
     def open(self) -> None:
-        """Allow questions, also after a shutdown."""
+        """Allow questions, even after a shutdown."""
         self._closed = False
 
     def close(self) -> None:
-        """The server shuts down, so no question gets an answer any more."""
+        """Decline all questions, because the server is shutting down."""
         self._closed = True
         self._decline(self._open.values(), _SHUTTING_DOWN)
 

@@ -43,7 +43,7 @@ class FastPath(Protocol):
     loop: asyncio.AbstractEventLoop
 
     def body(self) -> bytes | None:
-        """The body, if all of it has arrived."""
+        """Return the body, if all of it has arrived."""
 
     def respond(self, head: bytes, body: Body) -> bool:
         """Write a response; *head* lacks the length. False if the client must read first."""
@@ -97,7 +97,7 @@ class HttpRequest:
         fast_path: FastPath | None = scope.pop(FAST_PATH, None)
         self._fast_path = fast_path
         self.is_disconnected = None if fast_path is None else fast_path.is_disconnected
-        """Tells whether the client has disconnected; None if the server cannot say."""
+        """Says whether the client has disconnected; None if the server cannot."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -105,7 +105,7 @@ class HttpRequest:
         return asyncio.get_running_loop() if self._fast_path is None else self._fast_path.loop
 
     async def body(self, limit: int) -> bytes | Reply[Any]:
-        """The body, or the reply that refuses it; raises ClientDisconnected."""
+        """Return the body, or the reply that refuses it; raises ClientDisconnected."""
         if self._fast_path is not None and (body := self._fast_path.body()) is not None:
             return body if len(body) <= limit else too_large(limit, MAX_BODY_HINT)
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
@@ -147,14 +147,14 @@ class HttpRequest:
 
     @property
     def user(self) -> User | None:
-        """The user that the app's `auth=` put into the scope; another framework's do not count."""
+        """The user whom the app's `auth=` put into the scope; other frameworks' do not count."""
         found = self.scope.get("user")
         if found is None:
             return None
         return found if isinstance(found, User) else None
 
     def describe_request(self, wire: str) -> RequestInfo:
-        """The data of the request for `ctx.request`."""
+        """Return the data of the request for `ctx.request`."""
         return AsgiRequestInfo(wire, self.scope)
 
     async def finish_unread(self) -> None:
@@ -164,13 +164,13 @@ class HttpRequest:
 
 
 def challenge_headers(challenge: str) -> HeaderPairs:
-    """The headers of a JSON response that asks the client to log in; nobody may store it."""
+    """Return the headers of a JSON response that asks the client to log in; nobody may store it."""
     value = challenge.encode("latin-1", "replace")
     return (*JSON_HEADERS, (b"www-authenticate", value), (b"cache-control", b"no-store"))
 
 
 def joined_headers(scope: Scope) -> Headers:
-    """The headers by name; the values of a repeated header are joined."""
+    """Return the headers by name; the values of a repeated header are joined."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(pairs)
     if len(headers) == len(pairs):
@@ -206,7 +206,7 @@ def _declared_length(headers: Headers) -> int:
 
 @lru_cache(64)
 def _head(status: int, headers: HeaderPairs) -> bytes:
-    """The status line and headers of a response; cached, because few differ."""
+    """Return the status line and headers of a response; cached, because few differ."""
     if any(b"\r" in text or b"\n" in text for header in headers for text in header):
         raise ValueError("a header cannot have more than one line")
     line = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())

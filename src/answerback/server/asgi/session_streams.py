@@ -1,7 +1,7 @@
 """The streams of a session: which GET stream is active, and those that can be resumed.
 
-A session may have several GET streams, at several workers. A notification goes to the newest
-alone, which is the active one. When it ends, the stream before it is active again.
+A session may have several GET streams, at several workers. A notification goes only to the newest,
+the active one. When it ends, the previous stream becomes active again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .sse import EventStream
 from .worker_bus import FollowStream, StreamFrame, StreamState, WorkerBus
 
 _MAX_STREAMS = 256
-"""The most streams that can be resumed; beyond it the oldest is dropped."""
+"""Maximum resumable streams; beyond it the oldest is dropped."""
 _MAX_BYTES = 32 * 1024 * 1024
-"""The most bytes that these streams keep together; beyond it the oldest is dropped."""
+"""Maximum bytes kept by these streams in total; beyond it the oldest is dropped."""
 
 
 class ActiveStreams:
@@ -57,12 +57,12 @@ class ActiveStreams:
         self._streams.pop(nonce, None)
 
     def is_active(self, stream: StreamState) -> bool:
-        """Whether the stream is the newest of its session."""
+        """Return whether the stream is the newest of its session."""
         return stream.since == max(self._streams.get(stream.nonce, (0,)))
 
 
 class ResumableStreams:
-    """Streams that a client can resume, at whichever worker its request arrives."""
+    """Streams that a client can resume, at any worker."""
 
     def __init__(self, bus: WorkerBus) -> None:
         self._bus = bus
@@ -71,7 +71,7 @@ class ResumableStreams:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def new(self, client: HttpClient) -> EventStream:
-        """A new stream; its id has the number of this worker."""
+        """Return a new stream; its id has the number of this worker."""
         id = f"{self._bus.number}.{os.urandom(8).hex()}"
         stream = EventStream(asyncio.get_running_loop(), id)
         self._streams[id] = (client.nonce, stream)
@@ -83,7 +83,7 @@ class ResumableStreams:
         return stream
 
     async def resume(self, client: HttpClient, headers: Headers) -> tuple[EventStream | None, int]:
-        """The stream that a client resumes, of any worker, and the last event that it has."""
+        """Return the stream that a client resumes, from any worker, and the last event it has."""
         last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
         id, _, number = last.rpartition("-")
         worker = id.partition(".")[0]
@@ -117,7 +117,7 @@ class ResumableStreams:
         return stream
 
     async def _forward(self, message: FollowStream) -> None:
-        """Send the frames of a stream here to the worker at which its client resumed it."""
+        """Send a local stream's frames to the worker where its client resumed it."""
         owner, stream = self._streams.get(message.stream, (b"", None))
         if stream is not None and owner == message.nonce:
             async for frame in stream.read(message.start):

@@ -53,7 +53,7 @@ class SessionSync:
         self._sending: set[asyncio.Task[None]] = set()
 
     async def answer(self, request: Request, client: HttpClient, user: object = None) -> bytes:
-        """The result of a request about the session; raises RpcError."""
+        """Return the result of a request about the session; raises RpcError."""
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level
             await self._apply_everywhere(LogLevelSet(client.nonce, level))
@@ -68,7 +68,7 @@ class SessionSync:
         return _EMPTY_RESULT
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
-        """Apply a notification or a response of the client."""
+        """Apply a client's notification or response."""
         if isinstance(message, Response):
             result = None if message.result is None else bytes(message.result)
             await self._apply_everywhere(QuestionAnswered(client.nonce, message.id, result))
@@ -124,7 +124,7 @@ class SessionSync:
                 self.resumable.apply(message)
 
     async def _share_states(self, message: SessionStatesWanted | SessionStates) -> None:
-        """Send the changes of all sessions to a worker that has started, or apply them there."""
+        """Send all sessions' changes to a new worker, or apply them there."""
         if isinstance(message, SessionStates):
             for change in message.changes:
                 self._sessions.apply(change)

@@ -24,7 +24,7 @@ from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
 MAX_STATES = 10_000
-"""Beyond so many changed sessions, the one that was idle longest is dropped."""
+"""Beyond this many changed sessions, the one idle longest is dropped."""
 
 
 class HttpClient(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ _OF_NO_VERSION = HttpClient(ASSUMED_STATEFUL)
 
 
 class SessionState:
-    """The changes of a session: its log level, its subscriptions, whether it has ended."""
+    """A session's changes: its log level, its subscriptions, whether it has ended."""
 
     __slots__ = ("ended", "level", "seen", "subscriptions")
 
@@ -57,12 +57,12 @@ class SessionState:
 
     @property
     def is_default(self) -> bool:
-        """Whether a new session has the same state."""
+        """Whether the state is that of a new session."""
         return not (self.ended or self.level or self.subscriptions)
 
 
 class Sessions:
-    """Identifies clients by their session id, and keeps the sessions that changed something."""
+    """Identifies clients by their session id, and keeps changed sessions."""
 
     def __init__(
         self, signer: Signer, worker: int, *, is_bound: bool = False, are_kept: bool = True
@@ -78,16 +78,15 @@ class Sessions:
         self._verified = lru_cache(1024)(self._verify)
 
     def new_id(self, session: Session, http: HttpRequest) -> bytes:
-        """The signed id of a new session, which belongs to the user of the request."""
+        """Return the signed id of a new session, which belongs to the request's user."""
         subject = _user_key(http) if self._is_bound else b""
         id = SessionId.issue(session.version, session.client, self._worker, subject, session.info)
         return id.sign(self._signer).encode()
 
     def identify(self, http: HttpRequest) -> HttpClient:
-        """The client of a request; raises HttpError for an unknown session.
+        """Return the client of a request; raises HttpError for an unknown session.
 
-        The session of another user is unknown. Without a session id the version header alone
-        counts.
+        Another user's session is unknown. Without a session id only the version header counts.
         """
         headers = http.headers
         token = headers.get(SESSION_HEADER)
@@ -112,7 +111,7 @@ class Sessions:
         )
 
     def level(self, client: HttpClient) -> Level | None:
-        """The log level of the client's session; without sessions no log messages are sent."""
+        """Return the log level of the client's session; without sessions no logs are sent."""
         if not self.are_kept:
             return None
         state = self._states.get(client.nonce)
@@ -123,11 +122,11 @@ class Sessions:
         return frozenset() if state is None else state.subscriptions
 
     def wants(self, client: HttpClient, change: Change) -> bool:
-        """Whether the client is notified of a change."""
+        """Return whether the client is notified of a change."""
         return change.kind != "resource" or change.uri in self.subscriptions(client)
 
     def apply(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
-        """Apply the change of a session, which this worker or another one received."""
+        """Apply a session's change, which this or another worker received."""
         state = self._keep(message.nonce)
         match message:
             case SessionEnded():
@@ -141,7 +140,7 @@ class Sessions:
                     del self._states[message.nonce]
 
     def changes(self) -> list[SessionEnded | LogLevelSet | ResourceSubscribed]:
-        """The messages that make another worker's store equal to this one."""
+        """Return the messages that make another worker's store equal to this one."""
         messages: list[SessionEnded | LogLevelSet | ResourceSubscribed] = []
         for nonce, state in self._states.items():
             if state.level is not None:
@@ -175,10 +174,10 @@ def _user_key(http: HttpRequest) -> bytes:
 
 
 def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
-    """The client as the user with that key sees it; None if the session is another user's.
+    """Return the client as the user with that key sees it; None if the session is another user's.
 
-    A session that was opened without a login goes on after one, under another name: what is sent
-    to the user must not reach those who know the anonymous session.
+    A session opened without a login continues after one, under another name: what is sent to the
+    user must not reach those who know the anonymous session.
     """
     id = client.session
     if id is None or id.subject == key or not (key or any(id.subject)):

@@ -48,7 +48,7 @@ class EventStream:
 
     @property
     def count(self) -> int:
-        """The number of all frames, those included that are no longer kept."""
+        """The number of all frames, including those no longer kept."""
         return self._dropped + len(self._frames)
 
     def append(self, frame: bytes) -> None:
@@ -75,7 +75,7 @@ class EventStream:
             self._loop.call_soon_threadsafe(self.end)
 
     def frame(self, number: int) -> bytes | None:
-        """The frame with that number, counted from 1; None if it is no longer kept."""
+        """Return the frame with that number, counted from 1; None if it is no longer kept."""
         index = number - 1 - self._dropped
         return self._frames[index] if index >= 0 else None
 
@@ -121,7 +121,7 @@ class EventStream:
             self._subscribers.discard(writer)
 
     async def read(self, start: int) -> AsyncIterator[bytes]:
-        """The frames from *start* on, to the end of the stream."""
+        """Yield the frames from *start* on, to the end of the stream."""
         subscriber = Subscriber()
         self._subscribers.add(subscriber)
         try:
@@ -207,7 +207,7 @@ async def write_until_disconnected(
 ) -> None:
     """Send a stream's events from *start* on, to its end or until the client disconnects.
 
-    It ends when the client's token *expires*, too.
+    It also ends when the client's token *expires*.
     """
     writing = asyncio.ensure_future(
         stream.write_to(request.send, start=start, prime=False, expires=expires)

@@ -91,7 +91,7 @@ class Stateful:
         await http.respond(202, (), b"")
 
     async def post_batch(self, texts: list[bytes], http: HttpRequest) -> None:
-        """Answer the messages of a batch, one after the other."""
+        """Answer the messages of a batch, one by one."""
         client = self._sessions.identify(http)
         if not client.version.batches or not texts:
             reason = "The batch is empty" if not texts else "This protocol version has no batches"
@@ -126,7 +126,7 @@ class Stateful:
         await batch.finish(b"[%b]" % b",".join(frames) if frames else None)
 
     async def get(self, http: HttpRequest) -> None:
-        """Send the notifications of a session, or the rest of a stream that is resumed."""
+        """Send the notifications of a session, or the rest of a resumed stream."""
         client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
@@ -157,11 +157,11 @@ class Stateful:
         await http.respond(204, (), b"")
 
     def open(self) -> None:
-        """Serve, also after a shutdown."""
+        """Serve, even after a shutdown."""
         self.sync.questions.open()
 
     def close(self) -> None:
-        """End the streams and the questions that would stay open."""
+        """End open streams and questions."""
         for stream in self._open_streams:
             stream.end()
         self.sync.questions.close()
@@ -215,7 +215,7 @@ class Stateful:
     async def _answer_part(
         self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
     ) -> Frame | None:
-        """The response to one message of a batch, if it gets one."""
+        """Return the response to one message of a batch, if it gets one."""
         if isinstance(message, RpcError):
             return error_frame(message.id, message)
         if not isinstance(message, Request):

@@ -82,7 +82,7 @@ class Stateless:
             await peer.finish(found, _STATUS.get(peer.error.code, 400))
 
     def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
-        """The peer of a request; raises RpcError.
+        """Return the peer of a request; raises RpcError.
 
         The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
         """
@@ -132,7 +132,7 @@ class Stateless:
 
 
 def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
-    """Whether the client must not learn that there is such a tool."""
+    """Return whether the tool is hidden from the client."""
     gates = tool.gates
     return gates is not None and gates.hide_from(http.describe_request("mcp").user)
 
@@ -153,7 +153,7 @@ def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
 
 
 def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
-    """Raises RpcError where a header is missing, malformed, or differs from the body."""
+    """Raise RpcError if a header is missing, malformed, or differs from the body."""
     _match(headers, VERSION, version)
     _match(headers, METHOD, request.method)
     member = NAMED_BY.get(request.method)
@@ -171,7 +171,7 @@ def _sent_name(params: Params, member: str) -> Json:
 
 
 def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
-    """Raises RpcError where a mirrored argument differs between its header and the body."""
+    """Raise RpcError if a mirrored argument differs between its header and the body."""
     try:
         arguments = msgspec.json.decode(params.arguments)
     except ValueError:
@@ -199,7 +199,7 @@ def _match(headers: Mapping[bytes, bytes], name: bytes, value: str) -> None:
 
 
 def _decoded(name: bytes, value: bytes) -> str:
-    """The value of a header; base64 in `=?base64?…?=` is decoded."""
+    """Return the value of a header; base64 in `=?base64?…?=` is decoded."""
     text = value.decode("latin-1").strip(" \t")
     if text[:2] != "=?":
         return text
@@ -218,7 +218,7 @@ def _is_equal(text: str, value: Json) -> bool:
 
 
 def _number(text: str) -> int | float:
-    """An integer exactly, whatever its notation; else a float."""
+    """Return an integer exactly, whatever its notation; else a float."""
     whole, _, rest = text.partition(".")
     return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
 

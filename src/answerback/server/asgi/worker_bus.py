@@ -1,4 +1,4 @@
-"""Messages between workers, so that a session is the same session in all of them.
+"""Messages between workers, so that a session is the same in all of them.
 
 Each worker listens on a unix socket in a folder that only the workers can enter. The receiver
 acknowledges a message once it is applied. So whichever worker takes a client's next request, the
@@ -30,7 +30,7 @@ class SessionEnded(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class SessionStatesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A worker has started, and asks the others for the sessions that have changed."""
+    """A new worker asks the others for changed sessions."""
 
     worker: int
 
@@ -51,7 +51,7 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
 
 
 class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The changes of all sessions, and what is disabled, for a worker that has started."""
+    """All sessions' changes, and what is disabled, for a new worker."""
 
     changes: list[SessionEnded | LogLevelSet | ResourceSubscribed]
     switches: list[Switch]
@@ -137,7 +137,7 @@ class WorkerBus(Protocol):
         """The number of this worker."""
 
     def has(self, worker: int) -> bool:
-        """Whether *worker* is another worker of this server."""
+        """Return whether *worker* is another worker of this server."""
 
     async def broadcast(self, message: WorkerMessage) -> None:
         """Send to all other workers, and wait until they have applied it."""

@@ -1,4 +1,4 @@
-"""Authenticates each request over HTTP or CGI, before anything else is done with it."""
+"""Authenticates each request over HTTP or CGI, before anything else."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AuthenticationStep:
         self.loopback_only = auth.loopback_only
 
     def page(self, method: str, path: str) -> HttpReply | None:
-        """The response of a page that is read, or of the question whether it may be."""
+        """Return the response to a GET of a page, or to its CORS preflight."""
         page = self._pages.get(path)
         if page is None or page.method != "GET" or not page.for_browsers:
             return None
@@ -74,7 +74,7 @@ class AuthenticationStep:
         return HttpReply(200, page.answer(b""), JSON, _ANY_ORIGIN)
 
     async def identify(self, credentials: Credentials) -> User | RefusedRequest | None:
-        """The user of a request, None for an anonymous one, or the refusal of the request."""
+        """Return a request's user, None for an anonymous one, or the refusal of the request."""
         if credentials.path in PUBLIC:
             return None
         try:
@@ -91,12 +91,12 @@ class AuthenticationStep:
         return user
 
     def has_post(self, path: str) -> bool:
-        """Whether there is a page at *path* that is posted to."""
+        """Return whether there is a page at *path* that takes a POST."""
         page = self._pages.get(path)
         return page is not None and page.method == "POST"
 
     def answer_post(self, path: str, body: bytes) -> Reply[Any] | bytes | None:
-        """The JSON of a page that is posted to, or the refusal; None if there is no such page."""
+        """Return the JSON of a page that takes a POST, or the refusal; None without such a page."""
         if not self.has_post(path):
             return None
         try:
@@ -105,7 +105,7 @@ class AuthenticationStep:
             return failure(str(exc), code=exc.code)
 
     def refuse_others(self, *addresses: str) -> Reply[Any] | None:
-        """The refusal of a request from or to another address than this machine's own."""
+        """Return the refusal of a request unless all *addresses* are this machine's own."""
         local = (is_loopback(address.removeprefix("::ffff:")) for address in addresses)
         if not self.loopback_only or all(local):
             return None
@@ -125,7 +125,7 @@ class AuthenticationStep:
 
 
 def _checked(user: object) -> User | None:
-    """The user; raises TypeError for another value, which a gate could take for a user."""
+    """Return the user; raises TypeError for another value that a gate could mistake for one."""
     if user is None or isinstance(user, User):
         return user
     raise TypeError(
@@ -134,7 +134,7 @@ def _checked(user: object) -> User | None:
 
 
 def _log_refusal(challenge: Challenge) -> None:
-    """The reason never contains a part of the token."""
+    """Log why a request was refused, without any part of the token."""
     logger("answerback.auth").info("credentials were refused: %s", challenge.description)
 
 
@@ -144,9 +144,9 @@ def _unavailable() -> RefusedRequest:
 
 
 def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
-    """The step of a wire; None if it serves everyone.
+    """Return a wire's step; None if it serves everyone.
 
-    Raises ValueError if an app that it includes authenticates more strictly than it does.
+    Raises ValueError if an included app authenticates more strictly.
     """
     registry = runtime.registry
     if registry.composition is not None:

@@ -1,8 +1,8 @@
-"""Reads the headers of trusted proxies: `X-Forwarded-*` and `Forwarded` (RFC 7239).
+"""Reads trusted proxies' headers: `X-Forwarded-*` and `Forwarded` (RFC 7239).
 
-A proxy passes on what it knows of the client: its address, the scheme, the host and the prefix of
-the path that it removed. Anybody can send these headers, so they count only if the connection
-comes from a proxy in `--trust-proxy`.
+A proxy passes on what it knows about the client: its address, the scheme, the host and the path
+prefix that it removed. Anyone can send these headers, so they count only if the connection comes
+from a proxy in `--trust-proxy`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 
 class Forwarded(msgspec.Struct, frozen=True):
-    """The claims of trusted proxies about a request; None for what they do not say."""
+    """Trusted proxies' claims about a request; None for what they do not say."""
 
     client: str | None = None
     scheme: str | None = None
@@ -44,11 +44,11 @@ class TrustedProxies:
         self._is_trusted = lru_cache(256)(self._look_up)
 
     def trusts(self, peer: str) -> bool:
-        """Whether the connection from the address *peer* comes from a trusted proxy."""
+        """Return whether the connection from the address *peer* comes from a trusted proxy."""
         return self._is_trusted(peer)
 
     def read(self, headers: Mapping[bytes, bytes]) -> Forwarded:
-        """The client of a request that came from a trusted proxy.
+        """Return the client of a request from a trusted proxy.
 
         If both kinds of headers are there, a value counts only if they agree: a proxy that sets
         one kind may pass the other kind on as the client sent it.
@@ -81,9 +81,9 @@ class TrustedProxies:
         return Forwarded(client, _scheme(element.get("proto", "")), element.get("host") or None)
 
     def _client(self, nodes: list[str]) -> tuple[str | None, int]:
-        """The last address that is not a trusted proxy's, and the number of proxies after it.
+        """Return the last address that is not a trusted proxy's, and the number of proxies after.
 
-        Whatever stands before that address was sent by the client, and may be forged.
+        Everything before that address was sent by the client, and may be forged.
         """
         client, hops = None, 1
         for node in reversed(nodes):
@@ -102,7 +102,7 @@ class TrustedProxies:
 
 
 def _address(node: str) -> Address | None:
-    """The address of a node, which may have a port; None if it has no address."""
+    """Return the address of a node, which may have a port; None if it has no address."""
     found = _NODE.fullmatch(node)
     if found is None:
         return None
@@ -115,7 +115,7 @@ def _address(node: str) -> Address | None:
 
 
 def _elements(header: str) -> Iterator[dict[str, str]]:
-    """The elements of a Forwarded header, one for each proxy; none if it is malformed."""
+    """Yield the elements of a Forwarded header, one for each proxy; none if it is malformed."""
     elements: list[dict[str, str]] = [{}]
     at = 0
     while at < len(header):
@@ -142,7 +142,7 @@ def _split(header: str) -> list[str]:
 
 
 def _pick(values: list[str], hops: int) -> str:
-    """The value that the first of *hops* trusted proxies wrote; each adds one, or keeps one."""
+    """Return the value that the first of *hops* trusted proxies wrote; each adds or keeps one."""
     return values[-min(hops, len(values))] if values else ""
 
 

@@ -1,4 +1,4 @@
-"""Refuses requests with a foreign `Host` or `Origin` header, as DNS rebinding attacks send them.
+"""Refuses requests with a foreign `Host` or `Origin` header, as in DNS rebinding attacks.
 
 A browser lets any web page send requests to a server on the user's own machine. The two headers
 show that the request comes from such a page.
@@ -15,7 +15,7 @@ from ...core.reply import Error, Reply, failure
 from .server_options import WebOptions, host_name, is_loopback
 
 FORWARDED_HOST = "answerback.forwarded_host"
-"""The key in a scope of the host that a trusted proxy was asked for."""
+"""The scope key of the host that a trusted proxy received."""
 _MAX_SHOWN = 100
 
 
@@ -30,7 +30,7 @@ class Guard:
         self._find_error = lru_cache(64)(self._check)
 
     def refuse(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Reply[Any] | None:
-        """The refusal of a request from a foreign host or origin, or None."""
+        """Return the refusal of a request from a foreign host or origin, or None."""
         server = scope.get("server")
         address = server[0] if server else ""
         error = self._find_error(
@@ -81,7 +81,7 @@ class Guard:
 
 
 def _is_address(name: str) -> bool:
-    """Whether a host is a literal address, which no attacker can make resolve to another."""
+    """Return whether a host is a literal address, which no attacker can make resolve to another."""
     try:
         ip_address(name)
     except ValueError:

@@ -25,7 +25,7 @@ class AsgiRequestInfo(RequestInfo):
 
     @cached_property
     def headers(self) -> RequestHeaders:
-        """The headers, without the credentials that the app's `auth=` has checked."""
+        """The headers, without the credentials checked by the app's `auth=`."""
         hidden = _CREDENTIALS if _is_authenticated(self._source.get("user")) else ()
         return RequestHeaders(
             (name.decode("latin-1"), value.decode("latin-1"))
@@ -42,7 +42,7 @@ class AsgiRequestInfo(RequestInfo):
     def user(self) -> Any:
         """The `user` that a middleware put into the scope, unless it says that it is anonymous.
 
-        An empty name and False are no users.
+        An empty name and False are not users.
         """
         user = self._source.get("user")
         return user if user and getattr(user, "is_authenticated", True) else None
@@ -53,7 +53,7 @@ class CgiRequestInfo(RequestInfo):
 
     _source: Mapping[str, str]
     authenticated: User | None = None
-    """The user that the app's `auth=` authenticated."""
+    """The user authenticated by the app's `auth=`."""
     has_auth = False
 
     @cached_property
@@ -77,7 +77,7 @@ class CgiRequestInfo(RequestInfo):
 
     @property
     def user(self) -> User | str | None:
-        """The user that the app authenticated, or else the web server did.
+        """The user authenticated by the app, or else by the web server.
 
         Bytes that are not UTF-8 are escaped.
         """
@@ -88,7 +88,7 @@ class CgiRequestInfo(RequestInfo):
 
 
 def _is_authenticated(user: object) -> bool:
-    """Whether the app's `auth=` put the user into the scope, rather than another framework."""
+    """Return whether the app's `auth=` put the user into the scope, not another framework."""
     if user is None:
         return False
     return isinstance(user, User)

@@ -1,6 +1,6 @@
 """The pages beside the tools: the list of functions, the OpenAPI document and health.
 
-Both health pages show the checks of the runtime. `/healthz` is 200 as long as the process answers;
+Both health pages show the runtime's checks. `/healthz` is 200 as long as the process answers;
 `/readyz` is 503 while a check says that calls cannot be served.
 """
 
@@ -26,11 +26,11 @@ Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 """Makes the response of a page; the second argument is the path that the app is mounted under."""
 
 PUBLIC = ("/healthz", "/readyz")
-"""The pages that need no credentials, also if the app authenticates."""
+"""Pages that need no credentials, even if the app authenticates."""
 
 
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
-    """The tools with their schemas, as JSON; also those that gates hide from some callers."""
+    """Return the tools and their schemas as JSON, including those gates hide from some callers."""
     tools = list(registry.tools.values())
     if registry.has_gates and not hidden:
         from ...gates.schemes import shown_to_all
@@ -75,7 +75,7 @@ def _health_json(registry: Registry, status: str, results: Mapping[str, HealthSt
 
 
 def _results(runtime: Runtime) -> dict[str, HealthState]:
-    """The results of the checks that apply, by name."""
+    """Return the results of the checks that apply, by name."""
     found = {name: _result(name, check) for name, check in runtime.health().items()}
     return {name: result for name, result in found.items() if result is not None}
 
@@ -83,7 +83,7 @@ def _results(runtime: Runtime) -> dict[str, HealthState]:
 def _result(name: str, check: Check) -> HealthState | None:
     try:
         return check()
-    except Exception:  # noqa: BLE001 -- a check that fails must not take the page with it
+    except Exception:  # noqa: BLE001 -- a failing check must not fail the page
         log_internal_error(f"the health check {name!r}")
         return HealthState(False, {"error": "the check failed"})
 

@@ -8,14 +8,14 @@ from ...core.reply import Reply, failure
 
 
 def refuse_method(method: str, allowed: str) -> Reply[Any] | None:
-    """The refusal of a method that is not among *allowed*, which is a list with commas."""
+    """Return the refusal of a method that is not among *allowed*, a comma-separated list."""
     if method == allowed or method in allowed.split(", "):
         return None
     return failure(f"Method not allowed: {method}; use {allowed}", code="METHOD_NOT_ALLOWED")
 
 
 def refuse_media(content_type: bytes) -> Reply[Any] | None:
-    """The refusal of a body that is not JSON: any web page can post a form without permission."""
+    """Refuse a body that is not JSON: any web page can post a form without permission."""
     media = content_type.decode("latin-1").partition(";")[0].strip().lower()
     if not media or media == "application/json" or media.endswith("+json"):
         return None
@@ -26,7 +26,7 @@ def refuse_media(content_type: bytes) -> Reply[Any] | None:
 
 
 def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
-    """The refusal of a compressed body; *encoding* is the header `Content-Encoding`."""
+    """Return the refusal of a compressed body; *encoding* is the `Content-Encoding` header."""
     name = encoding.decode("latin-1").strip().lower()
     if name in ("", "identity"):
         return None
@@ -37,8 +37,8 @@ def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
 
 
 def no_route(path: str, root: str) -> Reply[Any]:
-    """The refusal of an unknown *path* below *root*."""
-    # A newcomer looks at "/" first.
+    """Return the refusal of an unknown *path* below *root*."""
+    # Newcomers try "/" first.
     where = "; see /functions and /openapi.json" if path == "/" else ""
     return failure(f"Not found: {root}{path}{where}", code="ROUTE_NOT_FOUND")
 

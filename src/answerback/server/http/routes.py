@@ -38,11 +38,11 @@ class RestRequest(RequestSource, Protocol):
     def method(self) -> str: ...
     @property
     def path(self) -> str:
-        """The path below the place where the app is mounted."""
+        """The path below the app's mount point."""
 
     @property
     def root(self) -> str:
-        """The path that the app is mounted under."""
+        """The app's mount point."""
 
     @property
     def accept(self) -> bytes: ...
@@ -67,7 +67,7 @@ class Routes:
     def __init__(
         self, runtime: Runtime, *, wire: str, prefixes: tuple[str, ...], has_tasks: bool
     ) -> None:
-        """*has_tasks* is False for CGI: a process that makes one call can run none."""
+        """*has_tasks* is False for CGI: a one-call process can run none."""
         self._runtime = runtime
         self._registry = runtime.registry
         self._has_tasks = has_tasks
@@ -76,7 +76,7 @@ class Routes:
         self._prefixes = prefixes
 
     async def answer(self, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
-        """The response to a request; *body* is a Reply if the body could not be read."""
+        """Return the response to a request; *body* is a Reply if the body could not be read."""
         for prefix in self._prefixes:
             if request.path.startswith(prefix):
                 name = request.path[len(prefix) :]
@@ -112,7 +112,7 @@ class Routes:
         return written
 
     async def _call_as_task(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
-        """The outcome of a call that may become a task, or have an idempotency key."""
+        """Return the outcome of a call that may become a task, or have an idempotency key."""
         if self._tasks is not None:
             return await self._tasks.call(call, request)
         from .task_routes import refuse_without_server
@@ -130,14 +130,14 @@ class Routes:
         return TaskRoutes(self._runtime, self)
 
     def write_finished(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
-        """The reply of a call that ended earlier, as a response."""
+        """Return a finished call's reply as a response."""
         written = self._write(reply, request, shape)
         return written if reply.error is None else self._with_status(written)
 
     def _with_refusal(self, written: HttpReply, reply: Reply[Any], call: Call) -> HttpReply:
-        """The error of a tool, with the headers that tell a client to log in, or the page to open.
+        """Return a tool's error with the headers that ask for a login or name the page to open.
 
-        The page is for one user, and so is a challenge: nobody may keep them.
+        A page or challenge is for one user, so nobody may store it.
         """
         from ...dialects.common import REFUSAL
 
@@ -160,7 +160,7 @@ class Routes:
         return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
     def _with_status(self, written: HttpReply) -> HttpReply:
-        """The error of a tool, with the status 200 if the contract always sends it."""
+        """Return a tool's error, with the status 200 if the contract always sends it."""
         if self._registry.contract.always_200 and written.media_type == JSON:
             return msgspec.structs.replace(written, status=200)
         return written
@@ -175,7 +175,7 @@ class Routes:
         return page(self._runtime, request.root)
 
     def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
-        """A refusal as a response; *allow* lists the methods that are allowed."""
+        """Return a refusal as a response; *allow* lists the methods that are allowed."""
         written = self._write(reply, request, RESULT)
         if not allow or written.status != 405:
             return written
@@ -198,7 +198,7 @@ class Routes:
 
 
 def _is_wanted_as_json(written: HttpReply, accept: bytes) -> bool:
-    """Whether *written* is the bytes of an image or audio block, and the client prefers JSON."""
+    """Return whether *written* is an image's or audio's bytes and the client prefers JSON."""
     from ...dialects.rest import FORM
 
     has_bytes = written.header(FORM) in ("image", "audio")

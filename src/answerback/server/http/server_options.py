@@ -1,4 +1,4 @@
-"""The options of serving over HTTP."""
+"""Options for serving over HTTP."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class BadOption(AnswerbackError):
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host name or an address is this machine's own."""
+    """Return whether a host name or an address is this machine's own."""
     return _LOOPBACK.fullmatch(name) is not None
 
 
 def host_name(host: str) -> str:
-    """The name in a lower-case `Host` header, without its port; empty if it is malformed."""
+    """Return the name in a lower-case `Host` header, without its port; empty if it is malformed."""
     found = _AUTHORITY.fullmatch(host)
     return "" if found is None else found[1] or found[2]
 
@@ -59,7 +59,7 @@ def _origin(given: str) -> str:
 
 
 def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
-    """The networks of trusted proxies; an address is a network of one."""
+    """Return the networks of trusted proxies; an address is a network of one."""
     found = []
     for text in given:
         try:
@@ -84,13 +84,13 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     """The origins, such as `https://app.example.com`, whose web pages may send requests."""
     trusted_proxies: tuple[str, ...] = ()
-    """The addresses and networks of proxies whose forwarded headers count."""
+    """The addresses and networks of proxies whose forwarded headers are trusted."""
     only_addresses: bool = False
-    """Without *hosts*, accept only literal addresses and `localhost` as hosts elsewhere."""
+    """Without *hosts*, accept only literal addresses and `localhost` as hosts off loopback."""
     sessions: bool = True
-    """False serves MCP without sessions, whatever the app says."""
+    """False serves MCP without sessions, whatever the app sets."""
     signals: bool = True
-    """Put a handler of signals before those of another server that runs the application."""
+    """Put our signal handlers before those of another server that runs the application."""
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
@@ -106,12 +106,12 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8000
     uds: str | None = None
-    """The path of a unix socket, which then takes the place of the host and the port."""
+    """The path of a unix socket, which replaces the host and the port."""
     tls_cert: str | None = None
     tls_key: str | None = None
     """The key of the certificate, unless the certificate's file has it."""
     root_path: str = ""
-    """The path under which a proxy shows the server."""
+    """The path under which a proxy serves the app."""
     workers: int = 1
     log_level: str | None = None
     access_log: bool = False
@@ -144,7 +144,7 @@ def _check_debug(options: ServeOptions) -> None:
     elif web.trusted_proxies:
         conflict, advice = "--trust-proxy", "leave out one of the two"
     elif web.hosts:
-        # Whoever decides where the name leads could read the exceptions in a browser.
+        # Whoever controls the name's DNS could read the exceptions in a browser.
         conflict, advice = "--allow-host", "leave out one of the two"
     else:
         conflict, advice = f"the host {options.host!r}", "give --host 127.0.0.1, or no --debug"

@@ -1,4 +1,4 @@
-"""Tasks over REST: calls that ask for one, the resource of a task, and idempotency keys.
+"""Tasks over REST: calls that ask for one, a task's resource, and idempotency keys.
 
 Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is its reply.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .routes import RestRequest
 
 MAX_WAIT = 60
-"""The most seconds that a request waits for a task, whatever `Prefer: wait=` says."""
+"""Maximum seconds that a request waits for a task, whatever `Prefer: wait=` says."""
 POLL_SECONDS = 1
 TASKS = "/tasks/"
 RESULT_PATH = "/result"
@@ -53,13 +53,13 @@ class ReplyWriter(Protocol):
 
 
 class Answers(msgspec.Struct):
-    """The body that answers the questions of a task, as MCP's `tasks/update` has it."""
+    """The body that answers a task's questions, as in MCP's `tasks/update`."""
 
     responses: dict[str, dict[str, Any]] = msgspec.field(name="inputResponses")
 
 
 class _TaskCreator(NoPeer):
-    """The peer of a call that becomes a task: its user is asked by way of the task."""
+    """The peer of a call that becomes a task: its user is asked through the task."""
 
     can = Abilities(elicit=True)
 
@@ -69,7 +69,7 @@ _answers = msgspec.json.Decoder(Answers)
 
 
 class TaskRoutes:
-    """Answers the requests that are about tasks."""
+    """Answers requests about tasks."""
 
     def __init__(self, runtime: Runtime, writer: ReplyWriter) -> None:
         self._runtime = runtime
@@ -78,7 +78,7 @@ class TaskRoutes:
         self._writer = writer
 
     async def call(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
-        """The outcome of a call, or the response that a task was created."""
+        """Return the outcome of a call, or the response that a task was created."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
         takes_key = tool is not None and tool.settings.idempotency_key
@@ -97,7 +97,7 @@ class TaskRoutes:
         return await self._handlers.tools(call)
 
     async def answer(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
-        """The response to a request for a task; *name* is the path from the tool's name on."""
+        """Answer a request for a task; *name* is the path from the tool's name on."""
         tool, _, id = name.partition(TASKS)
         is_result = id.endswith(RESULT_PATH)
         allowed = _RESULT_METHODS if is_result else _METHODS
@@ -153,7 +153,7 @@ class TaskRoutes:
         return task
 
     async def _waited(self, task: TaskRecord, seconds: float) -> TaskRecord:
-        """The task, once it ended or asks, or after the seconds."""
+        """Return the task once it has ended or asks, or after *seconds*."""
 
         def is_done(task: TaskRecord) -> bool:
             return task.is_final or task.state == "input_required"
@@ -179,7 +179,7 @@ class TaskRoutes:
         return await self._service.answer(task.id, task.owner, answers) or task
 
     def _result(self, task: TaskRecord, request: RestRequest) -> HttpReply:
-        """The reply of a task that has ended; the task itself with 202 before that."""
+        """Return a finished task's reply; before that, the task itself with 202."""
         if not task.is_final:
             return self._shown(task, request, 202)
         reply = task.reply()
@@ -203,7 +203,7 @@ class _Refused(Exception):
 
 
 def read_preferences(header: bytes) -> dict[str, str]:
-    """The preferences of a `Prefer` header by name (RFC 7240); the first of a name counts."""
+    """Return a `Prefer` header's preferences by name (RFC 7240); the first of a name counts."""
     found: dict[str, str] = {}
     for part in header[:1000].decode("latin-1").split(","):
         name, _, value = part.partition(";")[0].partition("=")
@@ -214,7 +214,7 @@ def read_preferences(header: bytes) -> dict[str, str]:
 def refuse_without_server(
     registry: Registry, call: Call, request: RestRequest
 ) -> Reply[Any] | None:
-    """The refusal of a call that CGI cannot make: its process ends with the response."""
+    """Return the refusal of a call that CGI cannot make: its process ends with the response."""
     tool = registry.tools.get(call.name)
     if tool is None:
         return None
@@ -237,7 +237,7 @@ def refuse_without_server(
 
 
 def _key(request: RestRequest) -> str | None:
-    """The idempotency key; the draft of the IETF writes it in quotation marks."""
+    """Return the idempotency key; the IETF draft writes it in quotation marks."""
     sent = request.headers.get(b"idempotency-key")
     if sent is None:
         return None
@@ -246,7 +246,7 @@ def _key(request: RestRequest) -> str | None:
 
 
 def _seconds(preferences: dict[str, str]) -> float | None:
-    """The seconds that the client wants to wait; None if it did not say."""
+    """Return the seconds that the client wants to wait; None if it did not say."""
     sent = preferences.get("wait", "")
     if not (sent.isascii() and sent.isdigit()):
         return None
@@ -266,7 +266,7 @@ def _read_answers(body: bytes) -> dict[str, JsonObject]:
 
 
 def _members(task: TaskRecord, path: str) -> JsonObject:
-    """A task as JSON, with the names that MCP has for them."""
+    """Return a task as JSON, with MCP's names."""
     members: JsonObject = {
         "taskId": task.id,
         "status": task.state,
@@ -294,5 +294,5 @@ def _iso(seconds: float) -> str:
 
 
 def _unknown() -> Reply[Any]:
-    # The id may be a secret of somebody else, so it is not repeated.
+    # The id may be someone else's secret, so it is not repeated.
     return failure("No such task: it never existed, has expired, or is not yours", code="NOT_FOUND")

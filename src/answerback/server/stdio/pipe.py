@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 MAX_MESSAGE = 10 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_SENDING = 64
-"""When so many frames wait for the client to read them, the server stops reading."""
+"""When this many frames wait for the client, the server stops reading."""
 AT_ONCE = 4096
-"""A pipe that can be written to takes so many bytes without blocking (PIPE_BUF)."""
+"""A writable pipe takes this many bytes without blocking (PIPE_BUF)."""
 
 
 class LineReader:
-    """Reads the lines of a file descriptor, each up to a limit."""
+    """Reads lines from a file descriptor, each up to a limit."""
 
     def __init__(self, source: int) -> None:
         self._source = source
@@ -53,7 +53,7 @@ class LineReader:
         self._is_first = True
 
     def read(self) -> bytes | None:
-        """The next line that is not blank, or None at the end.
+        """Return the next non-blank line, or None at the end.
 
         Raises RpcError for a huge line, and OSError if the descriptor cannot be read.
         """
@@ -103,7 +103,7 @@ class LineReader:
             try:
                 chunk = os.read(self._source, 65536)
                 if not chunk and self._is_terminal and not os.isatty(self._source):
-                    # Linux ends the input of a terminal that hung up as Ctrl-D does.
+                    # After a hang-up Linux ends a terminal's input as Ctrl-D does.
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return chunk
             except BlockingIOError:
@@ -116,8 +116,8 @@ class LineReader:
 class Pipe:
     """Reads lines, and sends whole frames, one at a time.
 
-    A thread that sends waits while the client does not read. The event loop never does: a frame
-    that cannot be written at once is left to a thread that writes.
+    A sending thread waits while the client does not read. The event loop never does: a frame that
+    cannot be written at once is left to a writing thread.
     """
 
     def __init__(self, source: int, out: Stdout, on_broken: Callable[[], None]) -> None:
@@ -126,16 +126,16 @@ class Pipe:
         self._on_broken = on_broken
         self._lock = threading.Lock()
         self._sending: deque[None] = deque()
-        """As many items as threads are sending; a count would need a lock."""
+        """One item per sending thread; a count would need a lock."""
         self._left: deque[Frame] = deque()
-        """The frames that the event loop has left to the writing thread."""
+        """The frames left by the event loop to the writing thread."""
         self._writer: SimpleQueue[None] | None = None
         self._requests: dict[Id, Future[msgspec.Raw]] = {}
         self._last_request = 0
         self._closed = False
 
     def send(self, frame: Frame) -> None:
-        """Send a frame. It blocks while the client does not read, except on an event loop."""
+        """Send a frame. Blocks while the client does not read, except on an event loop."""
         if running_loop() is None:
             self._sending.append(None)
             try:
@@ -159,7 +159,7 @@ class Pipe:
             self._on_broken()
 
     def _write_at_once(self, frame: Frame) -> bool:
-        """Write a frame if that does not block; frames that were left go first."""
+        """Write a frame if that does not block; frames left earlier go first."""
         if self._left or not isinstance(frame, bytes) or len(frame) >= AT_ONCE:
             return False
         if not self._lock.acquire(blocking=False):
@@ -185,27 +185,27 @@ class Pipe:
             self._writer.get()
             with self._lock:
                 self._write(self._left[0])
-            # Taken away only now, so that no later frame overtakes it.
+            # Removed only now, so that no later frame overtakes it.
             self._left.popleft()
 
     def wait_until_sent(self, give_up: Callable[[], bool]) -> None:
-        """Wait for the frames that the event loop has left, or until *give_up* says so."""
+        """Wait until the frames left by the event loop are sent, or *give_up* says so."""
         while self._left and not give_up():
             if self._lock.acquire(timeout=0.1):
                 self._lock.release()
 
     @property
     def unsent(self) -> int:
-        """How many frames wait for the client to read."""
+        """The number of frames waiting for the client to read."""
         return len(self._sending) + len(self._left)
 
     def read_line(self) -> bytes | None:
-        """The next line, or None at the end; a line that is too long is refused.
+        """Return the next line, or None at the end; refuse a line that is too long.
 
         Raises OSError if stdin cannot be read.
         """
         while True:
-            # A client that reads too slowly is not read from, so that frames do not pile up.
+            # Stop reading from a client that reads too slowly, so that frames do not pile up.
             while self.unsent > MAX_SENDING:
                 with self._lock:
                     pass
@@ -215,13 +215,13 @@ class Pipe:
                 self.send(error_frame(None, error))
 
     def peer(self, id: Id, version: Version, client: ClientCapabilities) -> McpPeer:
-        """The peer of a request that came over this pipe."""
+        """Return the peer of a request over this pipe."""
         peer = PipePeer(id, version, client)
         peer.pipe = self
         return peer
 
     def request(self, method: str, params: Json) -> Future[msgspec.Raw]:
-        """Send a request to the client; the future gets its result."""
+        """Send a request to the client; the future receives its result."""
         from concurrent.futures import Future
 
         answer: Future[msgspec.Raw] = Future()
@@ -236,7 +236,7 @@ class Pipe:
         return answer
 
     def resolve(self, response: Response) -> None:
-        """Pass a response of the client to the call that waits for it."""
+        """Pass a client's response to the waiting call."""
         answer = self._requests.pop(response.id, None)
         if answer is None:
             return
@@ -250,7 +250,7 @@ class Pipe:
             answer.set_result(response.result)
 
     def decline_all(self) -> None:
-        """The client has closed its end, so it answers no more requests."""
+        """Decline open requests: the client has closed its end and answers no more."""
         self._closed = True
         for answer in list(self._requests.values()):
             _decline(answer)
@@ -279,7 +279,7 @@ class PipePeer(McpPeer):
 
 
 def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answer") -> None:
-    """End a wait without an answer, unless the answer is there already."""
+    """End a wait without an answer, unless it was answered already."""
     from concurrent.futures import InvalidStateError
 
     from ...tools.elicitation import Declined

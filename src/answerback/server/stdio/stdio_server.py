@@ -1,7 +1,7 @@
-"""MCP over stdin and stdout, one message a line.
+"""MCP over stdin and stdout, one message per line.
 
 One thread reads. It answers what it can at once, hands plain functions to the thread pool, and
-leaves what needs an event loop to one, which starts in a thread at the first such request.
+leaves work that needs an event loop to one, started in a thread at the first such request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _CANCEL_SECONDS = 1.0
-"""The time that cancelled calls get to run their `finally` blocks when a signal ends the server."""
+"""The seconds cancelled calls get for `finally` blocks when a signal ends the server."""
 
 
 class StdinUnreadable(AnswerbackError):
@@ -47,7 +47,7 @@ class StdioServer:
     ) -> None:
         self._ended = threading.Event()
         self._has_loop = threading.Event()
-        """Not set until the lifespan is the first thing on the event loop."""
+        """Set once the lifespan is the first thing on the event loop."""
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         self._loop = loop = LoopThread("answerback-loop")
         pool = ThreadPool(registry.limits.threads, registry.limits.wait)
@@ -56,7 +56,7 @@ class StdioServer:
         if task_store is not None:
             from ...tasks.service import task_service
 
-            # Tasks of an earlier run may wait.
+            # Tasks from an earlier run may be waiting.
             task_service(runtime)
         self._connection = Connection(
             registry,
@@ -120,17 +120,17 @@ class StdioServer:
         self._pipe.wait_until_sent(give_up)
 
     async def _open(self, lifespan: Lifespan) -> None:
-        """Start the lifespan; a failure ends the server, unless it ends already."""
+        """Start the lifespan; a failure ends the server, unless it is already ending."""
         failure = await lifespan.try_to_start(self)
         if failure is not None:
             self._lifespan_failure = failure
             self._ended.set()
 
     def _end_tasks(self, seconds: float) -> None:
-        """Let tasks end that are kept in a file; nobody could read the results of others."""
+        """Let tasks stored in a file end; nobody could read the others' results."""
         tasks = self._runtime.tasks
         if tasks is not None and self._runtime.task_store is not None:
-            # A function that blocks the event loop must not keep the process.
+            # A function that blocks the event loop must not keep the process alive.
             with suppress(TimeoutError):
                 self._loop.run(tasks.stop(seconds), seconds + _CANCEL_SECONDS)
 
@@ -140,7 +140,7 @@ class StdioServer:
         if lifespan is None or self._lifespan_failure is not None:
             return
         try:
-            # Some time more, because the end itself has the same time-out and tells more.
+            # Extra time, because the end has the same time-out and a better message.
             failure = self._loop.run(lifespan.try_to_stop(self), lifespan.seconds + 2.0)
         except TimeoutError:
             from ...registry.lifespan import LifespanFailed, log_failure

@@ -1,1 +1,1 @@
-"""The HTTP server: uvicorn, worker processes, start and end."""
+"""The HTTP server: uvicorn, worker processes, start and shutdown."""

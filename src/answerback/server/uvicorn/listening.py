@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BACKLOG = 2048
 _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
-# The hosts that mean every address of the machine, and an address that a client can call.
+# Hosts that mean every local address, with an address that a client can call.
 _ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _SOCKET_UMASK = 0o117
 
@@ -39,7 +39,7 @@ def remove_unix_socket(options: ServeOptions) -> None:
 
 
 def base_url(options: ServeOptions, listener: socket.socket) -> str:
-    """A URL that a client can call; 0.0.0.0 is none."""
+    """Return a URL that a client can call; 0.0.0.0 is not one."""
     scheme = "http" if options.tls_cert is None else "https"
     if options.uds is not None:
         return f"{scheme}://localhost"
@@ -49,14 +49,14 @@ def base_url(options: ServeOptions, listener: socket.socket) -> str:
 
 
 def listens_on(options: ServeOptions) -> str:
-    """The end of the first line of the banner, if the URLs do not tell everything."""
+    """Return the end of the banner's first line, if the URLs do not say everything."""
     if options.uds is not None:
         return f", on the unix socket {options.uds}"
     return ", on every address of this machine" if options.host in _ALL_ADDRESSES else ""
 
 
 def tls_context(options: ServeOptions) -> SSLContext | None:
-    """The certificate and its key, read and compared; raises BadOption if they cannot be used."""
+    """Return the context with certificate and key; raises BadOption if they cannot be used."""
     if options.tls_cert is None:
         return None
     for flag, path in (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
@@ -73,7 +73,7 @@ def tls_context(options: ServeOptions) -> SSLContext | None:
 
 
 def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
-    """The file that OpenSSL could not use, and what to do; OpenSSL itself names neither."""
+    """Return the file that OpenSSL could not use, and what to do; OpenSSL itself names neither."""
     of_cert, of_key = (
         f"--tls-cert {cert!r}",
         f"--tls-key {key!r}" if key else f"--tls-cert {cert!r}",
@@ -128,7 +128,7 @@ def _bind_tcp(options: ServeOptions) -> socket.socket:
 
 
 def _another(variable: str, value: str) -> str:
-    """The flag to change, and the variable of the environment if it has this value."""
+    """Return the flag to change, and the environment variable if it has this value."""
     flag = f"--{variable.lower()}"
     if os.environ.get(variable) != value:
         return flag
@@ -136,7 +136,7 @@ def _another(variable: str, value: str) -> str:
 
 
 def _bind_unix(path: str) -> socket.socket:
-    """Listen on a unix socket that the user and the group of this process may connect to."""
+    """Listen on a unix socket that this process's user and group may connect to."""
     if not hasattr(socket, "AF_UNIX"):
         raise CannotListen("--uds needs unix sockets, which this system does not have")
     _remove_unused_socket(path)
@@ -147,7 +147,7 @@ def _bind_unix(path: str) -> socket.socket:
         listener.listen(_BACKLOG)
     except OSError as exc:
         listener.close()
-        # A path that is too long has no number of its own.
+        # A path that is too long has no errno.
         reason = exc.strerror or exc
         raise CannotListen(f"cannot listen on {path}: {reason}; try another --uds") from None
     finally:

@@ -14,7 +14,7 @@ from ...errors import AnswerbackError
 from ...gates.links import process_signer
 
 RunWorker = Callable[[int, Callable[[], None]], None]
-"""Runs a worker to its end, given its number and a function to call once it serves."""
+"""Runs a worker until it exits, given its number and a function to call once it serves."""
 
 
 def prefork(
@@ -22,7 +22,7 @@ def prefork(
 ) -> int:
     """Run *count* workers until a signal ends them, and return the exit status.
 
-    A worker that exits is replaced by another with its number.
+    A worker that exits is replaced by one with the same number.
     """
     _make_shared_keys()
     awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
@@ -48,7 +48,7 @@ def prefork(
 
 
 def _make_shared_keys() -> None:
-    """Make the key of the links of gates, so that each worker accepts the links of the others."""
+    """Make the key for gate links, so that each worker accepts the others' links."""
     if "answerback.gates.links" in sys.modules:
         process_signer()
 
@@ -101,7 +101,7 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def reap_exited(self) -> None:
-        """Collect the workers that have exited, and start others in their place."""
+        """Collect the workers that have exited, and start replacements."""
         self._ready.update(_read_pids(self._ready_reader))
         for pid in list(self.running):
             exited, status = os.waitpid(pid, os.WNOHANG)
@@ -118,7 +118,7 @@ class _Workers:
             sys.stderr.write(f"worker {pid} exited with status {status}; starting another\n")
             self.start(number)
         else:
-            # Another one would most likely fail in the same way.
+            # A replacement would most likely fail in the same way.
             sys.stderr.write(
                 f"worker {pid} exited with status {status} before it was ready; shutting down\n"
             )

@@ -1,7 +1,7 @@
 """`serve --reload`: the server runs in a child process, which is replaced when a file changes.
 
 The parent holds the listening socket. Clients that connect while no child serves wait for the
-next one, so that a restart refuses nobody.
+next one, so a restart refuses nobody.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from .listening import CannotListen
 _CHILD = "ANSWERBACK_RELOAD"
 """The environment variable that makes a process the child of a reloading parent."""
 _POLL_SECONDS = 0.25
-# Editors write a file in several steps: files that changed are looked at again after this time.
+# Editors write a file in several steps: changed files are checked again after this time.
 _SETTLE_SECONDS = 0.05
-# A scan takes at most this part of the time, however many files there are.
+# Scans take at most this fraction of the time, however many files there are.
 _SCAN_SHARE = 10
-# The time that running calls get to finish before a restart.
+# The time running calls get to finish before a restart.
 _DRAIN_SECONDS = 5.0
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 Files: TypeAlias = dict[str, tuple[int, int]]
-"""The time of the last change and the size of each file."""
+"""Each file's modification time and size."""
 
 
 class Inherited(NamedTuple):
-    """The part of a child process that its parent gives it."""
+    """The values that a child process receives from its parent."""
 
     listener: socket.socket
     is_first: bool
-    """Whether no child served before this one."""
+    """Whether this is the first child that serves."""
 
 
 def inherited() -> Inherited | None:
-    """The listening socket, if this process is the child of a reloading parent."""
+    """Return the listening socket, if this process is the child of a reloading parent."""
     given = os.environ.pop(_CHILD, "")
     if not given:
         return None
@@ -55,7 +55,7 @@ def inherited() -> Inherited | None:
 
 
 def _end_with_parent(pipe: int) -> None:
-    """Wait for the end of the parent, which is the only one that could write to *pipe*."""
+    """Wait for the parent to end; only the parent could write to *pipe*."""
     os.read(pipe, 1)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -120,7 +120,7 @@ class _Supervisor:
         return sorted(changed)
 
     def _replace_child(self, changed: list[str]) -> bool:
-        """Start another child, unless a file has a syntax error; tells whether it did."""
+        """Start another child, unless a file has a syntax error; return whether it did."""
         names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
         if error := _syntax_error(changed):
             is_served = self._child.poll() is None
@@ -159,7 +159,7 @@ class _Supervisor:
 
 
 def python_files(folder: str) -> Files:
-    """The Python files in *folder* and below it, without hidden folders and environments."""
+    """Return the Python files in *folder* and below it, without hidden folders and environments."""
     found: Files = {}
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if _is_watched(os.path.join(place, name))]
@@ -191,7 +191,7 @@ def _again(folder: str) -> Files:
 
 
 def _syntax_error(paths: list[str]) -> str:
-    """The message about the first file that is not Python; an empty string if there is none."""
+    """Return the message about the first file with a syntax error; empty if there is none."""
     for path in paths:
         try:
             with open(path, "rb") as file:

@@ -29,7 +29,7 @@ _FORWARDING_HEADERS = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 
 
 def add_layers(application: Application, options: ServeOptions) -> Application:
-    """The application with the layers that *options* ask for; the request log is outermost."""
+    """Return the application with the layers *options* ask for; the request log is outermost."""
     if options.debug:
         application = _only_local_clients(application)
     if options.root_path:
@@ -43,7 +43,7 @@ def add_layers(application: Application, options: ServeOptions) -> Application:
 
 
 def set_up_logging(level: str | None) -> None:
-    """Let every logger write to stderr from *level* on; handlers of the author's own stay."""
+    """Let every logger write to stderr from *level* up; keep the author's own handlers."""
     if level is None:
         return
     root = logging.getLogger()
@@ -68,7 +68,7 @@ def _below_prefix(application: Application, prefix: str) -> Application:
 
 
 def _only_local_clients(application: Application) -> Application:
-    """Refuse clients on other machines, also those behind a proxy on this machine."""
+    """Refuse clients on other machines, even behind a proxy on this machine."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _is_local(scope):
@@ -140,5 +140,5 @@ def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
 
 
 def _printable(path: str) -> str:
-    """The path without characters that a terminal would obey, or that would end the line."""
+    """Return the path without characters that a terminal would obey, or that would end the line."""
     return path if path.isprintable() and " " not in path else quote(path)

@@ -1,4 +1,4 @@
-"""Fast and unusual code that leans on uvicorn's internals: the HTTP/1.1 protocol of `serve`.
+"""Fast and unusual code that depends on uvicorn's internals: the HTTP/1.1 protocol of `serve`.
 
 `UvicornProtocol` handles one connection. It differs from uvicorn's own protocol:
 
@@ -13,7 +13,7 @@
 - A client that closes its sending half (`shutdown(SHUT_WR)`) after a request gets a response that
   is complete within `half_close_timeout` seconds. It looks like a client that closed the
   connection, so it counts as disconnected after that time.
-- Malformed HTTP is refused in JSON, as everything else is.
+- Malformed HTTP is refused in JSON, like everything else.
 - `_FastPath` is put in the scope. With it our own ASGI application reads a body and writes a
   response without ASGI messages.
 
@@ -32,7 +32,7 @@ written last. From them follows the state of the connection:
 | earlier response  | `_current` is another cycle than `cycle`, | as the state of the   | restart  |
 | pending           | and its response is not complete          | last request          |          |
 
-The last state comes on top of another one: it is that of pipelined requests.
+The last state is in addition to another one; pipelined requests cause it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class UvicornProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if self.client is None and self.server is not None and self.server[1] is None:
-            # The clients of a unix socket are on this machine, as those of loopback are.
+            # The clients of a unix socket are on this machine, as on loopback.
             self.client, self.server = ("127.0.0.1", 0), ("127.0.0.1", 0)
         self._restart_timer()
 
@@ -115,7 +115,7 @@ class UvicornProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        # A client that is still sending may finish; one that has stopped must not delay the end.
+        # A client that is still sending may finish; one that has stopped must not delay that.
         self._is_closing = True
         is_new = self.cycle is None
         bound = _SHUTDOWN_NEW_TIMEOUT if is_new else _SHUTDOWN_IDLE_TIMEOUT
@@ -145,7 +145,7 @@ class UvicornProtocol(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         self.timeout_keep_alive_task = None
         if self._idle_since is None:
-            return  # A request came meanwhile; its response starts the timer again.
+            return  # A request arrived meanwhile; its response starts the timer again.
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._await_request(left)
@@ -258,7 +258,7 @@ class UvicornProtocol(HttpToolsProtocol):
         if has_cycle:
             scope[FAST_PATH] = _FastPath(cycle, self.loop)
             if self._is_closing or not self.parser.should_keep_alive():
-                # uvicorn before 0.53 does not look at this until it writes the response.
+                # uvicorn before 0.53 does not check this until it writes the response.
                 cycle.keep_alive = False
             # uvicorn would append the trailers to the headers of the scope.
             self.headers = []
@@ -290,7 +290,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
 
 def _headers_without_upgrade(scope: Any, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
-    """The request line and headers of a request, without `Upgrade`."""
+    """Return the request line and headers of a request, without `Upgrade`."""
     version = scope["http_version"].encode()
     lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), url, version)]
     lines += [b"%b: %b" % header for header in headers if header[0] != b"upgrade"]
@@ -299,7 +299,7 @@ def _headers_without_upgrade(scope: Any, url: bytes, headers: list[tuple[bytes, 
 
 @lru_cache(4)
 def _line(header: tuple[bytes, bytes]) -> bytes:
-    """A header that every response has, such as the date of this second."""
+    """Return a header that every response has, such as the date of this second."""
     return b"%b: %b\r\n" % header
 
 

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ...registry.lifespan import LifespanFailed
     from ..asgi.application import AsgiApp
 
-# How often the server looks for a signal while the lifespan starts.
+# How often the server checks for a signal while the lifespan starts.
 _SIGNAL_SECONDS = 0.1
-# How often the header Date is written.
+# How often the Date header is updated.
 _TICK_SECONDS = 1
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
-# The time that the records get to be written when the process is ended at once.
+# The time to write the records when the process is ended at once.
 _FLUSH_SECONDS = 1
 
 
@@ -64,12 +64,12 @@ class _Server(uvicorn.Server):
         self._flush_records = flush_records
         self._wake: Callable[[], object] | None = None
         self.failure: LifespanFailed | None = None
-        """The reason why the lifespan did not start or end."""
+        """Why the lifespan did not start or end."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._bus is not None:
             await self._application.join(self._bus)
-        # All requests inherit this context, so that no call must set it again.
+        # All requests inherit this context, so no call has to set it again.
         CURRENT.set(self._application.runtime)
         if not await self._start_lifespan():
             self.should_exit = True
@@ -79,7 +79,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def _start_lifespan(self) -> bool:
-        """Start the lifespan; False if it failed, or if a signal came meanwhile."""
+        """Start the lifespan; False if it failed, or if a signal arrived meanwhile."""
         starting = asyncio.ensure_future(self._application.start())
         while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
             if self.should_exit:
@@ -92,12 +92,12 @@ class _Server(uvicorn.Server):
     async def _end_lifespan(self) -> None:
         self.failure = await self._application.stop()
         if self.failure is not None and self.failure.is_hanging:
-            # The loop would wait for it without an end.
+            # The loop would wait for it forever.
             self._flush_within_bound()
             os._exit(1)
 
     async def main_loop(self) -> None:
-        """As uvicorn's, but it wakes up once a second, for the header Date, and not ten times."""
+        """Run uvicorn's loop, but wake up once a second for the Date header, not ten times."""
         signalled = asyncio.Event()
         self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, signalled.set)
         while not await self.on_tick(0):
@@ -135,7 +135,7 @@ class _Server(uvicorn.Server):
             self._wake()
 
     def raise_failure(self) -> None:
-        """Raise LifespanFailed, if the lifespan did not start or end."""
+        """Raise LifespanFailed if the lifespan did not start or end."""
         if self.failure is not None:
             raise self.failure
 
@@ -191,7 +191,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
 
 
 def _share_tasks(runtime: Runtime, folder: str) -> None:
-    """Let the workers keep tasks in one file, which ends with the server."""
+    """Let the workers keep tasks in one file, which is removed with the server."""
     registry = runtime.registry
     if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
         from ...tasks.sqlite_store import SQLiteStore
@@ -201,7 +201,7 @@ def _share_tasks(runtime: Runtime, folder: str) -> None:
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:
     layered: Any = add_layers(application, options)
-    # With --log-level uvicorn's loggers write as all others do.
+    # With --log-level uvicorn's loggers write like all others.
     logging: Any = {"log_config": None} if options.log_level else {}
     config = uvicorn.Config(
         layered,
@@ -281,7 +281,7 @@ def _warnings(
 ) -> Iterator[str]:
     if not on_loopback and registry.auth is None:
         yield "warning: nothing authenticates clients; whoever reaches this address can call it"
-    # A developer who restarts a server on the own machine knows that its sessions end.
+    # A developer who restarts a local server knows that its sessions end.
     has_sessions = options.web.sessions and registry.sessions
     if key_is_temporary and has_sessions and (options.workers > 1 or not on_loopback):
         yield "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"

@@ -1,4 +1,4 @@
-"""The OpenAPI document of an app. It needs msgspec alone: CGI and the command line print it too."""
+"""The OpenAPI document of an app. It needs only msgspec: CGI and the command line print it too."""
 
 from .document import document, document_json
 

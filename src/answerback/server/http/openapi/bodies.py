@@ -1,4 +1,4 @@
-"""The schemas of the response bodies in each dialect, around the schema of a tool's data."""
+"""Schemas of the response bodies in each dialect, around the schema of a tool's data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILURE = "AnswerbackFailure"
 
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
-    """The schemas that all tools share, by name."""
+    """Return the schemas that all tools share, by name."""
     wire = wire_schemas(SCHEMAS + _PREFIX + "{name}")
     shared = {_PREFIX + name: schema for name, schema in wire.items()}
     # In MCP `isError` is optional, but Answerback always sends it.
@@ -45,7 +45,7 @@ def shared_schemas(contract: Contract) -> dict[str, Schema]:
 
 
 def error_schema(dialect: Dialect) -> Schema:
-    """The schema of an error's body. For `rest` it is so small that it is not shared."""
+    """Return the schema of an error's body. For `rest` it is so small that it is not shared."""
     match dialect:
         case "rest":
             return REST_ERROR
@@ -58,7 +58,7 @@ def error_schema(dialect: Dialect) -> Schema:
 
 
 def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) -> Schema:
-    """The schema of a success's body; *data* is the schema of the wrapped data, if declared."""
+    """Return the schema of a success's body; *data* is the wrapped data's schema, if declared."""
     match dialect:
         case "mcp":
             return _with_data(MCP_RESULT, "structuredContent", data)
@@ -79,13 +79,13 @@ def _with_data(name: str, member: str, data: Schema | None) -> Schema:
 
 
 def _error_in_meta(shared: dict[str, Schema]) -> Schema:
-    """The error in `_meta`; its message is omitted if it equals the text of the result."""
+    """Return the error in `_meta`; its message is omitted if it equals the result's text."""
     failure = shared[FAILURE]
     schema = object_schema(failure["properties"], required=["code"])
     return {**schema, "allOf": failure["allOf"]}
 
 
 def _with_required(schema: Schema, members: Schema) -> Schema:
-    """The object schema *schema* with *members* added, all of them required."""
+    """Return the object schema *schema* with *members* added, all of them required."""
     required = list(dict.fromkeys([*schema["required"], *members]))
     return object_schema({**schema["properties"], **members}, required=required)

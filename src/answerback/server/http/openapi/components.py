@@ -22,18 +22,18 @@ _INVALID_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def ref(name: str) -> Schema:
-    """A reference to the shared schema *name*."""
+    """Return a reference to the shared schema *name*."""
     return {"$ref": SCHEMAS + name}
 
 
 def object_schema(properties: Schema, required: Sequence[str] | None = None) -> Schema:
-    """The schema of an object; all members are required unless *required* lists some."""
+    """Return the schema of an object; all members are required unless *required* lists some."""
     names = list(properties if required is None else required)
     return {"type": "object", "properties": properties, "required": names}
 
 
 def used_components(start: Json, components: Components, prefix: str) -> Components:
-    """The components that *start* refers to, directly or through others, sorted by name.
+    """Return the components that *start* refers to, directly or through others, sorted by name.
 
     *prefix* is the part of a reference before the name.
     """
@@ -51,7 +51,7 @@ def used_components(start: Json, components: Components, prefix: str) -> Compone
 def tool_schemas(
     tools: Sequence[Tool], reserved: Collection[str]
 ) -> tuple[list[tuple[Schema, Schema | None]], Components]:
-    """The schemas of each tool's arguments and wrapped data, and the classes that they refer to.
+    """Return the schemas of each tool's arguments and wrapped data, and of the classes they use.
 
     The schema of the data is None for a tool that declares no return type. No class gets a name
     in *reserved*.
@@ -76,7 +76,7 @@ def tool_schemas(
 def _names(
     inputs: Components, outputs: Components, reserved: Collection[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The name of each class as an input, and as an output.
+    """Return the name of each class as an input, and as an output.
 
     A class has two names if its input differs from its output, as in pydantic with defaults.
     """
@@ -92,7 +92,7 @@ def _names(
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
-    """A valid component name made from *name*; it ends with a number if *name* is taken."""
+    """Return a valid component name made from *name*; it ends with a number if *name* is taken."""
     valid = _INVALID_IN_NAMES.sub("_", name) or "Type"
     numbered = (f"{valid}_{number}" for number in range(2, len(taken) + 3))
     return next(each for each in (valid, *numbered) if each not in taken)
@@ -103,7 +103,7 @@ def _with_dependencies(name: str, components: Components) -> Components:
 
 
 def _references(node: Json, prefix: str) -> Iterator[str]:
-    """The names that the references in *node* have after *prefix*."""
+    """Yield the names that the references in *node* have after *prefix*."""
     if isinstance(node, list):
         for item in node:
             yield from _references(item, prefix)
@@ -121,7 +121,7 @@ def _renamed(node: Json, names: dict[str, str]) -> Any:
 
 
 def _with_items(node: Json) -> Json:
-    """The schemas of *node*, with `items` in every array: linters and generators require it."""
+    """Return *node* with `items` in every array: linters and generators require it."""
     if isinstance(node, list):
         return [_with_items(each) for each in node]
     if not isinstance(node, dict):
@@ -133,7 +133,7 @@ def _with_items(node: Json) -> Json:
 
 
 def _items(array: Schema) -> Schema:
-    """A schema that allows every item of *array*, whose items have a schema by position or none."""
+    """Return a schema that allows every item of *array*, which has positional schemas or none."""
     by_position: list[Schema] = array.get("prefixItems", [])
     if not by_position or array.get("maxItems") != len(by_position):
         return {}
@@ -146,7 +146,7 @@ def _components(classes: Components, names: dict[str, str]) -> Components:
 
 
 def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
-    """The schema of the arguments; takes the schema of each parameter from *types*."""
+    """Return the schema of the arguments; takes the schema of each parameter from *types*."""
     properties = {}
     for parameter in tool.parameters:
         schema = dict(next(types))
@@ -163,7 +163,7 @@ def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
 
 
 def _data(tool: Tool, types: Iterator[Schema]) -> Schema | None:
-    """The schema of the wrapped data; takes the schema of the return type from *types*."""
+    """Return the schema of the wrapped data; takes the schema of the return type from *types*."""
     if not tool.returns.declared:
         return None
     wrapped: Schema = tool.returns.shape.wrap_schema(next(types))

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 _cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
-"""The last document of each registry as JSON, with the values that it was made from."""
+"""The last document of each registry as JSON, with the values it was made from."""
 
 
 def document(registry: Registry, base: str = "", *, dialects: bool = False) -> Schema:
-    """The OpenAPI 3.1 document of *registry*. Each call returns a new dict.
+    """Return the OpenAPI 3.1 document of *registry*. Each call returns a new dict.
 
-    *base* is the path that the app is mounted under, or empty. *dialects* lists the media types
+    *base* is the app's mount point, or empty. *dialects* lists the media types
     of all dialects, not only that of the contract.
     """
     decoded: Schema = msgspec.json.decode(document_json(registry, base, dialects=dialects))
@@ -45,7 +45,7 @@ def document(registry: Registry, base: str = "", *, dialects: bool = False) -> S
 
 
 def document_json(registry: Registry, base: str = "", *, dialects: bool = False) -> bytes:
-    """The document as compact JSON, cached until the registry changes."""
+    """Return the document as compact JSON, cached until the registry changes."""
     key = (
         base,
         dialects,
@@ -108,7 +108,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
 
 
 def _security(auth: AppAuth, schemes: Schema, paths: Schema) -> list[Schema]:
-    """The ways to authenticate; the operations that need none are marked in *paths*."""
+    """Return the ways to authenticate; the operations that need none are marked in *paths*."""
     for path in PUBLIC:
         for each in paths.get(path, {}).values():
             each["security"] = []

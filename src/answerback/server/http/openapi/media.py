@@ -26,7 +26,7 @@ class MediaTypes(msgspec.Struct, frozen=True):
 
 
 def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
-    """The contract's own media type alone, or with *dialects* those of the others too.
+    """Return the contract's own media type, and with *dialects* those of the others too.
 
     The dialect `problem` is for errors only, and is never sent as plain JSON.
     """
@@ -40,7 +40,7 @@ def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
 
 
 def with_media_ranges(tool: Tool, content: Schema) -> Schema:
-    """*content* with the ranges of the bytes that the tool may send.
+    """Return *content* with the ranges of the bytes that the tool may send.
 
     They come first for a tool that is annotated to return one image or audio block: many
     generated clients use the first media type only, and bytes are sent unless the client
@@ -72,7 +72,7 @@ def _is_one_media_block(annotation: Any) -> bool:
 
 
 def _classes_in(annotation: object) -> Iterator[type]:
-    """The classes that an annotation names, at any depth."""
+    """Yield the classes that an annotation names, at any depth."""
     if isinstance(annotation, type):
         yield annotation
     for inner in getattr(annotation, "__args__", ()):

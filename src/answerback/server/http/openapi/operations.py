@@ -88,7 +88,7 @@ def _health_schema(status: str) -> Schema:
 
 
 def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTypes) -> Schema:
-    """The operation of *tool*; *data* is the schema of its wrapped data, if declared."""
+    """Return the operation of *tool*; *data* is the schema of its wrapped data, if declared."""
     summary = tool.title or tool.description.partition("\n")[0]
     about = {
         "operationId": f"functions.{tool.name}",
@@ -108,7 +108,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
 
 
 def _add_task(tool: Tool, made: Schema) -> None:
-    """Add what a tool has that may run as a task, or takes an idempotency key."""
+    """Add the parts of a tool that may run as a task, or takes an idempotency key."""
     from .task_paths import CREATED, call_parameters, has_task, own_statuses
 
     responses = made["responses"]
@@ -121,7 +121,7 @@ def _add_task(tool: Tool, made: Schema) -> None:
 
 
 def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
-    """The paths of the tasks of a tool; *called* is the operation of the tool."""
+    """Return the paths of a tool's tasks; *called* is the tool's operation."""
     from .task_paths import task_paths
 
     errors = {
@@ -134,7 +134,7 @@ def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, S
 
 
 def shared_responses(media: MediaTypes) -> dict[str, Schema]:
-    """The error responses that tools share, by name."""
+    """Return the error responses that tools share, by name."""
     return {
         f"Error{status}": _with_retry_after(status, _error_response(description, media))
         for status, description in DESCRIPTIONS.items()
@@ -156,7 +156,7 @@ def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
 
 
 def page_paths(media: MediaTypes) -> dict[str, Schema]:
-    """The paths that are not tools: the list of functions, this document, and health."""
+    """Return the paths that are not tools: the list of functions, this document, and health."""
     functions = {"type": "array", "items": _FUNCTION}
     return {
         "/functions": _page("listFunctions", "The functions", functions, media),
@@ -191,7 +191,7 @@ def _error_response(description: str, media: MediaTypes) -> Schema:
 
 
 def _with_retry_after(status: int, response: Schema) -> Schema:
-    """The response, with the header that limits and breakers send."""
+    """Return the response, with the header that limits and breakers send."""
     if status not in (429, 503):
         return response
     header = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}

@@ -38,7 +38,7 @@ _ASKING = {"elicit", "sample", "roots"}
 
 
 def error_statuses(tool: Tool) -> dict[int, str]:
-    """The error statuses of *tool* in order, with the docstring's descriptions or our own."""
+    """Return *tool*'s error statuses in order, with the docstring's descriptions or our own."""
     sources: list[Any] = [source_of(tool.fn).function, *dependency_functions(tool.signature)]
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     found |= _statuses_in_options(tool)
@@ -57,7 +57,7 @@ def error_statuses(tool: Tool) -> dict[int, str]:
 
 
 def _statuses_in_options(tool: Tool) -> set[int]:
-    """The statuses of the server's own errors: too many calls, a time-out, an open question."""
+    """Return the statuses of the server's own errors, such as a time-out or an open question."""
     policy = tool.policy
     needs_service = policy is not None and bool(policy.retry or policy.breaker)
     codes = {
@@ -70,7 +70,7 @@ def _statuses_in_options(tool: Tool) -> set[int]:
 
 
 def _statuses_in_docstring(doc: str | None) -> dict[int, str]:
-    """The statuses and descriptions of the ToolErrors in the Raises section."""
+    """Return the statuses and descriptions of the ToolErrors in the Raises section."""
     classes = _error_classes()
     found: dict[int, str] = {}
     for name, text in parse(doc).raises.items():
@@ -83,7 +83,7 @@ def _statuses_in_docstring(doc: str | None) -> dict[int, str]:
 
 
 def _error_classes() -> dict[str, type[ToolError]]:
-    """ToolError and all its subclasses by name, those of authors included."""
+    """Return ToolError and all its subclasses by name, including authors' own."""
     classes = [ToolError]
     for error in classes:
         classes.extend(error.__subclasses__())
@@ -91,7 +91,7 @@ def _error_classes() -> dict[str, type[ToolError]]:
 
 
 def _reached_functions(function: FunctionType) -> list[FunctionType]:
-    """The function, and the functions of its module that it uses by name, also indirectly."""
+    """Return the function, and its module's functions that it uses by name, even indirectly."""
     reached = [function]
     for each in reached:
         for name in _names(each.__code__):
@@ -104,10 +104,10 @@ def _reached_functions(function: FunctionType) -> list[FunctionType]:
 
 
 def _statuses_in_code(function: FunctionType) -> set[int]:
-    """The statuses of the ToolErrors and of the error codes that a function mentions."""
+    """Return the statuses of the ToolErrors and of the error codes that a function mentions."""
     classes = _error_classes()
     names = set(_names(function.__code__))
-    # The same name may mean another thing in the function's module.
+    # The same name may mean something else in the function's module.
     named = [function.__globals__.get(name, classes[name]) for name in names & classes.keys()]
     errors = [error for error in named if isinstance(error, type) and issubclass(error, ToolError)]
     found = {find_code(error.code, error.kind).status for error in errors}

@@ -95,22 +95,22 @@ def has_task(tool: Tool) -> bool:
 
 
 def has_headers(tool: Tool) -> bool:
-    """Whether calls of the tool have headers that the document describes."""
+    """Return whether calls to the tool have documented headers."""
     return has_task(tool) or tool.settings.idempotency_key
 
 
 def call_parameters(tool: Tool) -> list[Schema]:
-    """The headers of a call of *tool*."""
+    """Return the headers of a call to *tool*."""
     return [_PREFER, _KEY] if has_task(tool) else [_KEY]
 
 
 def own_statuses(tool: Tool) -> set[int]:
-    """The error statuses of limits and keys."""
+    """Return the error statuses of limits and keys."""
     return {409, 422, 429, 503} if has_headers(tool) else set()
 
 
 def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[str, Schema]:
-    """The paths of the tasks of *tool*, whose operation is *called*."""
+    """Return the paths of *tool*'s tasks; *called* is its operation."""
     path = f"{tool.contract.route}{tool.name}{TASKS}{{id}}"
     shared = {"tags": ["functions"]}
     if "security" in called:
