@@ -109,6 +109,7 @@ def nginx(site: Site, stack: ExitStack) -> None:
         f"server {{ listen 127.0.0.1:{site.port};\n{page}\n}} }}",
     )
     stack.enter_context(running(wrapper, "-s", f"unix:{gateway}"))
+    wait_until_it_accepts(socket.AF_UNIX, str(gateway))
     stack.enter_context(running(program, "-e", f"{folder}/nginx.log", "-c", file))
 
 
@@ -165,14 +166,19 @@ def running(*command: str) -> Iterator[None]:
 
 
 def wait_until_it_serves(port: int) -> None:
+    wait_until_it_accepts(socket.AF_INET, ("127.0.0.1", port))
+
+
+def wait_until_it_accepts(family: socket.AddressFamily, address: str | tuple[str, int]) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except ConnectionRefusedError:
-            time.sleep(0.02)
-    pytest.fail("the web server did not start")
+        with closing(socket.socket(family)) as connection:
+            try:
+                connection.connect(address)
+                return
+            except (ConnectionRefusedError, FileNotFoundError):
+                time.sleep(0.02)
+    pytest.fail("the server did not start")
 
 
 def test_a_web_server_serves_the_program_with_the_pages_configuration(site: Site) -> None:
