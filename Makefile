@@ -43,7 +43,7 @@ test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 quick: $(READY)  ## run the tests of the edit loop: in memory, without other programs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(QUICK)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
 
 webservers:  ## install Apache, nginx and lighttpd from Debian's packages, for the tests of CGI
 	@for each in $(WEBSERVERS); do command -v $$each >/dev/null || missing=$$each; done; \

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from tests.records.support import MemorySink
 from tests.server.test_serve_flags import started
 from tests.serving import until
@@ -86,6 +87,7 @@ def test_a_call_within_a_call_leaves_the_readiness_to_the_threads_that_serve() -
     assert found["checks"]["threads"]["lost"] == 2
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_tasks_keeps_no_thread_pool_of_the_last_one() -> None:
     app = App("jobs", limits=Limits(shutdown=1))
     app.add_tool(lambda: 1, name="one", task="optional")

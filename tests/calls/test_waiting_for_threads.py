@@ -70,6 +70,7 @@ def test_a_call_that_waits_while_every_thread_hangs_is_refused_and_later_ones_ar
     assert (hung.data, served.data) == (1, 2)
 
 
+@pytest.mark.slow
 def test_calls_that_wait_while_others_end_are_all_served() -> None:
     """The last call waits for longer than the limit, but never while nothing ends."""
     app = App("busy", limits=Limits(threads=1, wait=5))

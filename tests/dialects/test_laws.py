@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 # Each reply is generated once for all dialects, because that takes longer than a law.
+@pytest.mark.slow
 @bounded
 @given(cases())
 def test_a_reply_that_was_read_is_written_to_the_same_bytes(case: Case) -> None:
@@ -171,6 +173,7 @@ def test_a_reply_that_was_read_is_written_to_the_same_bytes(case: Case) -> None:
         assert again.write(dialect) == case.write(dialect)
 
 
+@pytest.mark.slow
 @bounded
 @given(cases())
 def test_a_reply_is_read_as_project_says(case: Case) -> None:

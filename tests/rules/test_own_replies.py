@@ -120,6 +120,7 @@ def test_each_finding_is_reported_once_with_a_pointer_into_the_recorded_reply(
     assert [pointer for _, pointer in found if pointer not in recorded] == []
 
 
+@pytest.mark.slow
 @bounded
 @given(cases())
 def test_a_written_reply_breaks_no_rule_about_shape(case: Case) -> None:

@@ -33,6 +33,7 @@ def test_unions_that_msgspec_crashes_on_are_served(place: str, way: str) -> None
 SEARCH = Path(__file__).with_name("search_unions.py")
 
 
+@pytest.mark.slow
 def test_no_union_of_a_generated_search_ends_the_process() -> None:
     command = [sys.executable, str(SEARCH)]
 
