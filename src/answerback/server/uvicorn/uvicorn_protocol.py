@@ -115,7 +115,7 @@ class UvicornProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        # A client that is still sending may finish; one that has stopped must not delay that.
+        # A client that is still sending may finish; one that has stopped must not delay the end.
         self._is_closing = True
         is_new = self.cycle is None
         bound = _SHUTDOWN_NEW_TIMEOUT if is_new else _SHUTDOWN_IDLE_TIMEOUT
