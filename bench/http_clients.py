@@ -94,10 +94,7 @@ async def _round(post: Post) -> float:
     return taken
 
 
-@asynccontextmanager
-async def _own(url: str) -> AsyncIterator[Post]:
-    pool = HttpPool()
-
+def _post_with(pool: HttpPool | AiohttpPool, url: str) -> Post:
     async def post() -> bytes:
         response = await pool.send("POST", url, dict(HEADERS), BODY)
         try:
@@ -105,27 +102,25 @@ async def _own(url: str) -> AsyncIterator[Post]:
         finally:
             response.close()
 
-    yield post
+    return post
+
+
+@asynccontextmanager
+async def _own(url: str) -> AsyncIterator[Post]:
+    pool = HttpPool()
+    yield _post_with(pool, url)
     pool.close()
 
 
 @asynccontextmanager
 async def _aiohttp(url: str) -> AsyncIterator[Post]:
     pool = AiohttpPool()
-
-    async def post() -> bytes:
-        response = await pool.send("POST", url, dict(HEADERS), BODY)
-        try:
-            return await response.aread()
-        finally:
-            response.close()
-
-    yield post
+    yield _post_with(pool, url)
     await pool.session.close()
 
 
 class AiohttpPool:
-    """What the client uses of `HttpPool`, with aiohttp."""
+    """The part of `HttpPool` that the client calls, on top of aiohttp."""
 
     def __init__(self) -> None:
         self.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None))
@@ -149,6 +144,10 @@ class AiohttpResponse:
         self.url = url
         self.status_code = found.status
         self.headers = found.headers
+
+    @property
+    def is_event_stream(self) -> bool:
+        return self._found.content_type == "text/event-stream"
 
     async def aread(self) -> bytes:
         return await self._found.read()
