@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..tools.gate_list import ReadyGate
+from ..tools.requires import ReadyGate
 
 if TYPE_CHECKING:
     from ..core.authentication import AppAuth

@@ -9,7 +9,7 @@ import msgspec
 
 from ..faults import LoginError
 from .challenge_header import AskedLogin
-from .login_requests import network_zone
+from .network_zones import network_zone
 from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
 
 if TYPE_CHECKING:
