@@ -6,16 +6,13 @@ import time
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.authentication import User
+from ..core.json_value import Json
 from .bearer import invalid_token
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
-
 
 LEEWAY = 60.0
 """Seconds that the identity provider's clock may be ahead of ours."""

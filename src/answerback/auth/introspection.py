@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
+from ..core.json_value import JsonObject
 from .bearer import invalid_token
 from .seen_tokens import digest_of
 from .urls import is_secure
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
     from .identity_provider import IdentityProvider
 
 _MAX_REQUESTS = 32

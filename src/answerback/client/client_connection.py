@@ -6,10 +6,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.stopped_clocks import RUNNING, StoppableClock
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
@@ -35,10 +36,6 @@ from .frames import (
 from .input_rounds import InputRounds
 from .server_messages import ServerMessages
 from .user_handlers import OnProgress, UserHandlers
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 _LOGGER = logging.getLogger("answerback.client")
 _NEVER = float("inf")

@@ -9,10 +9,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..errors import ToolError
@@ -39,10 +40,6 @@ from .opening import SessionPlan, open_connection
 from .request_policy import ClientOptions, refused_reply, under_policy
 from .results import resource_reply
 from .subscribing import ClientSubscriptions
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LOGGER = logging.getLogger("answerback.client")

@@ -6,7 +6,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypedDict, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import msgspec
 
@@ -21,8 +31,6 @@ from .targets import BadTarget, ServerEntry, Target, make_transports, read_targe
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from ..resilience import Breaker, Limit, Retry
     from .blocking import BlockingServer
     from .frames import Transport

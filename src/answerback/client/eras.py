@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..core.versions import STATEFUL, V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
 from ..protocol.params import PREFIX, TASKS
 from ..protocol.routing_headers import NAMED_BY, encode_header, is_plain
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
 from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
 from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"

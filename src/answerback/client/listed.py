@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..core.content import Block
+from ..core.json_value import JsonObject
 from ..dialects.mcp_blocks import read_block
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 

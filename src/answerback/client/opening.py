@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .client_connection import ClientConnection, ClientRequest, Deadline
@@ -15,10 +15,6 @@ from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, HttpRefused, NoAnswer
 from .frames import Transport
 from .user_handlers import UserHandlers
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may never answer it."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
 from .eras import ServerFacts
@@ -16,9 +17,6 @@ from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, 
 from .request_policy import CallOptions, ClientOptions
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ..core.json_value import JsonObject
     from .client_session import ClientSession
     from .rest_session import RestSession
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
 from ..errors import UNKNOWN_ERROR
@@ -16,11 +17,8 @@ from .client_connection import ClientRequest, Deadline
 from .client_session import ClientSession
 from .eras import ServerFacts
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from .remote_server import RemoteServer
-    from .request_policy import ClientOptions
+from .remote_server import RemoteServer
+from .request_policy import ClientOptions
 
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 """Seconds between polls if the server names none, and the bounds for those that it names."""

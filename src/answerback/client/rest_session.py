@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urljoin
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
 from ..core.secrets.mask import mask_url
 from ..core.versions import LATEST_STATEFUL
@@ -27,10 +28,7 @@ from .listed import RemoteTool, read_entries
 from .request_policy import ClientOptions, refused_reply, under_policy
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from .transports.http_requests import ClientAuth
+from .transports.http_requests import ClientAuth, HttpRequests
 
 T = TypeVar("T", bound=msgspec.Struct)
 _JSON = {"accept": "application/json", "content-type": "application/json"}
@@ -46,8 +44,6 @@ class RestSession:
     def __init__(
         self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool = False
     ) -> None:
-        from .transports.http_requests import HttpRequests
-
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
         self.known: dict[str, KnownTool] = {}

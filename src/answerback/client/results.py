@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
@@ -15,10 +16,8 @@ from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
-
 
 _STRUCTURED = "structuredContent"
 

@@ -7,18 +7,15 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..protocol.jsonrpc import RpcError, error_frame
 from ..protocol.params import Id
 from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receive, Transport
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]

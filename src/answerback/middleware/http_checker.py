@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..errors import code_for_status
 from .checker import (
     CallTimer,
@@ -22,7 +23,6 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from ..core.json_value import Json, JsonObject
     from ..records import Records
 
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
 
 from ..core.reply import Error
 from ..errors import CHECK_FIRST, RateLimited, TimedOut, Unavailable
-
-if TYPE_CHECKING:
-    from .service_failure import ServiceFailure
+from .service_failure import ServiceFailure
 
 
 def unavailable(seconds: float) -> Unavailable:

@@ -12,15 +12,14 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ..registry.declarations import HealthState
-from ..tools.tool_options import limits_of
+from ..tools.context import RunningCall
+from ..tools.tool_options import ToolSettings, limits_of
 from .option_checks import check_function
 from .policy_run import PolicyRun
 from .running import run_async, run_sync
 
 if TYPE_CHECKING:
-    from ..tools.context import RunningCall
     from ..tools.tool import Tool
-    from ..tools.tool_options import ToolSettings
     from .breaker import Breaker
     from .limit import Limit
     from .retry import Retry

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ..core.log import logger
 from ..core.reply import Error
 from ..errors import ToolError
-from ..tools.context import Context
+from ..tools.context import Context, RunningCall
 from .caller_errors import service_failed
 from .clock import REAL_CLOCK, Clock, Stopwatch
 from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
-    from ..tools.context import RunningCall
     from ..tools.tool import Tool
     from .limit import Limit
     from .policy import Policy

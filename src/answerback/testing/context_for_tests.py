@@ -6,18 +6,16 @@ A separate module, because pytest loads `testing` in every project.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..calls.call import Call
+from ..core.json_value import Json
 from ..core.peer import Abilities, Level, Log, Peer, Progress, Question
 from ..core.request_info import RequestHeaders, RequestInfo
 from ..tools.context import Context, Root
 from ..tools.elicitation import Declined
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
 
 
 class ProgressReport(NamedTuple):

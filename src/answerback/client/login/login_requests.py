@@ -6,20 +6,17 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
+from ...core.json_value import JsonObject
 from ...core.secrets.mask import mask_url
 from ...http1.http_errors import HttpFailure
 from ...http1.http_fetch import BodyTooLarge, Fetched, fetch
 from ..faults import LoginError
-
-if TYPE_CHECKING:
-    from ...core.json_value import JsonObject
-
 
 _SECONDS = 15.0
 """Seconds for a whole request."""

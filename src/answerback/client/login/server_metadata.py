@@ -3,19 +3,16 @@ OpenID Connect Discovery), in the order of MCP's specification."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ...auth.urls import is_secure, metadata_urls
+from ...core.json_value import Json, JsonObject
 from ...core.secrets.mask import mask_url
 from ..faults import LoginError
 from .login_requests import send
-
-if TYPE_CHECKING:
-    from ...core.json_value import Json, JsonObject
-
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...calls.runtime import runtime_on_loop, serving
+from ...core.json_value import Json
 from ...core.signing import Signer, signer_from_environment
 from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
@@ -30,10 +30,6 @@ from ...protocol.single_session import SingleSession
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
 from ..frames import Lost, Outgoing, Receive
-
-if TYPE_CHECKING:
-    from ...core.json_value import Json
-
 
 _EMPTY = b"{}"
 
