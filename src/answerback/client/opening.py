@@ -98,7 +98,7 @@ async def _discover(
     supported = result.get("supportedVersions")
     if not isinstance(supported, list) or V2026_07_28.name not in supported:
         return None
-    return ServerFacts.of_discover(result, V2026_07_28)
+    return ServerFacts.of(result, V2026_07_28)
 
 
 async def _discover_twice(connection: ClientConnection, seconds: float | None) -> JsonObject:
@@ -122,12 +122,13 @@ async def _initialize(connection: ClientConnection, plan: SessionPlan) -> Server
         "clientInfo": CLIENT_INFO,
     }
     result = await _ask(connection, "initialize", params)
-    facts = ServerFacts.of_initialize(result)
-    if facts is None:
-        found = result.get("protocolVersion")
+    found = result.get("protocolVersion")
+    version = STATEFUL.get(str(found))
+    if version is None:
         text = f"the server speaks version {found!r}; known are {', '.join(STATEFUL)}"
         raise RpcError(UNSUPPORTED_VERSION, text)
-    connection.era = StatefulEra(facts.version)
+    facts = ServerFacts.of(result, version)
+    connection.era = StatefulEra(version)
     await connection.notify("notifications/initialized")
     await connection.transport.listen()
     level = plan.handlers.log_level
