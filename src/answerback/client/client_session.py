@@ -16,7 +16,6 @@ import msgspec
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
-from ..errors import ToolError
 from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..registry.declarations import Change
@@ -37,7 +36,7 @@ from .kept_lists import KeptLists
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
 from .opening import SessionPlan, open_connection
-from .request_policy import ClientOptions, refused_reply, under_policy
+from .request_policy import ClientOptions, reply_under_policy, under_policy
 from .results import resource_reply
 from .subscribing import ClientSubscriptions
 
@@ -83,11 +82,8 @@ class ClientSession:
         async def once(own: Deadline) -> Reply[Any]:
             return await self._call_once(name, given, options, own)
 
-        try:
-            # The list of tools was asked for within the time of the first attempt.
-            return await under_policy(options, once, may_repeat=is_safe, first=deadline)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        # The list of tools was asked for within the time of the first attempt.
+        return await reply_under_policy(options, once, may_repeat=is_safe, first=deadline)
 
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
@@ -170,10 +166,7 @@ class ClientSession:
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
 
-        try:
-            return await under_policy(options, once)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        return await reply_under_policy(options, once)
 
     async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
         """Subscribe or unsubscribe; raises ToolError."""

@@ -88,10 +88,12 @@ class HttpRefused(NoAnswer):
             message += f"; {advice}"
         details: JsonObject = {"status": status}
         if retry_after is not None:
-            details["retry_after"] = _seconds_of(retry_after)
+            from ..resilience.service_failure import read_seconds
+
+            details["retry_after"] = read_seconds(retry_after)
         super().__init__(
             message,
-            code=_code_for_refusal(status),
+            code=_CODES.get(status, UNAVAILABLE),
             # A gateway sends a 5xx after the server may have begun.
             may_have_run=status >= 500,
             details=details,
@@ -100,19 +102,9 @@ class HttpRefused(NoAnswer):
         self.status = status
 
 
+_CODES = {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The HTTP statuses after which the same request may succeed later."""
-
-
-def _seconds_of(header: str) -> float | None:
-    """Return the seconds in a `Retry-After` header, which may be a date."""
-    from ..resilience.service_failure import read_seconds
-
-    return read_seconds(header)
-
-
-def _code_for_refusal(status: int) -> str:
-    return {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}.get(status, UNAVAILABLE)
 
 
 def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:

@@ -19,13 +19,13 @@ from ..core.reply import Reply, failure
 from ..core.secrets.mask import mask_url
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
-from ..errors import NotFound, ToolError
+from ..errors import NotFound
 from ..reading import read
 from .client_connection import Deadline
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
 from .listed import RemoteTool, read_entries
-from .request_policy import ClientOptions, refused_reply, under_policy
+from .request_policy import ClientOptions, reply_under_policy, under_policy
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
 from .transports.http_requests import ClientAuth, HttpRequests
@@ -71,10 +71,7 @@ class RestSession:
             except NoAnswer as error:
                 return failed_reply(error)
 
-        try:
-            return await under_policy(options, once, may_repeat=is_safe)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        return await reply_under_policy(options, once, may_repeat=is_safe)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")

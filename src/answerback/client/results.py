@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
@@ -84,10 +85,7 @@ def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
         try:
             found[tool.name] = KnownTool(tool)
         except BadAnnotation as exc:
-            import logging
-
-            logger = logging.getLogger("answerback.client")
-            logger.warning("the tool %r is left out: %s", tool.name, exc)
+            logger("answerback.client").warning("the tool %r is left out: %s", tool.name, exc)
     return found
 
 

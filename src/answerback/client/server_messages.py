@@ -51,9 +51,8 @@ class PageVisits:
 
     def complete(self, id: Json) -> None:
         """End the wait for a visited page."""
-        completed = self._waiting.get(id) if isinstance(id, str) else None
-        if completed is not None:
-            completed.set()
+        if isinstance(id, str) and id in self._waiting:
+            self._waiting[id].set()
 
 
 class ServerMessages:

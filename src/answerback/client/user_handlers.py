@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.peer import Level, Log, Progress
 from ..protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from ..registry.declarations import Change
@@ -98,9 +99,7 @@ async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
     except RpcError:
         raise
     except Exception as exc:
-        import logging
-
-        logging.getLogger("answerback.client").exception("a handler failed")
+        logger("answerback.client").exception("a handler failed")
         raise RpcError(INTERNAL_ERROR, f"the handler failed: {type(exc).__name__}") from exc
 
 
