@@ -133,8 +133,6 @@ class Limit(Part):
     def key(self, ctx: Context[Any]) -> Hashable:
         """Return the key the call is counted by."""
         per = self.per
-        if per == "all":
-            return None
         if callable(per):
             return per(ctx)
         user = None if per == "address" else ctx.user
