@@ -64,7 +64,11 @@ class TestContext(Context[Any]):
     @property
     def progress_reports(self) -> list[ProgressReport]:
         notes = self._peer.notes
-        return [ProgressReport(*_fields(each)) for each in notes if isinstance(each, Progress)]
+        return [
+            ProgressReport(each.progress, each.total, each.message)
+            for each in notes
+            if isinstance(each, Progress)
+        ]
 
     @property
     def logs(self) -> list[LogMessage]:
@@ -127,10 +131,6 @@ class _RecordingPeer(Peer):
                 "give one: TestContext(answers=[…])"
             )
         return _result(question, self.answers.pop(0))
-
-
-def _fields(note: Progress) -> tuple[float, float | None, str | None]:
-    return note.progress, note.total, note.message
 
 
 def _result(question: Question, answer: Any) -> dict[str, Any]:
