@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urljoin
 
 import msgspec
 
 from ...auth.urls import is_loopback_url
+from ...core.json_value import JsonObject
 from ...core.secrets.mask import mask_url
 from ...http1.http_errors import HttpFailure
-from ...http1.http_fetch import BodyTooLarge, Fetched, fetch
+from ...http1.http_fetch import BodyTooLarge, fetch
 from ..faults import LoginError
 from .network_zones import check_zone
-
-if TYPE_CHECKING:
-    from ...core.json_value import JsonObject
-
 
 _SECONDS = 15.0
 """Seconds for a whole request."""
@@ -69,13 +66,19 @@ async def send(
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await check_zone(url, zone)
-                found = await _fetch(method, url, sent, content)
+                # The environment's proxies are not for this machine itself.
+                proxies = not is_loopback_url(url)
+                found = await fetch(
+                    method, url, sent, content, limit=_MAX_DOCUMENT, uses_proxies=proxies
+                )
                 location = found.headers.get("location", "")
                 if method != "GET" or found.status not in _MOVED or not location:
                     return LoginResponse(found.status, _document(found.body))
                 url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
+    except BodyTooLarge:
+        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
     except HttpFailure as exc:
         raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
     raise LoginError(f"{mask_url(url)} is redirected too often")
@@ -90,18 +93,6 @@ def _content(
     if json is not None:
         return msgspec.json.encode(json), {"content-type": "application/json"}
     return None, {}
-
-
-async def _fetch(
-    method: str, url: str, headers: Mapping[str, str], content: bytes | None
-) -> Fetched:
-    """Send one request, and return the response; raises HttpFailure."""
-    # The environment's proxies are not for this machine itself.
-    proxies = not is_loopback_url(url)
-    try:
-        return await fetch(method, url, headers, content, limit=_MAX_DOCUMENT, uses_proxies=proxies)
-    except BodyTooLarge:
-        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
 
 
 def _document(body: bytes) -> JsonObject:

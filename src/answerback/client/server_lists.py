@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from .client_connection import ClientRequest, Deadline
@@ -16,9 +17,7 @@ from .listed import RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, re
 from .results import KnownTool, known_tools
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
     from .client_session import ClientSession
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 
