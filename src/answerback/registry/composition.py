@@ -12,7 +12,7 @@ from _thread import RLock
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from weakref import ref
 
 import msgspec
@@ -22,9 +22,6 @@ from ..tools.gate_list import add_gates
 from ..tools.tool import Tool
 from .declarations import Change, Registry, Table
 from .lifespan import Lifespan
-
-if TYPE_CHECKING:
-    from weakref import ref
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts", "completions"]
 KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts", "completions")

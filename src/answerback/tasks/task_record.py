@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from ..core.authentication import User
 from ..core.peer import Abilities
+from ..core.reply import Reply
 from .stored_reply import load_reply
-
-if TYPE_CHECKING:
-    from ..core.authentication import User
-    from ..core.reply import Reply
 
 FORMAT = 1
 """The record's format version; records with a later one are not read."""

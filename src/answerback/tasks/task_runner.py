@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
-from ..calls.runtime import runtime_for_tasks
+from ..calls.runtime import Runtime, runtime_for_tasks
 from ..core.limits import TaskLimits
 from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
@@ -23,9 +23,6 @@ from .task_peer import TaskPeer, open_questions
 from .task_record import OpenQuestion, TaskRecord
 from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 LEASE = 30.0

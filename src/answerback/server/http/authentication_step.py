@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ...calls.failures import log_internal_error
+from ...calls.runtime import Runtime
 from ...core.authentication import (
+    AppAuth,
     AuthPage,
     CannotAuthenticate,
     Challenge,
@@ -23,10 +25,6 @@ from ...errors import AnswerbackError
 from ...registry.composition import check_auth
 from .pages import PUBLIC
 from .server_options import is_loopback
-
-if TYPE_CHECKING:
-    from ...calls.runtime import Runtime
-    from ...core.authentication import AppAuth
 
 _CODES = {
     None: "LOGIN_REQUIRED",

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.authentication import User
 from ...core.request_info import RequestHeaders, RequestInfo
-
-if TYPE_CHECKING:
-    from ...core.authentication import User
-
 
 _CREDENTIALS = (b"authorization", b"x-api-key")
 """A tool that passes its headers on must not pass these on."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_network
-from typing import TYPE_CHECKING, TypeAlias
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import TypeAlias
 
 import msgspec
 
 from ...core.limits import MAX_BODY
 from ...errors import AnswerbackError
-
-if TYPE_CHECKING:
-    from ipaddress import IPv4Network, IPv6Network
 
 Network: TypeAlias = "IPv4Network | IPv6Network"
 

@@ -8,13 +8,10 @@ import socket
 import ssl
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from ssl import SSLContext
 
 from ...errors import AnswerbackError
 from ..http.server_options import BadOption, ServeOptions
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 _BACKLOG = 2048
 _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ....contract import Contract, Dialect
 from ....dialects.reply_schemas import wire_schemas
 from .components import SCHEMAS, object_schema, ref
-
-if TYPE_CHECKING:
-    from ....contract import Contract, Dialect
 
 Schema = dict[str, Any]
 

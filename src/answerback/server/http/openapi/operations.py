@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ....core.json_value import Json
 from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
 from ....dialects.rest import FORM
 from ....gates.schemes import needs_login, scopes_of
+from ....tools.tool import Tool
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
 from .components import object_schema
-from .media import with_media_ranges
+from .media import MediaTypes, with_media_ranges
 from .statuses import DESCRIPTIONS, error_statuses
-
-if TYPE_CHECKING:
-    from ....core.json_value import Json
-    from ....tools.tool import Tool
-    from .media import MediaTypes
 
 Schema = dict[str, Any]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....dialects.http_reply import JSON, RETRY_AFTER
 from ....tasks.task_store import MAX_KEY
+from ....tools.tool import Tool
 from ..task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
 from .components import SCHEMAS, object_schema
-
-if TYPE_CHECKING:
-    from ....tools.tool import Tool
 
 Schema = dict[str, Any]
 
