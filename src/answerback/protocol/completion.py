@@ -42,9 +42,10 @@ async def complete(
         raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
     key = completion_key(asked.ref.target, argument)
     tool = registry.completions.get(key)
+    has_own_gates = tool is not None and bool(tool.settings.requires)
     if referenced.gates is not None:
         await _pass_gates(referenced, runtime, peer)
-    if referenced.gates is not None and referenced.gates.late and not _has_own_gates(tool):
+    if referenced.gates is not None and referenced.gates.late and not has_own_gates:
         # These gates depend on argument values, which are not known yet.
         values: list[str] = []
     elif tool is not None:
@@ -60,10 +61,6 @@ async def complete(
         "total": len(values),
         "hasMore": len(values) > MAX_VALUES,
     }
-
-
-def _has_own_gates(completion: Tool | None) -> bool:
-    return completion is not None and bool(completion.settings.requires)
 
 
 async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -145,27 +146,20 @@ def _extras(settings: ToolSettings, version: Version) -> JsonObject:
     return extras
 
 
-def _tools(registry: Registry) -> list[Any]:
-    return list(registry.tools.values())
-
-
-def _resources(registry: Registry) -> list[Any]:
-    return [each for each in registry.resources.values() if each.template is None]
-
-
-def _templates(registry: Registry) -> list[Any]:
-    return [each for each in registry.resources.values() if each.template is not None]
-
-
-def _prompts(registry: Registry) -> list[Any]:
-    return list(registry.prompts.values())
+def _resources(registry: Registry, *, are_templates: bool) -> list[Any]:
+    found = registry.resources.values()
+    return [each for each in found if (each.template is not None) is are_templates]
 
 
 LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
-    "tools/list": ("tools", _tools, tool_entry),
-    "resources/list": ("resources", _resources, resource_entry),
-    "resources/templates/list": ("resourceTemplates", _templates, resource_entry),
-    "prompts/list": ("prompts", _prompts, prompt_entry),
+    "tools/list": ("tools", lambda registry: list(registry.tools.values()), tool_entry),
+    "resources/list": ("resources", partial(_resources, are_templates=False), resource_entry),
+    "resources/templates/list": (
+        "resourceTemplates",
+        partial(_resources, are_templates=True),
+        resource_entry,
+    ),
+    "prompts/list": ("prompts", lambda registry: list(registry.prompts.values()), prompt_entry),
 }
 """By method: the member with the list, the items, and the function that shows an item."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..calls.runners import run_at_once
 from ..tasks.task_record import TaskRecord, owner_of
@@ -48,14 +48,13 @@ class TaskFeed:
         with self._lock:
             for id, owner in self._owners.items():
                 task = run_at_once(self._methods.service.get(id, owner))
-                if task is not None and self._sent.get(id) != (mark := _mark(task)):
+                if task is None:
+                    continue
+                mark = (task.state, task.message, tuple(task.questions))
+                if self._sent.get(id) != mark:
                     self._sent[id] = mark
                     shown = self._methods.task_json(task, self._version)
                     send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
-
-
-def _mark(task: TaskRecord) -> tuple[Any, ...]:
-    return (task.state, task.message, tuple(task.questions))
 
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:

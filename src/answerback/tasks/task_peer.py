@@ -45,7 +45,7 @@ class TaskPeer(Peer):
             # The protocol has no log messages for tasks.
             NO_PEER.notify(note)
         elif not self.cancelled:
-            self._report(progress_text(note))
+            self._report(_progress_text(note))
 
     async def ask(self, question: Question) -> Json:
         """Return the answer; raises NeedsInput if there is none yet, which ends the run."""
@@ -53,7 +53,7 @@ class TaskPeer(Peer):
         return find_answer(question, self._questions, self.task.answers)
 
 
-def progress_text(note: Progress) -> str:
+def _progress_text(note: Progress) -> str:
     """Return the progress as a task's message, such as "3 of 10: reading"."""
     done = f"{note.progress:g}" if note.total is None else f"{note.progress:g} of {note.total:g}"
     return f"{done}: {note.message}" if note.message else done

@@ -22,7 +22,7 @@ class AsgiRequestInfo(RequestInfo):
     @cached_property
     def headers(self) -> RequestHeaders:
         """The headers, without the credentials checked by the app's `auth=`."""
-        hidden = _CREDENTIALS if _is_authenticated(self._source.get("user")) else ()
+        hidden = _CREDENTIALS if isinstance(self._source.get("user"), User) else ()
         return RequestHeaders(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self._source["headers"]
@@ -81,10 +81,3 @@ class CgiRequestInfo(RequestInfo):
             return self.authenticated
         user = os.fsencode(self._source.get("REMOTE_USER", ""))
         return user.decode("utf-8", "backslashreplace") or None
-
-
-def _is_authenticated(user: object) -> bool:
-    """Return whether the app's `auth=` put the user into the scope, not another framework."""
-    if user is None:
-        return False
-    return isinstance(user, User)

@@ -11,11 +11,7 @@ from .components import SCHEMAS, object_schema, ref
 Schema = dict[str, Any]
 
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
-REST_ERROR: Schema = {
-    "type": "object",
-    "properties": {"error": {"type": "string"}},
-    "required": ["error"],
-}
+REST_ERROR = object_schema({"error": {"type": "string"}})
 _PREFIX = "Answerback"
 CONTENT = "AnswerbackContent"
 MCP_RESULT = "AnswerbackMcpResult"

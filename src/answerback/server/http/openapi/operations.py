@@ -69,11 +69,7 @@ _FUNCTION = object_schema(
 _CHECKS: Schema = {
     "description": "The health checks by name; calls can be served if all are ready",
     "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "properties": {"ready": {"type": "boolean"}},
-        "required": ["ready"],
-    },
+    "additionalProperties": object_schema({"ready": {"type": "boolean"}}),
 }
 
 
@@ -106,12 +102,12 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
 
 def _add_task(tool: Tool, made: Schema) -> None:
     """Add the parts of a tool that may run as a task, or takes an idempotency key."""
-    from .task_paths import CREATED, call_parameters, has_task, own_statuses
+    from .task_paths import CREATED, ERROR_STATUSES, call_parameters, has_task
 
     responses = made["responses"]
     if has_task(tool):
         responses["202"] = CREATED
-    for status in own_statuses(tool):
+    for status in ERROR_STATUSES:
         responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
     made["responses"] = dict(sorted(responses.items()))
     made["parameters"] = call_parameters(tool)
