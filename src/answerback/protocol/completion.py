@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
 
 from ..calls.call import Call, reply_or_refusal
+from ..calls.runtime import Runtime
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
 from .gated import referenced_entry
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
-    from ..core.json_value import JsonObject
-    from .mcp_peer import McpPeer
-    from .params import Complete
+from .mcp_peer import McpPeer
+from .params import Complete
 
 MAX_VALUES = 100
 

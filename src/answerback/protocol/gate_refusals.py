@@ -7,14 +7,16 @@ is missing on a page, a client that can show pages is asked to. Others get text 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
+from ..calls.runtime import Runtime
 from ..core.authentication import AppAuth, Challenge
 from ..core.hosts import LOGS_IN_BY_RESULT, detect_host
+from ..core.json_value import JsonObject
 from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply
 from ..core.versions import V2025_11_25
@@ -31,11 +33,7 @@ from ..registry.declarations import Registry
 from ..tools.gate_list import Refusal, UserGate
 from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
-    from ..core.json_value import JsonObject
-    from .mcp_peer import McpPeer
+from .mcp_peer import McpPeer
 
 _OUTPUT_TEMPLATE = "openai/outputTemplate"
 

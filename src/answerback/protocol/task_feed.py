@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..calls.runners import run_at_once
+from ..core.json_value import JsonObject
+from ..core.versions import Version
 from ..tasks.task_record import TaskRecord, owner_of
 from .jsonrpc import notification_frame
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from ..core.versions import Version
-    from .mcp_peer import McpPeer
-    from .task_methods import TaskMethods
+from .mcp_peer import McpPeer
+from .task_methods import TaskMethods
 
 MAX_TASKS = 100
 """Maximum tasks in one subscription; others send no notifications."""

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
 
 import msgspec
 
-from ..contract import Dialect as DialectName
+from ..contract import Dialect
 from ..core.log import logger
 from ..core.reply import Reply
 from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
 if TYPE_CHECKING:
-    from ..contract import Dialect
     from .recorder import Records
     from .sink import Sink
 
@@ -71,9 +70,9 @@ def audit(
         fn = first
     elif first is not None:
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
-    _check_types(fn, name, records)
-    if dialect is not None and dialect not in get_args(DialectName):
-        raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(DialectName))}")
+    _check_types(name, records)
+    if dialect is not None and dialect not in get_args(Dialect):
+        raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(Dialect))}")
     auditor = _Auditor(name, _as_records(records), dialect)
     return auditor.decorate if fn is None else auditor.decorate(fn)
 
@@ -81,10 +80,8 @@ def audit(
 _FORMS = "write @audit, @audit('name'), @audit(records=records) or audit('name', fn)"
 
 
-def _check_types(fn: object, name: object, records: object) -> None:
+def _check_types(name: object, records: object) -> None:
     """Raise TypeError when the decorator is applied, not at the first call."""
-    if fn is not None and not callable(fn):
-        raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name must be text, not {name!r}")
     if records is not None and not _is_records_or_sink(records):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..calls.call import Call, Handler, Outcome
 from ..core.log import logger
 from ..registry.declarations import HealthState
 from .call_record import (
@@ -19,14 +20,11 @@ from .call_record import (
     reply_json,
 )
 from .event import Event
+from .sink import Sink
 from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..calls.call import Call, Handler, Outcome
     from ..rules.finding import Finding
-    from .sink import Sink
 
 
 class Records:

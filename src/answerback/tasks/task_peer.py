@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
+from ..core.authentication import User
+from ..core.json_value import Json
 from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from .task_record import OpenQuestion, TaskRecord
-
-if TYPE_CHECKING:
-    from ..core.authentication import User
-    from ..core.json_value import Json
 
 
 class TaskPeer(Peer):

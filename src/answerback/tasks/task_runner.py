@@ -11,7 +11,7 @@ from functools import partial
 from time import time
 from typing import Any, TypeVar
 
-from ..calls.call import Call, Outcome, reply_or_refusal
+from ..calls.call import Call, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
 from ..calls.runtime import Runtime, runtime_for_tasks
@@ -20,7 +20,7 @@ from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
 from .stored_reply import dump_reply
 from .task_peer import TaskPeer, open_questions
-from .task_record import OpenQuestion, TaskRecord
+from .task_record import TaskRecord
 from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
@@ -227,7 +227,9 @@ class TaskRunner:
             message = f"The tool {task.tool!r} is no longer served"
             error = ToolError(message, code="TOOL_NOT_FOUND")
             return partial(refused, **claim, error=error, now=time())
-        questions = _questions(outcome, task)
+        questions = (
+            None if isinstance(outcome, Reply) else open_questions(outcome.questions, task.can)
+        )
         if questions:
             return partial(asked, **claim, questions=questions, now=time())
         reply = _checked_size(reply_or_refusal(outcome), self._limits.result_bytes)
@@ -264,12 +266,6 @@ class TaskRunner:
         changed = self._store.change(run.task.id, change)
         if changed is not None:
             self._on_change(changed)
-
-
-def _questions(outcome: Outcome, task: TaskRecord) -> dict[str, OpenQuestion]:
-    if isinstance(outcome, Reply):
-        return {}
-    return open_questions(outcome.questions, task.can)
 
 
 def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:
