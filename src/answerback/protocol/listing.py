@@ -60,7 +60,11 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     if version.tasks and tool.settings.task != "forbidden":
         entry["execution"] = {"taskSupport": tool.settings.task}
     if tool.settings.widget is not None:
-        _require_widget(tool)
+        from .widgets.tool_keys import missing_widget
+
+        # It was removed, or never registered.
+        if (message := missing_widget(tool)) is not None:
+            raise RpcError(INTERNAL_ERROR, message)
     extras = _extras(tool.settings, version)
     schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
     # ChatGPT reads them here, though no version of MCP has them.
@@ -78,14 +82,6 @@ def _schemes_of_gates(tool: Tool) -> list[Any]:
     from ..gates.schemes import security_schemes
 
     return security_schemes(tool)
-
-
-def _require_widget(tool: Tool) -> None:
-    """Refuse the list if a tool's widget was removed or never registered."""
-    from .widgets.tool_keys import missing_widget
-
-    if (message := missing_widget(tool)) is not None:
-        raise RpcError(INTERNAL_ERROR, message)
 
 
 def _output_schema(tool: Tool) -> JsonObject | None:

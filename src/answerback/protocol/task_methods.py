@@ -74,7 +74,8 @@ class TaskMethods:
             return await self._methods[method](peer, raw)
         except ToolError as exc:
             # The store cannot be read or written.
-            raise _unavailable(exc) from None
+            data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+            raise RpcError(INTERNAL_ERROR, exc.message, data) from None
 
     def handler(
         self, call: Call, asked: ToolCall, peer: McpPeer
@@ -225,11 +226,6 @@ def missing_tasks(message: str) -> RpcError:
     """Return the error for a client that did not declare the extension."""
     data: JsonObject = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return RpcError(MISSING_CAPABILITY, message, data)
-
-
-def _unavailable(exc: ToolError) -> RpcError:
-    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
-    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 def _owner(peer: McpPeer) -> str:

@@ -73,7 +73,11 @@ def audit(
     _check_types(name, records)
     if dialect is not None and dialect not in get_args(Dialect):
         raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(Dialect))}")
-    auditor = _Auditor(name, _as_records(records), dialect)
+    if records is not None:
+        from .recorder import Records
+
+        records = records if isinstance(records, Records) else Records(records)
+    auditor = _Auditor(name, records, dialect)
     return auditor.decorate if fn is None else auditor.decorate(fn)
 
 
@@ -94,12 +98,6 @@ def _is_records_or_sink(value: object) -> bool:
     # A Path also has the method `open`, but is not a sink.
     is_sink = hasattr(value, "open") and not isinstance(value, type | os.PathLike)
     return is_sink or isinstance(value, Records)
-
-
-def _as_records(value: Any) -> Records | None:
-    from .recorder import Records
-
-    return value if value is None or isinstance(value, Records) else Records(value)
 
 
 class _Auditor:
@@ -153,7 +151,7 @@ class _Auditor:
         arguments = b""
         if self._records is not None:
             arguments = _bytes({"args": args, **kwargs} if args else kwargs)
-        return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
+        return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns())
 
     def _finish(self, record: CallRecord, reply: object) -> None:
         from ..dialects.detect import code_of

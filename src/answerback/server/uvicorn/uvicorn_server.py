@@ -175,21 +175,16 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         return 0
     with TemporaryDirectory(prefix="answerback-") as folder:
         count = options.workers
-        _share_tasks(runtime, folder)
+        if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
+            from ...tasks.sqlite_store import SQLiteStore
+
+            # The workers share one file, which is removed with the server.
+            runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
         def run_worker(number: int, ready: Callable[[], None]) -> None:
             run(SocketBus(folder, number, count), ready)
 
         return prefork(count, run_worker, listener, started=announce)
-
-
-def _share_tasks(runtime: Runtime, folder: str) -> None:
-    """Let the workers keep tasks in one file, which is removed with the server."""
-    registry = runtime.registry
-    if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
-        from ...tasks.sqlite_store import SQLiteStore
-
-        runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:

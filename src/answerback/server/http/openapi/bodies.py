@@ -28,7 +28,10 @@ def shared_schemas(contract: Contract) -> dict[str, Schema]:
     shared = {_PREFIX + name: schema for name, schema in wire.items()}
     # In MCP `isError` is optional, but Answerback always sends it.
     result = _with_required(shared[MCP_RESULT], {"isError": {"const": False}})
-    meta = object_schema({"answerback/error": _error_in_meta(shared)})
+    failure = shared[FAILURE]
+    # The message is omitted if it equals the result's text.
+    in_meta = object_schema(failure["properties"], required=["code"]) | {"allOf": failure["allOf"]}
+    meta = object_schema({"answerback/error": in_meta})
     error = _with_required(shared[MCP_ERROR], {"_meta": meta})
     if contract.envelope_in_mcp:
         members = {"success": {"const": True}, "timestamp": TIMESTAMP}
@@ -70,13 +73,6 @@ def _with_data(name: str, member: str, data: Schema | None) -> Schema:
     if data is None:
         return ref(name)
     return {"allOf": [ref(name), object_schema({member: data})]}
-
-
-def _error_in_meta(shared: dict[str, Schema]) -> Schema:
-    """Return the error in `_meta`; its message is omitted if it equals the result's text."""
-    failure = shared[FAILURE]
-    schema = object_schema(failure["properties"], required=["code"])
-    return {**schema, "allOf": failure["allOf"]}
 
 
 def _with_required(schema: Schema, members: Schema) -> Schema:
