@@ -15,7 +15,6 @@ from ..core.reply import Reply
 from ..core.shape import BARE, Shape
 from ..errors import UNKNOWN_ERROR, code_for_status
 from . import rest
-from .accept import PROBLEM
 from .common import (
     as_received,
     decode_object,
@@ -30,6 +29,7 @@ from .http_reply import ERROR_CODE, HttpReply, json_reply
 if TYPE_CHECKING:
     from ..core.versions import Version
 
+PROBLEM = "application/problem+json"
 _MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")
 
 
