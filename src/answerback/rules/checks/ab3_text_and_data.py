@@ -150,34 +150,20 @@ def explicit_null(reply: ReplyView) -> Faults:
     """An optional member may be left out, not be null: strict clients refuse the reply."""
     if not reply.may_have_nulls and not reply.media:
         return ()
-    members, faults = reply.json, []
-    if None in members.values():
-        optional = _OPTIONAL_MEMBERS[reply.dialect]
-        faults = [
-            Fault(f"/{name}", f"{name} is null") for name in optional if _is_null(members, name)
-        ]
+    names = [name for name in _OPTIONAL_MEMBERS[reply.dialect] if name in reply.json]
+    faults = _null_faults({name: reply.json[name] for name in names}, "")
     for index, block in reply.blocks:
-        if None in block.values():
-            at = f"/content/{index}"
-            faults += [
-                Fault(f"{at}/{pointer_token(name)}", f"{name} is null")
-                for name, value in block.items()
-                if value is None and name not in ("text", "data", "type")
-            ]
-        resource = block.get("resource")
-        if isinstance(resource, dict) and None in resource.values():
-            at = f"/content/{index}/resource"
-            faults += [Fault(f"{at}/{name}", f"{name} is null") for name in _nulls(resource)]
+        faults += _null_faults(block, f"/content/{index}", but=("text", "data", "type"))
+        if isinstance(resource := block.get("resource"), dict):
+            faults += _null_faults(resource, f"/content/{index}/resource", but=("uri",))
     return faults
 
 
-def _is_null(members: dict[str, Any], name: str) -> bool:
-    return name in members and members[name] is None
-
-
-def _nulls(resource: dict[str, Any]) -> list[str]:
+def _null_faults(members: dict[str, Any], at: str, but: tuple[str, ...] = ()) -> list[Fault]:
     return [
-        pointer_token(name) for name, value in resource.items() if value is None and name != "uri"
+        Fault(f"{at}/{pointer_token(name)}", f"{name} is null")
+        for name, value in members.items()
+        if value is None and name not in but
     ]
 
 
