@@ -16,14 +16,8 @@ import msgspec
 
 from ..core.log import logger
 from ..core.reply import Error
-from ..errors import (
-    INVALID_ARGUMENTS,
-    INVALID_JSON,
-    INVALID_OUTPUT,
-    TOOL_EXECUTION_ERROR,
-    Interrupted,
-    ToolError,
-)
+from ..error_codes import INVALID_ARGUMENTS, INVALID_JSON, INVALID_OUTPUT, TOOL_EXECUTION_ERROR
+from ..errors import Interrupted, ToolError
 from ..tools.context import Context
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.log import logger
-from ..errors import CHECK_FIRST, TimedOut, ToolError
+from ..error_codes import CHECK_FIRST
+from ..errors import TimedOut, ToolError
 from ..tools.tool import Tool
 from .call import Call
 

@@ -16,7 +16,7 @@ from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
 from ..dialects.common import to_utc
 from ..dialects.contract_text import DONE, PREFIX
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from ..types.output import Output

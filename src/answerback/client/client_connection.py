@@ -22,7 +22,6 @@ from ..protocol.jsonrpc import (
 )
 from ..protocol.params import Id
 from ..registry.declarations import Change
-from .eras import Era, ServerFacts, StatefulEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
 from .frames import (
     Incoming,
@@ -33,6 +32,7 @@ from .frames import (
     malformed_response,
 )
 from .input_rounds import InputRounds
+from .request_params import Era, ServerFacts, StatefulEra
 from .server_messages import ServerMessages
 from .user_handlers import OnProgress, UserHandlers
 

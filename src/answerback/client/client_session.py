@@ -19,8 +19,8 @@ from ..errors import ToolError
 from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..registry.declarations import Change
+from .call_options import ClientOptions, refused_reply, under_policy
 from .client_connection import ClientConnection, ClientRequest, Deadline
-from .eras import ServerFacts
 from .faults import (
     TIMED_OUT,
     ConnectError,
@@ -35,10 +35,10 @@ from .frames import Transport
 from .kept_lists import KeptLists
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .opening import SessionPlan, open_connection
-from .request_policy import ClientOptions, refused_reply, under_policy
+from .request_params import ServerFacts
 from .results import resource_reply
 from .subscribing import ClientSubscriptions
+from .version_choice import SessionPlan, open_connection
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.reply import Reply, failure
-from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
+from ..error_codes import INPUT_REQUIRED
+from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
 from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
 

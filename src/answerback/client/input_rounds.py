@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.stopped_clocks import clocks_stopped
-from ..errors import INPUT_REQUIRED
+from ..error_codes import INPUT_REQUIRED
 from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from .faults import NoAnswer
 

@@ -10,10 +10,10 @@ import msgspec
 
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
-from .eras import ServerFacts
+from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
-from .request_policy import CallOptions, ClientOptions
+from .request_params import ServerFacts
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import msgspec
 
 from ..contract import Contract, Dialect
-from ..errors import CODES, UNKNOWN_ERROR, Code, ToolError, find_code
+from ..error_codes import CODES, UNKNOWN_ERROR, Code, find_code
+from ..errors import ToolError
 from .content import Block, Text
 from .shape import Shape
 

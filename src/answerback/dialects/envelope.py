@@ -15,7 +15,8 @@ from ..core.content import Audio, Block, Embedded, Image, Link, Text, changed_bl
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import LATEST_STATEFUL, Version
-from ..errors import UNKNOWN_TEXT, MalformedReply
+from ..error_codes import UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .common import (
     META_PREFIX,
     as_received,

@@ -11,7 +11,8 @@ from ..core.content import Block, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import LATEST_STATEFUL, Version
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .common import (
     META_PREFIX,
     REFUSAL,

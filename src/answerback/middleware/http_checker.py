@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..errors import code_for_status
+from ..error_codes import code_for_status
 from .checker import (
     CallTimer,
     Checker,

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..errors import INVALID_ARGUMENTS, InvalidInput
+from ..error_codes import INVALID_ARGUMENTS
+from ..errors import InvalidInput
 from .schema_facts import target
 
 KEY, VALUE = "key", "value"

@@ -14,7 +14,7 @@ from ..calls.call import Call, Outcome
 from ..core.content import Audio, Block, Embedded, Image, Text
 from ..core.reply import Reply
 from ..dialects.mcp_blocks import write_block
-from ..errors import TOOL_NOT_FOUND
+from ..error_codes import TOOL_NOT_FOUND
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue

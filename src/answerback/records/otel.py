@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..core.versions import STATELESS
-from ..errors import find_code, needs_extra
+from ..error_codes import find_code
+from ..errors import needs_extra
 from .event import CANCELLED, ISSUE, Event
 from .sink import Entry
 

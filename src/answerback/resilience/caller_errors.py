@@ -6,7 +6,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ..core.reply import Error
-from ..errors import CHECK_FIRST, RateLimited, TimedOut, Unavailable
+from ..error_codes import CHECK_FIRST
+from ..errors import RateLimited, TimedOut, Unavailable
 
 if TYPE_CHECKING:
     from .service_failure import ServiceFailure

@@ -15,7 +15,7 @@ with needs_extra("serve"):
     from starlette.routing import Match, Route
 
 if TYPE_CHECKING:
-    from ..http.guard import Guard
+    from ..http.host_and_origin import Guard
     from ..http.routes import Routes
 
 

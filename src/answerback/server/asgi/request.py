@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from ...core.authentication import User
 from ...core.reply import Reply, failure
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from ..http.http_request_info import AsgiRequestInfo
 from ..http.refusals import too_large
 

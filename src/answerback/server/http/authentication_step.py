@@ -18,7 +18,7 @@ from ...core.authentication import (
 from ...core.log import logger
 from ...core.reply import Reply, failure
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from ...errors import AnswerbackError
 from ...registry.composition import check_auth
 from .pages import PUBLIC

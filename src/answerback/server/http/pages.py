@@ -14,7 +14,7 @@ import msgspec
 from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from ...registry.declarations import Check, HealthState, Registry
 from ...tools.tool import Tool
 

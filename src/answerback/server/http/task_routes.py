@@ -15,8 +15,9 @@ from ...core.peer import Abilities, NoPeer
 from ...core.reply import Error, Reply, failure
 from ...core.shape import RESULT, Shape
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON, RETRY_AFTER
-from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError
+from ...dialects.status_and_headers import JSON, RETRY_AFTER
+from ...error_codes import INVALID_ARGUMENTS, INVALID_JSON
+from ...errors import ToolError
 from ...tasks.keyed_calls import run_once
 from ...tasks.service import task_service
 from ...tasks.task_record import TaskRecord, owner_of

@@ -9,7 +9,7 @@ import msgspec
 
 from ....core.content import Audio, Image
 from ....dialects.accept import MEDIA_TYPES, PROBLEM
-from ....dialects.http_reply import JSON
+from ....dialects.status_and_headers import JSON
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
 from ....dialects.rest import FORM
+from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
 from ....gates.schemes import needs_login, scopes_of
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
