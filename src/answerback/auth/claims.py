@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.authentication import User
+from ..core.json_value import is_number
 from .bearer import invalid_token
 
 if TYPE_CHECKING:
@@ -127,8 +128,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    # True is an int in Python.
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise invalid_token(f"the claim {name} is not a time")
     try:
         found = float(value)

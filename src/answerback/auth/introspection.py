@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
+from ..core.log import logger
 from .bearer import invalid_token
 from .seen_tokens import digest_of
 from .urls import is_secure
@@ -83,6 +84,4 @@ class Introspector:
 
 
 def _log_failure(reason: str) -> None:
-    import logging
-
-    logging.getLogger("answerback.auth").warning("introspection at the issuer: %s", reason)
+    logger("answerback.auth").warning("introspection at the issuer: %s", reason)

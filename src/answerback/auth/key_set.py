@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from ..core.authentication import CannotAuthenticate
+from ..core.log import logger
 from .jwt_signature import JwtHeader, VerificationKey, fits, read_keys
 
 MAX_STALE = 3600.0
@@ -115,6 +116,4 @@ class KeySet:
 
 
 def _log_failure(reason: str) -> None:
-    import logging
-
-    logging.getLogger("answerback.auth").warning("the keys of the issuer: %s", reason)
+    logger("answerback.auth").warning("the keys of the issuer: %s", reason)

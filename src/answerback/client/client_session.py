@@ -6,13 +6,14 @@ Only this module decides what is resent; `docs/guides/client.md` has the table.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.background import spawn
+from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..errors import ToolError
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T", bound=msgspec.Struct)
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
 """The HTTP statuses of a server that does not speak a transport."""
 
@@ -310,9 +311,7 @@ class ClientSession:
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run *work* beside the requests, until the session is closed."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        spawn(work, self._tasks)
 
     async def _drop(self) -> None:
         starting, self._starting = self._starting, None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..core.content import Block
+from ..core.log import logger
 from ..dialects.mcp_blocks import read_block
 
 if TYPE_CHECKING:
@@ -106,7 +107,5 @@ def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
         try:
             entries.append(msgspec.convert(each, kind))
         except msgspec.ValidationError:
-            import logging
-
-            logging.getLogger("answerback.client").warning("malformed entry: %.200r", each)
+            logger("answerback.client").warning("malformed entry: %.200r", each)
     return entries

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..error_codes import INVALID_OUTPUT
@@ -86,10 +87,8 @@ def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
         try:
             found[tool.name] = KnownTool(tool)
         except BadAnnotation as exc:
-            import logging
-
-            logger = logging.getLogger("answerback.client")
-            logger.warning("the tool %r is left out: %s", tool.name, exc)
+            text = "the tool %r is left out: %s"
+            logger("answerback.client").warning(text, tool.name, exc)
     return found
 
 

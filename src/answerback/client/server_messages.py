@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from ..core.log import logger
 from ..core.peer import Log, Progress
 from ..protocol.jsonrpc import RpcError, error_frame, result_frame
 from ..protocol.params import Id
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .client_connection import ClientConnection
 
 
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/tools/list_changed": "tools",
     "notifications/resources/list_changed": "resources",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.log import logger
 from ..core.peer import Level, Log, Progress
 from ..protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from ..registry.declarations import Change
@@ -101,9 +102,7 @@ async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
     except RpcError:
         raise
     except Exception as exc:
-        import logging
-
-        logging.getLogger("answerback.client").exception("a handler failed")
+        logger("answerback.client").exception("a handler failed")
         raise RpcError(INTERNAL_ERROR, f"the handler failed: {type(exc).__name__}") from exc
 
 
