@@ -16,7 +16,7 @@ from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_o
 
 from answerback import App
 from answerback.core.authentication import checked_authenticator
-from answerback.core.hosts import QUIRKS
+from answerback.core.host_quirks import QUIRKS
 from answerback.options import Access
 from answerback.registry.declarations import registry_of
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from math import isfinite
+from sys import float_info
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.authentication import User
-from ..core.json_value import is_number
+from ..core.json_value import Json, is_number
 from .bearer import invalid_token
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
-
 
 LEEWAY = 60.0
 """Seconds that the identity provider's clock may be ahead of ours."""
@@ -128,15 +124,10 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    if not is_number(value):
+    # An int may be too large for a float.
+    if not is_number(value) or not abs(value) <= float_info.max:
         raise invalid_token(f"the claim {name} is not a time")
-    try:
-        found = float(value)
-    except OverflowError:
-        found = float("inf")
-    if not isfinite(found):
-        raise invalid_token(f"the claim {name} is not a time")
-    return found
+    return float(value)
 
 
 def _subject(claims: Mapping[str, Any], is_jwt: bool) -> str:

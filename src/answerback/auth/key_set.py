@@ -102,7 +102,7 @@ class KeySet:
         except CannotAuthenticate as exc:
             self._failure = str(exc)
             self._retry_at = monotonic() + RETRY
-            _log_failure(self._failure)
+            logger("answerback.auth").warning("the keys of the issuer: %s", exc)
             return
         removed = {key.thumbprint for key in self._keys} - {key.thumbprint for key in keys}
         self._keys = keys
@@ -113,7 +113,3 @@ class KeySet:
 
     def _fitting(self, header: JwtHeader) -> list[VerificationKey]:
         return [key for key in self._keys if fits(key, header)][:MAX_TRIED]
-
-
-def _log_failure(reason: str) -> None:
-    logger("answerback.auth").warning("the keys of the issuer: %s", reason)

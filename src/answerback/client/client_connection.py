@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.background import spawn
+from ..core.json_value import JsonObject
 from ..core.log import logger
 from ..core.stopped_clocks import RUNNING, StoppableClock
 from ..core.versions import LATEST_STATEFUL
@@ -24,22 +25,11 @@ from ..protocol.jsonrpc import (
 from ..protocol.params import Id
 from ..registry.declarations import Change
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
-from .frames import (
-    Incoming,
-    Outgoing,
-    Transport,
-    decode_odd_frame,
-    incoming_decoder,
-    malformed_response,
-)
+from .frames import Outgoing, Transport, decode_frame, malformed_response
 from .input_rounds import InputRounds
-from .request_params import Era, ServerFacts, StatefulEra
+from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .server_messages import ServerMessages
 from .user_handlers import OnProgress, UserHandlers
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 _LOGGER = logger("answerback.client")
 _NEVER = float("inf")
@@ -173,7 +163,7 @@ class ClientConnection:
         on_change: Callable[[Change], None],
     ) -> None:
         self.transport = transport
-        self.era: Era = StatefulEra()
+        self.era: StatefulEra | StatelessEra = StatefulEra()
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self.lost: Exception | None = None
         """Why the connection broke."""
@@ -184,7 +174,6 @@ class ClientConnection:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer = _Timer(self._waiting)
-        self._send_now = transport.send_now
 
     async def open(self) -> None:
         await self.transport.open(self.receive, self._connection_lost)
@@ -223,7 +212,7 @@ class ClientConnection:
         outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
         self._waiting[id] = _Waiting(answer, asked.progress, deadline, RUNNING.get())
         try:
-            if self._send_now is not None and self._send_now(outgoing):
+            if transport.send_now(outgoing):
                 if deadline.at is not None and deadline.at < self._timer.next:
                     self._timer.watch(deadline.at)
                 return _decoded(await answer, method)
@@ -254,11 +243,7 @@ class ClientConnection:
         if frame[:1] != b"{" and is_batch(frame):
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
-        message: Incoming | None
-        try:
-            message = incoming_decoder.decode(frame)
-        except (ValueError, RecursionError):
-            message = decode_odd_frame(frame)
+        message = decode_frame(frame)
         if message is None:
             return self._receive_malformed(frame)
         if message.method is not None:

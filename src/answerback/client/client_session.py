@@ -8,19 +8,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..core.background import spawn
+from ..core.json_value import JsonObject
 from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
-from ..errors import ToolError
 from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..registry.declarations import Change
-from .call_options import ClientOptions, refused_reply, under_policy
+from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import ClientConnection, ClientRequest, Deadline
 from .faults import (
     TIMED_OUT,
@@ -33,17 +33,13 @@ from .faults import (
     raised_error,
 )
 from .frames import Transport
-from .kept_lists import KeptLists
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
 from .request_params import ServerFacts
 from .results import resource_reply
+from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
 from .version_choice import SessionPlan, open_connection
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LOGGER = logger("answerback.client")
@@ -87,11 +83,8 @@ class ClientSession:
         async def once(own: Deadline) -> Reply[Any]:
             return await self._call_once(name, given, options, own)
 
-        try:
-            # The list of tools was asked for within the time of the first attempt.
-            return await under_policy(options, once, may_repeat=is_safe, first=deadline)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        # The list of tools was asked for within the time of the first attempt.
+        return await reply_under_policy(options, once, may_repeat=is_safe, first=deadline)
 
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
@@ -174,10 +167,7 @@ class ClientSession:
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
 
-        try:
-            return await under_policy(options, once)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        return await reply_under_policy(options, once)
 
     async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
         """Subscribe or unsubscribe; raises ToolError."""

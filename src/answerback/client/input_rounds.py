@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..core.stopped_clocks import clocks_stopped
 from ..error_codes import INPUT_REQUIRED
 from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from .faults import NoAnswer
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
     from .client_connection import ClientConnection, ClientRequest
-
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""

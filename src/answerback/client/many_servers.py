@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
 from ..error_codes import TOOL_NOT_FOUND
 from ..errors import NotFound, ToolError
@@ -17,11 +18,6 @@ from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
 from .request_params import ServerFacts
 from .targets import BadTarget
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ..core.json_value import JsonObject
 
 T = TypeVar("T")
 Listed = TypeVar("Listed", bound=msgspec.Struct)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
 from ..error_codes import UNKNOWN_ERROR
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..protocol.params import TASKS
+from .call_options import ClientOptions
 from .client_connection import ClientRequest, Deadline
 from .client_session import ClientSession
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
+from .remote_server import RemoteServer
 from .request_params import ServerFacts
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from .call_options import ClientOptions
-    from .remote_server import RemoteServer
 
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 """Seconds between polls if the server names none, and the bounds for those that it names."""

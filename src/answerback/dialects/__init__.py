@@ -90,7 +90,7 @@ def as_sent(
 
 def model_text(reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False) -> str:
     """Return the reply's text for a model; `reply.for_model` calls this."""
-    from .for_models import text_for_model
+    from .model_text import text_for_model
 
     return text_for_model(reply, budget, untrusted=untrusted)
 
@@ -99,7 +99,7 @@ def model_blocks(
     reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False
 ) -> tuple[Block, ...]:
     """Return the reply's blocks for a model; `reply.blocks_for_model` calls this."""
-    from .for_models import blocks_for_model
+    from .model_text import blocks_for_model
 
     return blocks_for_model(reply, budget, untrusted=untrusted)
 

@@ -34,8 +34,8 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import MEDIA, project_block
+from .reply_text import content_with_text, message_from_text
 
 ALT_TEXT_ADDED = META_PREFIX + "filled-in"
 """In a block's `_meta`: its `altText` was added only because the envelope requires one."""

@@ -31,8 +31,8 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import project_block, read_block, write_block
+from .reply_text import content_with_text, message_from_text
 
 ERROR = META_PREFIX + "error"
 TIMESTAMP = META_PREFIX + "timestamp"

@@ -115,8 +115,8 @@ def project(
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
     from ..core.versions import LATEST_STATEFUL
-    from .contract_text import DONE
     from .mcp_blocks import project_block
+    from .reply_text import DONE
 
     blocks = reply.content or (Text(DONE),)
     return tuple(project_block(block, LATEST_STATEFUL) for block in blocks)

@@ -7,16 +7,14 @@ import os
 import sys
 from asyncio import BaseEventLoop
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from ssl import SSLContext
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from .http_connection import HttpConnection, HttpResponse
 from .http_errors import HttpFailure
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 4.0

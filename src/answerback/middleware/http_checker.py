@@ -1,14 +1,15 @@
-"""Checks HTTP response bodies; shared by the ASGI and WSGI middleware."""
+"""HttpMiddleware: checks HTTP response bodies; the base of the ASGI and WSGI middleware."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..error_codes import code_for_status
 from .checker import (
     CallTimer,
@@ -22,9 +23,9 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from ..core.json_value import Json, JsonObject
     from ..records import Records
 
+A = TypeVar("A")
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
 MAX_CHECKED_BYTES = 16 * 1024 * 1024
 _STATUS_WITHOUT_BODY = (204, 205, 304)
@@ -52,8 +53,12 @@ class CheckedResponse(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
-class BodyChecker:
-    """A checker for all responses whose path is below *only* and not below *skip*.
+class HttpMiddleware(Generic[A]):
+    """Refuses an app's invalid replies.
+
+    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
+    one is replaced by an error with status 500. Install it so that it sees responses before any
+    middleware compresses them.
 
     The framework's own errors (404, 401) are not replies: their status says what they are. They
     pass unchanged, or as envelopes with the same status if the dialect is `envelope`.
@@ -61,11 +66,14 @@ class BodyChecker:
 
     def __init__(
         self,
-        dialect: Dialect | None,
-        records: Records | None,
-        only: Sequence[str],
-        skip: Sequence[str],
+        app: A,
+        *,
+        dialect: Dialect | None = None,
+        records: Records | None = None,
+        only: Sequence[str] = ("/",),
+        skip: Sequence[str] = FASTAPI_PAGES,
     ) -> None:
+        self.app = app
         self._checker = Checker(dialect, records)
         self._only = tuple(only)
         self._skip = tuple(skip)

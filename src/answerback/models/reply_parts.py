@@ -12,8 +12,8 @@ import msgspec
 from ..core.content import Block, Embedded, Image
 from ..core.reply import Reply
 from ..dialects.common import encoded_data
-from ..dialects.contract_text import DONE
-from ..dialects.for_models import ModelView, view_for_model
+from ..dialects.model_text import ModelView, view_for_model
+from ..dialects.reply_text import DONE
 from ..reading import read
 from .provider_rules import ProviderRules
 

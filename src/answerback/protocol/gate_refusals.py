@@ -14,7 +14,7 @@ import msgspec
 from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
 from ..core.authentication import Challenge
-from ..core.hosts import LOGS_IN_BY_RESULT, detect_host
+from ..core.host_quirks import LOGS_IN_BY_RESULT, detect_host
 from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply
 from ..core.versions import V2025_11_25
@@ -27,7 +27,7 @@ from ..gates.prompts import (
     login_refusal,
 )
 from ..gates.schemes import codes_of
-from ..tools.gate_list import UserGate
+from ..tools.requires import UserGate
 from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..core.authentication import AppAuth
     from ..core.json_value import JsonObject
     from ..registry.declarations import Registry
-    from ..tools.gate_list import Refusal
+    from ..tools.requires import Refusal
     from .mcp_peer import McpPeer
 
 _OUTPUT_TEMPLATE = "openai/outputTemplate"

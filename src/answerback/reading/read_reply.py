@@ -56,15 +56,6 @@ class Hints(msgspec.Struct, frozen=True):
 @overload
 def read(
     result: Any,
-    into: None = None,
-    *,
-    output_schema: dict[str, Any] | None = None,
-    strict: bool = False,
-    max_bytes: int = MAX_BYTES,
-) -> Reply[Any]: ...
-@overload
-def read(
-    result: Any,
     into: type[T],
     *,
     output_schema: dict[str, Any] | None = None,
@@ -74,7 +65,7 @@ def read(
 @overload
 def read(
     result: Any,
-    into: Any,
+    into: Any = None,
     *,
     output_schema: dict[str, Any] | None = None,
     strict: bool = False,
@@ -94,18 +85,12 @@ def read(
     data's type, *output_schema* the tool's schema. An unreadable reply becomes a failed reply;
     with *strict* it raises `MalformedReply`, a `ValueError`.
     """
-    if into is None:
-        decoder = None
-    else:
-        from .typed_data import decoder_for
-
-        decoder = decoder_for(into)
     reply = read_with(result, Hints.of(output_schema, into), max_bytes)
-    if decoder is not None:
-        from .typed_data import with_type
+    if into is not None:
+        from .typed_data import decoder_for, with_type
 
         understood = reply.ok
-        reply = with_type(reply, decoder)
+        reply = with_type(reply, decoder_for(into))
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.findings:
@@ -124,7 +109,10 @@ def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[An
     raw = result
     try:
         raw = source_of(result, max_bytes)
-        reply, findings = _read_source(raw, hints)
+        if isinstance(raw, HttpReply):
+            reply, findings = read_response(raw, lambda found: _read_json(found, hints))
+        else:
+            reply, findings = _read_json(raw, hints)
     except TooLarge as exc:
         return _failed(str(exc), raw, code=TOO_LARGE)
     except MalformedReply as exc:
@@ -215,12 +203,6 @@ def _findings_in(raw: Any, message: str) -> tuple[Any, ...]:
         if any(each.severity == "error" for each in found):
             return found
     return (own.finding(Fault("", message)),)
-
-
-def _read_source(source: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
-    if isinstance(source, HttpReply):
-        return read_response(source, lambda found: _read_json(found, hints))
-    return _read_json(source, hints)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from weakref import ref
 import msgspec
 
 from ..contract import RESERVED_ROUTES
-from ..tools.gate_list import add_gates
+from ..tools.requires import add_gates
 from ..tools.tool import Tool
 from .declarations import Change, Registry, Table
 from .lifespan import Lifespan

@@ -299,7 +299,7 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     # A widget's page contains no data, and it shows its tools' refusals.
     requires = () if entry.is_widget else registry.requires
     if requires or entry.settings.requires:
-        from ..tools.gate_list import add_gates
+        from ..tools.requires import add_gates
 
         add_gates(entry, requires, registry.limits.gates)
         registry.has_gates = True

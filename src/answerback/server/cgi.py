@@ -68,7 +68,7 @@ class CgiRequest:
 
     def describe_request(self, wire: str) -> RequestInfo:
         """Return the data of the request for `ctx.request`."""
-        from .http.http_request_info import CgiRequestInfo
+        from .cgi_request_info import CgiRequestInfo
 
         info = CgiRequestInfo(wire, self._environ)
         info.authenticated, info.has_auth = self.user, self.has_auth

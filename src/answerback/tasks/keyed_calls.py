@@ -17,9 +17,10 @@ from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
 from ..core.reply import Error, Reply, failure
 from ..errors import Conflict, ToolError
+from .idempotency_keys import checked_key
 from .stored_reply import dump_reply
 from .task_record import KEYS, TaskRecord
-from .task_store import TaskStore, checked_key
+from .task_store import TaskStore
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
 

@@ -14,11 +14,11 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
+from .idempotency_keys import checked_repeat
 from .task_record import FORMAT, TaskRecord
 from .task_store import (
     Change,
     Claim,
-    checked_repeat,
     too_many_bytes,
     too_many_of_owner,
     too_many_waiting,

@@ -198,7 +198,7 @@ def _is_error_class(value: object) -> bool:
 
 
 def _are_gates(value: object) -> bool:
-    from .gate_list import checked_gates
+    from .requires import checked_gates
 
     return bool(checked_gates(value)) or value in ([], ())
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...core.secrets.mask import mask_command
 from ...core.signing import SECRET
 from ..faults import ConnectError, ConnectionLost
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
@@ -31,25 +31,12 @@ _EXIT_SECONDS = 1.0
 # The variables that every child gets; the first two lists are those of the official SDK.
 _POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _WINDOWS = (
-    "APPDATA",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "USERNAME",
-    "USERPROFILE",
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "SYSTEMDRIVE"),
+    *("PROCESSOR_ARCHITECTURE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
 )
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 _CERTIFICATES = (
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
     "NODE_EXTRA_CA_CERTS",
 )
 _INHERITED = {
@@ -61,12 +48,8 @@ _INHERITED = {
 }
 
 
-class ChildProcess:
+class ChildProcess(Transport):
     """The transport to a server that this process starts; it has its own process group."""
-
-    closes_to_cancel = False
-    has_headers = False
-    receives_changes = True
 
     def __init__(
         self,
@@ -106,24 +89,13 @@ class ChildProcess:
         await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
-        """Send a message without waiting; return False if nothing was sent: then use `send`."""
         child = self._child
-        return child is not None and child.is_writable and child.write(outgoing.frame)
-
-    async def listen(self) -> None:
-        """Do nothing: all messages arrive over the one pipe."""
-
-    async def identity(self) -> str:
-        return ""
+        return child is not None and child.writable.is_set() and child.write(outgoing.frame)
 
     async def close(self) -> None:
         child, self._child = self._child, None
         if child is not None:
             await child.close()
-
-    @property
-    def pid(self) -> int | None:
-        return None if self._child is None else self._child.pid
 
 
 class _Child(asyncio.SubprocessProtocol):
@@ -140,14 +112,12 @@ class _Child(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self.writable = asyncio.Event()
         self.writable.set()
-        self.is_writable = True
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._process = cast("asyncio.SubprocessTransport", transport)
-        self.pid = self._process.get_pid()
-        self._watch.begin(self.pid)
+        self._watch.begin(self._process.get_pid())
         self._stdin = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
         stdout = cast("asyncio.ReadTransport", self._process.get_pipe_transport(1))
         if hasattr(stdout, "max_size"):
@@ -171,11 +141,9 @@ class _Child(asyncio.SubprocessProtocol):
             await asyncio.wait({self._report})
 
     def pause_writing(self) -> None:
-        self.is_writable = False
         self.writable.clear()
 
     def resume_writing(self) -> None:
-        self.is_writable = True
         self.writable.set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -288,15 +256,9 @@ def _ending(status: int | None) -> str:
     if status is None:
         return "the server process closed its stdin or stdout"
     if status < 0:
-        return f"the server process was ended by signal {_signal_name(-status)}"
+        name = next((each.name for each in signal.Signals if each == -status), -status)
+        return f"the server process was ended by signal {name}"
     return f"the server process ended with exit status {status}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
 
 
 def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:

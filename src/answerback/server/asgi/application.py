@@ -30,7 +30,7 @@ from .request import (
     Send,
     joined_headers,
 )
-from .worker_bus import (
+from .worker_sockets import (
     SINGLE_WORKER,
     RegistryChanged,
     RegistrySwitched,

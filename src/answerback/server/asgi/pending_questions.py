@@ -14,7 +14,7 @@ from ...protocol.jsonrpc import request_frame
 from ...protocol.params import Id
 from ...tools.elicitation import Declined
 from .sse import EventStream
-from .worker_bus import QuestionAnswered
+from .worker_sockets import QuestionAnswered
 
 if TYPE_CHECKING:
     from ...core.json_value import Json

@@ -15,7 +15,7 @@ from ...core.background import spawn
 from .request import Headers
 from .sessions import HttpClient
 from .sse import EventStream
-from .worker_bus import FollowStream, StreamFrame, StreamState, WorkerBus
+from .worker_sockets import FollowStream, StreamFrame, StreamState, WorkerBus
 
 _MAX_STREAMS = 256
 """Maximum resumable streams; beyond it the oldest is dropped."""

@@ -19,7 +19,7 @@ from ...protocol.session_id import LIFETIME, MAX_LENGTH, SessionId
 from ...registry.declarations import Change
 from .http_error import HttpError
 from .request import HttpRequest
-from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
+from .worker_sockets import LogLevelSet, ResourceSubscribed, SessionEnded
 
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"

@@ -18,10 +18,10 @@ from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON, RETRY_AFTER
 from ...error_codes import INVALID_ARGUMENTS, INVALID_JSON
 from ...errors import ToolError
+from ...tasks.idempotency_keys import checked_key
 from ...tasks.keyed_calls import run_once
 from ...tasks.service import task_service
 from ...tasks.task_record import TaskRecord, owner_of
-from ...tasks.task_store import checked_key
 from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:

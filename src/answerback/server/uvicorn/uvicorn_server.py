@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import needs_extra
 from ...tools.context import CURRENT
 from ..asgi import asgi
-from ..asgi.worker_bus import SocketBus
+from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
 from .listening import CannotListen, base_url, listens_on, tls_context
 from .prefork import prefork

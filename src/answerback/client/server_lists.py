@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from ..core.json_value import is_number
+from ..core.json_value import JsonObject, is_number
 from ..core.log import logger
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
@@ -17,9 +17,7 @@ from .listed import RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, re
 from .results import KnownTool, known_tools
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
     from .client_session import ClientSession
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 
