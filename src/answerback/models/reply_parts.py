@@ -1,6 +1,6 @@
 """The parts of a reply that a model gets: text, images and documents, and whether it failed.
 
-`dialects.for_models` decides what a model may see; this module knows what a provider takes.
+`dialects.model_text` decides what a model may see; this module knows what a provider takes.
 """
 
 from __future__ import annotations

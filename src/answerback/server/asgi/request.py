@@ -222,7 +222,7 @@ class AsgiRequestInfo(RequestInfo):
     @cached_property
     def headers(self) -> RequestHeaders:
         """The headers, without the credentials checked by the app's `auth=`."""
-        hidden = _CREDENTIALS if _is_authenticated(self._source.get("user")) else ()
+        hidden = _CREDENTIALS if isinstance(self._source.get("user"), User) else ()
         return RequestHeaders(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self._source["headers"]
@@ -242,10 +242,3 @@ class AsgiRequestInfo(RequestInfo):
         """
         user = self._source.get("user")
         return user if user and getattr(user, "is_authenticated", True) else None
-
-
-def _is_authenticated(user: object) -> bool:
-    """Return whether the app's `auth=` put the user into the scope, not another framework."""
-    if user is None:
-        return False
-    return isinstance(user, User)
