@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from answerback import App
-from answerback.calls.handlers import Handlers
-from answerback.calls.runtime import Runtime, runtime_on_loop, serving
+from answerback.calls.runtime import Handlers, Runtime, runtime_on_loop, serving
 from answerback.registry.declarations import Check, registry_of
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions

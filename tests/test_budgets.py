@@ -304,10 +304,9 @@ def test_no_docstring_begins_with_what() -> None:
 
 
 SMALL_MODULES = {
-    # Loaded only when a prompt, a question or a schema is needed, so that other calls start faster.
+    # Loaded only when a prompt or a question is needed, so that other calls start faster.
     "calls/prompt_reply.py",
     "calls/questions.py",
-    "tools/tool_schemas.py",
     # Other modules name their classes in annotations.
     "auth/token_proof.py",
     "registry/own_routes.py",

@@ -6,14 +6,15 @@ Only this module decides what is resent; `docs/guides/client.md` has the table.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 
+from ..core.background import spawn
 from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
@@ -41,7 +42,7 @@ from .subscribing import ClientSubscriptions
 from .version_choice import SessionPlan, open_connection
 
 T = TypeVar("T", bound=msgspec.Struct)
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
 """The HTTP statuses of a server that does not speak a transport."""
 
@@ -300,9 +301,7 @@ class ClientSession:
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run *work* beside the requests, until the session is closed."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        spawn(work, self._tasks)
 
     async def _drop(self) -> None:
         starting, self._starting = self._starting, None

@@ -142,17 +142,17 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
         *budget* is the maximum number of characters; a longer text is cut, with a note. With
         *untrusted*, the text is put between two markers that it cannot contain.
         """
-        from ..dialects import model_text
+        from ..dialects.model_text import text_for_model
 
-        return model_text(self, budget, untrusted=untrusted)
+        return text_for_model(self, budget, untrusted=untrusted)
 
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
         """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged."""
-        from ..dialects import model_blocks
+        from ..dialects.model_text import blocks_for_model
 
-        return model_blocks(self, budget, untrusted=untrusted)
+        return blocks_for_model(self, budget, untrusted=untrusted)
 
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.handlers import ADMITTED
+from ..calls.runtime import ADMITTED
 from ..core.reply import Error, Reply, failure
 from ..errors import Conflict, ToolError
 from .idempotency_keys import checked_key

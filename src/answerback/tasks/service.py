@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.handlers import ADMITTED
 from ..calls.runners import ON_LOOP, running_loop
+from ..calls.runtime import ADMITTED, Runtime
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
@@ -24,9 +24,6 @@ from .task_runner import LEASE, TaskRunner
 from .task_store import MemoryStore, TaskStore
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 
