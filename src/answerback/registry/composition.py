@@ -17,9 +17,8 @@ from weakref import ref
 import msgspec
 
 from ..contract import RESERVED_ROUTES
-from ..tools.requires import add_gates
 from ..tools.tool import Tool
-from .declarations import Change, Registry, Table
+from .declarations import Change, Registry, Table, adopt
 from .enabling import LISTED, Enabled, lock
 from .lifespan import Lifespan
 
@@ -321,14 +320,7 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     if kind in ("tools", "prompts"):
         made.name = key
     made.contract = app.contract
-    made.path = (app, *entry.path)
-    made.middleware = (*app.middleware, *entry.middleware)
-    requires = () if entry.is_widget else app.requires
-    if requires or entry.gates is not None:
-        add_gates(made, requires, app.limits.gates)
-        app.has_gates = True
-    app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"
-    app.has_keys = app.has_keys or entry.settings.idempotency_key
+    adopt(app, made)
     # As at registration: refuse a return type that *app*'s contract does not allow.
     with suppress(NameError):
         _ = made.returns

@@ -304,22 +304,26 @@ def registry_of(app: HasRegistry) -> Registry:
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
-    entry.path = (registry,)
-    entry.middleware = registry.middleware
-    # A widget's page contains no data, and it shows its tools' refusals.
-    requires = () if entry.is_widget else registry.requires
-    if requires or entry.settings.requires:
-        from ..tools.requires import add_gates
-
-        add_gates(entry, requires, registry.limits.gates)
-        registry.has_gates = True
-    if entry.settings.task != "forbidden":
-        registry.has_tasks = True
-    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
+    adopt(registry, entry)
     if registry.composition is None:
         table.own[name] = entry
     else:
         registry.composition.put(table, name, entry)
+
+
+def adopt(registry: Registry, entry: Tool) -> None:
+    """Put the middleware and gates of *registry* before those that *entry* has already."""
+    entry.path = (registry, *entry.path)
+    entry.middleware = registry.middleware + entry.middleware
+    # A widget's page contains no data, and it shows its tools' refusals.
+    requires = () if entry.is_widget else registry.requires
+    if requires or entry.settings.requires or entry.gates is not None:
+        from ..tools.requires import add_gates
+
+        add_gates(entry, requires, registry.limits.gates)
+        registry.has_gates = True
+    registry.has_tasks = registry.has_tasks or entry.settings.task != "forbidden"
+    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
 
 
 def put_resource(registry: Registry, resource: Resource) -> None:
