@@ -125,7 +125,7 @@ class App(HasRegistry):
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
-        self._registry.remove_tool(name)
+        self._registry.remove("tools", name)
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that returns the content of *uri*, or of every URI of a template."""
@@ -160,7 +160,7 @@ class App(HasRegistry):
 
     def remove_prompt(self, name: str) -> None:
         """Stop serving a prompt, and notify the clients that subscribed to the list."""
-        self._registry.remove_prompt(name)
+        self._registry.remove("prompts", name)
 
     def completion(
         self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
@@ -335,7 +335,7 @@ class App(HasRegistry):
         ends its streams before the server handles SIGTERM or SIGINT.
         """
         from .calls.runtime import runtime_on_loop
-        from .server.asgi import asgi
+        from .server.asgi.application import AsgiApp
         from .server.asgi.other_server import warn_of_several_workers
         from .server.http.server_options import WebOptions
 
@@ -351,7 +351,7 @@ class App(HasRegistry):
             signals=signals,
         )
         atexit.unregister(_remind_to_run)
-        application = asgi(runtime_on_loop(self._registry), options)
+        application = AsgiApp(runtime_on_loop(self._registry), options)
         warn_of_several_workers(
             has_secret=not application.key_is_temporary, has_sessions=self._registry.sessions
         )

@@ -20,6 +20,7 @@ from .call_arguments import read_arguments
 from .program import (
     NO_SERVER,
     Program,
+    add_repeatable,
     add_server_options,
     add_tag_options,
     is_remote,
@@ -132,9 +133,7 @@ def _parser(program: Program) -> ArgumentParser:
         help="print JSON in this dialect (piped: the contract's)",
     )
     parser.add_argument("--user", metavar="NAME", help="call as this user, for tools with gates")
-    parser.add_argument(
-        "--scope", action="append", default=[], help="a scope of the user; may be repeated"
-    )
+    add_repeatable(parser, "--scope", "SCOPE", "a scope of the user")
     add_tag_options(parser)
     add_server_options(parser, program)
     return parser

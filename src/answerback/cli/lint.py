@@ -19,7 +19,7 @@ from ..rules.reports.plain import summary
 from .program import Program, write_stderr
 
 if TYPE_CHECKING:
-    from ..rules.lint.linter import Linter, LintOptions, Report
+    from ..rules.lint.linter import Report
 
 _STDIN = "-"
 _PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.

@@ -99,11 +99,15 @@ class Program:
 
     def parser_with_target(self, command: str, usage: str = "[options]") -> ArgumentParser:
         parser = self.parser(command, usage)
+        self.add_target(parser)
+        return parser
+
+    def add_target(self, parser: ArgumentParser) -> None:
+        """Add the target's argument; the target of a program with an App is None."""
         if self.app is None:
             parser.add_argument("target", metavar="TARGET", help="the file or module of the App")
         else:
             parser.set_defaults(target=None)
-        return parser
 
     def target(
         self, command: str, arguments: Sequence[str]
@@ -204,20 +208,15 @@ def add_server_options(parser: ArgumentParser, program: Program) -> None:
 
 def add_tag_options(parser: ArgumentParser) -> None:
     """Add the options of the commands that select tools by their tags."""
-    parser.add_argument(
-        "--tag",
-        action="append",
-        default=[],
-        metavar="TAG",
-        help="only the tools, resources and prompts with this tag; may be repeated",
-    )
-    parser.add_argument(
-        "--exclude-tag",
-        action="append",
-        default=[],
-        metavar="TAG",
-        help="leave out those with this tag; may be repeated",
-    )
+    text = "only the tools, resources and prompts with this tag"
+    add_repeatable(parser, "--tag", "TAG", text)
+    add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
+
+
+def add_repeatable(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
+    """Add an option whose value is a list; *text* is its help."""
+    text += "; may be repeated"
+    parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
 
 
 def positive_int(text: str) -> int:
@@ -273,6 +272,12 @@ def print_text(text: str) -> None:
         if isinstance(exc, BrokenPipeError):
             raise
         raise CannotWrite(f"cannot write to stdout: {exc.strerror}") from None
+
+
+def print_json(body: bytes) -> None:
+    """Print a line of JSON; only for a terminal, with escaped characters."""
+    text = body.decode("utf-8", "replace")
+    print_text(f"{printable_json(text) if sys.stdout.isatty() else text}\n")
 
 
 def write_stdout(out: Stdout, data: bytes) -> None:

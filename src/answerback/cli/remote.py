@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,14 +20,13 @@ from .program import printable, printable_json, write_json, write_stderr, write_
 from .readable_reply import error_text, reply_text
 from .terminal_login import login_options
 from .terminal_peer import TerminalPeer, stderr_is_terminal
+from .tool_help import usage_table
 
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
     from ..core.json_value import Json, JsonObject
     from .program import Options
-
-_MAX_COLUMN = 40
 
 
 def call_remote(
@@ -57,7 +56,10 @@ def list_remote(target: str, options: Options, out: Stdout) -> int:
         tools = server.tools()
         _note_failures(server)
     if options.json:
-        members = [_without_empty(msgspec.to_builtins(tool)) for tool in tools]
+        members = [
+            {name: value for name, value in msgspec.to_builtins(tool).items() if value is not None}
+            for tool in tools
+        ]
         write_json(out, msgspec.json.format(msgspec.json.encode(members), indent=2))
     else:
         write_stdout(out, f"{printable(_table(tools))}\n".encode())
@@ -67,10 +69,6 @@ def list_remote(target: str, options: Options, out: Stdout) -> int:
 def _server_options(options: Options) -> dict[str, Any]:
     transport = {} if options.transport is None else {"transport": options.transport}
     return {"inherit": bool(options.inherit_env), **transport}
-
-
-def _without_empty(members: Mapping[str, Any]) -> JsonObject:
-    return {name: value for name, value in members.items() if value is not None}
 
 
 def _handlers(stdin: int) -> JsonObject:
@@ -96,15 +94,7 @@ def _note_failures(server: BlockingServer) -> None:
 
 def _table(tools: Any) -> str:
     rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
-    if not rows:
-        return "the server has no tools"
-    width = max((len(usage) for usage, _ in rows if len(usage) <= _MAX_COLUMN), default=4)
-    return "\n".join(
-        f"{usage:{width}}  {text}".rstrip()
-        if len(usage) <= width
-        else f"{usage}\n{'':{width}}  {text}"
-        for usage, text in rows
-    )
+    return usage_table(rows) if rows else "the server has no tools"
 
 
 def _fields(tool: RemoteTool) -> JsonObject:

@@ -19,8 +19,8 @@ from ..tasks.sqlite_store import SQLiteStore
 from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
-from .argument_parser import PrintableParser
-from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
+from .argument_parser import subcommand_parsers
+from .program import Program, positive_int, print_json, print_text, write_stderr
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:
@@ -46,24 +46,18 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _parser(program: Program) -> ArgumentParser:
-    prog, description = f"{program.name} tasks", COMMANDS["tasks"]
-    parser = PrintableParser(prog=prog, description=description, allow_abbrev=False)
-    names = "|".join(_SUBCOMMANDS)
-    subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
-    for name, (summary, _) in _SUBCOMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary)
+    parser, subparsers = subcommand_parsers(program, "tasks", _SUBCOMMANDS)
+    for name, each in subparsers.items():
         if name != "list":
-            subparser.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
+            each.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
         text = "the SQLite file of the server (default: %(default)s)"
-        subparser.add_argument("--tasks", default="tasks.db", metavar="FILE", help=text)
+        each.add_argument("--tasks", default="tasks.db", metavar="FILE", help=text)
         text = "print JSON, for programs; so it is where stdout is no terminal"
-        subparser.add_argument("--json", action="store_true", help=text)
-        if name == "list":
-            text = "how many, the latest ones (default: %(default)s)"
-            subparser.add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
-            text = "only the tasks in this state"
-            states = ("working", "input_required", *sorted(FINAL))
-            subparser.add_argument("--state", choices=states, help=text)
+        each.add_argument("--json", action="store_true", help=text)
+    text = "how many, the latest ones (default: %(default)s)"
+    subparsers["list"].add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
+    states = ("working", "input_required", *sorted(FINAL))
+    subparsers["list"].add_argument("--state", choices=states, help="only the tasks in this state")
     return parser
 
 
@@ -72,7 +66,7 @@ def _list(store: SQLiteStore, options: Namespace) -> int:
     shown = found[-options.n :]
     if _as_json(options):
         for task in shown:
-            _print_json(_members(task, with_result=False))
+            print_json(msgspec.json.encode(_members(task, with_result=False)))
         return 0
     if not shown:
         _print("there are no tasks" if options.state is None else f"no task is {options.state}")
@@ -94,7 +88,7 @@ def _show(store: SQLiteStore, options: Namespace) -> int:
         return _NOT_FOUND
     members = _members(task, with_result=True)
     if _as_json(options):
-        _print_json(members)
+        print_json(msgspec.json.encode(members))
         return 0
     for name, value in members.items():
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -110,7 +104,7 @@ def _cancel(store: SQLiteStore, options: Namespace) -> int:
     # Without a change the task has ended, perhaps a moment ago.
     task = changed or store.get(task.id) or task
     if _as_json(options):
-        _print_json(_members(task, with_result=False))
+        print_json(msgspec.json.encode(_members(task, with_result=False)))
     else:
         _print("cancelled" if changed is not None else f"it was {task.state} already")
     return 0 if task.state == "cancelled" else 1
@@ -169,11 +163,6 @@ def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
 
 def _as_json(options: Namespace) -> bool:
     return options.json or not sys.stdout.isatty()
-
-
-def _print_json(members: JsonObject) -> None:
-    text = msgspec.json.encode(members).decode()
-    _print(printable_json(text) if sys.stdout.isatty() else text)
 
 
 def _print(text: str) -> None:

@@ -7,9 +7,9 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..calls.loop_thread import LoopThread
+from .call_options import CallOptions
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, ServerMethods
-from .request_policy import CallOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
+from ..core.background import spawn
 from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
@@ -23,14 +24,14 @@ from ..protocol.jsonrpc import (
 )
 from ..protocol.params import Id
 from ..registry.declarations import Change
-from .eras import ServerFacts, StatefulEra, StatelessEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
 from .frames import Outgoing, Transport, decode_frame, malformed_response
 from .input_rounds import InputRounds
+from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .server_messages import ServerMessages
 from .user_handlers import OnProgress, UserHandlers
 
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _NEVER = float("inf")
 _IDLE_SECONDS = 0.05
 """Seconds between two checks whether a lost session's last request has ended."""
@@ -294,10 +295,7 @@ class ClientConnection:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run *work* beside the requests; closing the connection ends it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return spawn(work, self._tasks)
 
     async def close(self) -> None:
         self._connection_lost(ConnectionLost("the connection was closed"))

@@ -6,21 +6,22 @@ Only this module decides what is resent; `docs/guides/client.md` has the table.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 
+from ..core.background import spawn
 from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..protocol.jsonrpc import HEADER_MISMATCH, RpcError
 from ..reading import read
 from ..registry.declarations import Change
+from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import ClientConnection, ClientRequest, Deadline
-from .eras import ServerFacts
 from .faults import (
     TIMED_OUT,
     ConnectError,
@@ -32,17 +33,17 @@ from .faults import (
     raised_error,
 )
 from .frames import Transport
-from .kept_lists import KeptLists
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .opening import SessionPlan, open_connection
 from .remote_tasks import RemoteTask, create_task, needs_task, task_in
-from .request_policy import ClientOptions, reply_under_policy, under_policy
+from .request_params import ServerFacts
 from .results import resource_reply
+from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
+from .version_choice import SessionPlan, open_connection
 
 T = TypeVar("T", bound=msgspec.Struct)
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
 """The HTTP statuses of a server that does not speak a transport."""
 
@@ -281,9 +282,7 @@ class ClientSession:
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run *work* beside the requests, until the session is closed."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        spawn(work, self._tasks)
 
     async def _drop(self) -> None:
         starting, self._starting = self._starting, None

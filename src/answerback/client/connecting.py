@@ -21,13 +21,13 @@ import msgspec
 
 from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
+from .call_options import ClientOptions
 from .client_session import ClientSession
 from .many_servers import ManyServers
-from .opening import SessionPlan
 from .remote_server import RemoteServer
-from .request_policy import ClientOptions
 from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
+from .version_choice import SessionPlan
 
 if TYPE_CHECKING:
     from ..resilience import Breaker, Limit, Retry

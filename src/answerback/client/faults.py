@@ -6,7 +6,8 @@ from typing import Any
 
 from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
-from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
+from ..error_codes import INPUT_REQUIRED
+from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
 from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
 

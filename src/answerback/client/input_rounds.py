@@ -15,7 +15,7 @@ import msgspec
 
 from ..core.json_value import Json, JsonObject
 from ..core.stopped_clocks import RUNNING, clocks_stopped
-from ..errors import INPUT_REQUIRED
+from ..error_codes import INPUT_REQUIRED
 from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from .faults import NoAnswer
 

@@ -10,12 +10,13 @@ import msgspec
 
 from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
-from ..errors import TOOL_NOT_FOUND, NotFound, ToolError
-from .eras import ServerFacts
+from ..error_codes import TOOL_NOT_FOUND
+from ..errors import NotFound, ToolError
+from .call_options import CallOptions, ClientOptions
 from .faults import ConnectError
 from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
-from .request_policy import CallOptions, ClientOptions
+from .request_params import ServerFacts
 from .targets import BadTarget
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
-from .eras import ServerFacts
+from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
-from .request_policy import CallOptions, ClientOptions
+from .request_params import ServerFacts
 
 if TYPE_CHECKING:
     from .client_session import ClientSession

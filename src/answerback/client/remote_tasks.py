@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
-from ..errors import UNKNOWN_ERROR
+from ..error_codes import UNKNOWN_ERROR
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..protocol.params import TASKS
+from .call_options import ClientOptions
 from .client_connection import ClientRequest, Deadline
-from .eras import ServerFacts
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
 from .remote_server import RemoteServer
-from .request_policy import ClientOptions
+from .request_params import ServerFacts
 
 if TYPE_CHECKING:
     from .client_session import ClientSession

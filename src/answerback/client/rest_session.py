@@ -21,11 +21,11 @@ from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
 from ..errors import NotFound
 from ..reading import read
+from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import Deadline
-from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
 from .listed import RemoteTool, read_entries
-from .request_policy import ClientOptions, reply_under_policy, under_policy
+from .request_params import ServerFacts
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
 from .transports.http_requests import ClientAuth, HttpRequests

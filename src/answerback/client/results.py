@@ -10,7 +10,8 @@ from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
-from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
+from ..error_codes import INVALID_OUTPUT
+from ..errors import MalformedReply, MissingExtraError
 from ..reading.read_reply import Hints, read_with
 from .faults import INVALID_RESPONSE
 from .listed import RemoteTool

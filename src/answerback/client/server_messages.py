@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..core.peer import Log, Progress
 from ..protocol.jsonrpc import RpcError, error_frame, result_frame
 from ..protocol.params import Id
@@ -21,7 +21,7 @@ from .user_handlers import UserHandlers
 if TYPE_CHECKING:
     from .client_connection import ClientConnection
 
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/tools/list_changed": "tools",
     "notifications/resources/list_changed": "resources",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..protocol.jsonrpc import RpcError, error_frame
 from ..protocol.params import Id
 from .faults import ConnectError, ConnectionLost
@@ -20,7 +20,7 @@ from .frames import Lost, Outgoing, Receive, Transport
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
 NOT_RECORDED = -32001
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 
 
 class TapLine(msgspec.Struct, omit_defaults=True):

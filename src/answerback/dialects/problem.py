@@ -13,7 +13,7 @@ import msgspec
 from ..contract import STANDARD, Contract
 from ..core.reply import Reply
 from ..core.shape import BARE, Shape
-from ..errors import UNKNOWN_ERROR, code_for_status
+from ..error_codes import UNKNOWN_ERROR, code_for_status
 from . import rest
 from .common import (
     as_received,
@@ -24,7 +24,7 @@ from .common import (
     read_error,
     without_none,
 )
-from .http_reply import ERROR_CODE, HttpReply, json_reply
+from .status_and_headers import ERROR_CODE, HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..core.versions import Version

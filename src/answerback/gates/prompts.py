@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
-from ..tools.gate_list import Refusal
+from ..tools.requires import Refusal
 from .links import Redeemed, check_page, link_to
 
 LOGIN_REQUIRED = "LOGIN_REQUIRED"

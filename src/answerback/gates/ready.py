@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tools.context import Context
-from ..tools.gate_list import NeedsScopes, ReadyGate, Refusal, UserGate
+from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
 from ..tools.signature import callable_kind
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.json_value import JsonObject
-from ..tools.gate_list import ReadyGate
+from ..tools.requires import ReadyGate
 
 if TYPE_CHECKING:
     from ..core.authentication import AppAuth

@@ -8,6 +8,7 @@ import select
 from collections.abc import Callable
 from typing import cast
 
+from ..core.limits import LARGE_BODY
 from .http_errors import HttpFailure
 from .http_parsing import BadResponse, ResponseHead, ResponseReader
 
@@ -15,8 +16,6 @@ _MAX_AHEAD = 128 * 1024
 """Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
-_LARGE_BODY = 64 * 1024
-"""From this size on, joining the head and the body costs more than writing them separately."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -53,7 +52,7 @@ class HttpConnection(asyncio.Protocol):
             raise HttpFailure("the connection was closed", may_have_run=False)
         reader = self._reader = ResponseReader(method)
         self._error, self._wants_all = None, False
-        if body is None or len(body) < _LARGE_BODY:
+        if body is None or len(body) < LARGE_BODY:
             transport.write(head if not body else head + body)
         else:
             transport.write(head)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from ..core.json_value import Json, JsonObject
-from ..errors import code_for_status
+from ..error_codes import code_for_status
 from .checker import (
     CallTimer,
     Checker,

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..errors import INVALID_ARGUMENTS, InvalidInput
+from ..error_codes import INVALID_ARGUMENTS
+from ..errors import InvalidInput
 from .schema_facts import target, type_of_value
 
 KEY, VALUE = "key", "value"

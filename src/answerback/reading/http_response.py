@@ -12,8 +12,9 @@ from ..core.reply import Received, Reply
 from ..dialects import problem, rest
 from ..dialects.common import kind_for_status
 from ..dialects.detect import is_json_rpc, received_dialect
-from ..dialects.http_reply import ERROR_CODE, HttpReply
-from ..errors import UNKNOWN_ERROR, MalformedReply
+from ..dialects.status_and_headers import ERROR_CODE, HttpReply
+from ..error_codes import UNKNOWN_ERROR
+from ..errors import MalformedReply
 from ..http1.event_stream import EventDecoder
 from .sources import NotJson, load_json
 

@@ -17,8 +17,9 @@ from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
 from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
-from ..dialects.http_reply import HttpReply
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..dialects.status_and_headers import HttpReply
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
 from .http_response import read_response, response_in_events
 from .mending import mended

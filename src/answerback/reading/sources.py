@@ -12,8 +12,8 @@ import msgspec
 
 from ..core.content import BLOCKS
 from ..core.reply import Error
-from ..dialects.http_reply import HttpReply
 from ..dialects.mcp_blocks import write_block
+from ..dialects.status_and_headers import HttpReply
 from ..errors import MalformedReply, ToolError
 from ..types.json_text import MAX_DEPTH, is_too_deep, with_whole_characters
 

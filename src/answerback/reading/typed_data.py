@@ -9,7 +9,7 @@ import msgspec
 
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
-from ..errors import INVALID_OUTPUT
+from ..error_codes import INVALID_OUTPUT
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.json_text import ENCODER
 from ..types.problems import InvalidArguments, InvalidJson

@@ -12,23 +12,20 @@ from _thread import RLock
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from weakref import ref
 
 import msgspec
 
 from ..contract import RESERVED_ROUTES
-from ..tools.gate_list import add_gates
+from ..tools.requires import add_gates
 from ..tools.tool import Tool
-from .declarations import Change, Registry, Table
+from .declarations import Change, ListedKind, Registry, Table
 from .lifespan import Lifespan
-
-if TYPE_CHECKING:
-    from weakref import ref
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts", "completions"]
 KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts", "completions")
-_LISTED: tuple[Literal["tools", "resources", "prompts"], ...] = ("tools", "resources", "prompts")
+_LISTED: tuple[ListedKind, ...] = ("tools", "resources", "prompts")
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 _MAX_NAME = 128
 # One lock for all apps, because changing an app also changes the apps that include it.
@@ -209,7 +206,10 @@ class Composition:
             if (present := into.entries.get(key)) is not None:
                 # An app included twice contributes each resource once.
                 if kind != "completions" and present.source is not entry.source:
-                    raise ValueError(_clash(kind, key, self.app, entry))
+                    raise ValueError(
+                        f"there is a {entry.noun} {key!r} in {self.app.name!r} already, "
+                        f"which includes {entry.path[-1].name!r}; give one of them another name"
+                    )
                 view = present
             else:
                 view = into.entries[key] = self._view(kind, key, entry)
@@ -372,13 +372,8 @@ def select_tags(app: Registry, only: Collection[str], without: Collection[str]) 
 
 
 def _table(app: Registry, kind: Kind) -> Table[Any]:
-    tables: dict[Kind, Table[Any]] = {
-        "tools": app.tools,
-        "resources": app.resources,
-        "prompts": app.prompts,
-        "completions": app.completions,
-    }
-    return tables[kind]
+    table: Table[Any] = getattr(app, kind)
+    return table
 
 
 def _key(kind: Kind, prefix: str, name: str) -> str:
@@ -389,13 +384,6 @@ def _key(kind: Kind, prefix: str, name: str) -> str:
         argument, _, owner = name.partition(" of ")
         return name if ":" in owner else f"{argument} of {prefix}{owner}"
     return prefix + name
-
-
-def _clash(kind: Kind, key: str, app: Registry, entry: Tool) -> str:
-    return (
-        f"there is a {entry.noun} {key!r} in {app.name!r} already, "
-        f"which includes {entry.path[-1].name!r}; give one of them another name"
-    )
 
 
 _INDEPENDENT = frozenset({"signature", "docstring"})
@@ -412,7 +400,8 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     inherited = _inherited(entry, app) if kind == "tools" else {}
     is_same = entry.contract is app.contract and not inherited
     for name, value in vars(entry).items():
-        if is_same or name in _INDEPENDENT or not _is_cached(type(entry), name):
+        is_cached = isinstance(getattr(type(entry), name, None), cached_property)
+        if is_same or name in _INDEPENDENT or not is_cached:
             setattr(made, name, value)
     if inherited:
         made.chosen_options = entry.chosen_options | inherited.keys()
@@ -439,7 +428,3 @@ def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
     return {
         name: each for name, each in app.tool_defaults.items() if name not in entry.chosen_options
     }
-
-
-def _is_cached(kind: type[Tool], name: str) -> bool:
-    return isinstance(getattr(kind, name, None), cached_property)

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from ..core.json_value import JsonObject
 from ..core.reply import Error
-from ..errors import CHECK_FIRST, RateLimited, TimedOut, ToolError, Unavailable
+from ..error_codes import CHECK_FIRST
+from ..errors import RateLimited, TimedOut, ToolError, Unavailable
 from .service_failure import ServiceFailure
 
 E = TypeVar("E", bound=ToolError)

@@ -16,7 +16,8 @@ import msgspec
 from ..core.json_value import is_number
 from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..dialects.detect import finished_dialect
-from ..errors import CODES, UNKNOWN_ERROR, ToolError
+from ..error_codes import CODES, UNKNOWN_ERROR
+from ..errors import ToolError
 from ..tools.return_type import is_result_class
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -24,7 +23,7 @@ from .checks import (
 from .finding import Faults, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ..contract import Dialect
     from .finding import Part
@@ -39,10 +38,6 @@ FAMILIES = {
 }
 
 
-def _rules_in(modules: Iterable[ModuleType]) -> list[Rule]:
-    return [each for module in modules for each in vars(module).values() if isinstance(each, Rule)]
-
-
 _MODULES = (
     ab1_content,
     ab1_envelope,
@@ -54,8 +49,8 @@ _MODULES = (
     ab5_leaks,
     ab6_size,
 )
-RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
-
+_RULES = (each for module in _MODULES for each in vars(module).values() if isinstance(each, Rule))
+RULES = {each.id: each for each in sorted(_RULES, key=lambda each: each.id)}
 RULE_BY_CHECK = {each.check: each for each in RULES.values()}
 
 _BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")

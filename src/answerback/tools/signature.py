@@ -15,7 +15,7 @@ import msgspec
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
 from .context import Context
-from .markers import Depends, ask_of, depends_of, header_of
+from .markers import Ask, Depends, Header, marker_of
 
 # Bits of a code object's `co_flags`.
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
@@ -130,7 +130,7 @@ def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
             continue
         function: Any = source_of(each).function  # mypy takes the field for a method
         yield function
-        markers = map(depends_of, parameter_hints(each).values())
+        markers = (marker_of(Depends, hint) for hint in parameter_hints(each).values())
         waiting += [found.function for found in markers if found and found.function not in waiting]
 
 
@@ -176,12 +176,12 @@ def read_signature(source: Source, owner: str) -> Signature:
         if is_context(annotation):
             contexts.append(parameter)
             continue
-        if (depends := depends_of(annotation)) is not None:
+        if (depends := marker_of(Depends, annotation)) is not None:
             dependencies[parameter] = depends.function
             continue
         if isinstance(default, Depends):
             raise TypeError(_depends_as_default_message(parameter, owner))
-        group = questions if ask_of(annotation) else parameters
+        group = questions if marker_of(Ask, annotation) else parameters
         group.append(_read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"{owner} takes more than one Context; one is enough")
@@ -225,7 +225,7 @@ def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str
     return {
         (each.name,): marker.name
         for each in parameters
-        if (marker := header_of(each.annotation)) is not None
+        if (marker := marker_of(Header, each.annotation)) is not None
     }
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 from ..faults import LoginError
 from .challenge_header import AskedLogin
-from .login_requests import network_zone
 from .login_settings import Login
+from .network_zones import network_zone
 from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
 
 

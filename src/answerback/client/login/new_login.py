@@ -9,9 +9,9 @@ from ..faults import LoginError
 from .chosen_issuer import ChosenIssuer
 from .client_registration import ClientNeeds, choose_client
 from .login_records import Grant, RegisteredClient
-from .login_requests import check_zone
 from .login_settings import Login
 from .loopback_redirect import LoopbackRedirect
+from .network_zones import check_zone
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .user_consent import Consent, call_user
 

@@ -17,8 +17,8 @@ from ..transports.http_requests import AuthChallenge
 from .challenge_header import AskedLogin, asked_login
 from .chosen_issuer import ChosenIssuer, canonical, choose_issuer
 from .login_records import Grant
-from .login_requests import network_zone
 from .login_settings import Login
+from .network_zones import network_zone
 from .new_login import log_in
 from .server_metadata import IssuerMetadata, find_issuer
 from .token_endpoint import TokenEndpoint, TokenRefused

@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..json_value import Json
 from .http_secrets import url_spans
 from .secret_forms import secrets_in
 from .secret_names import is_secret_name
 from .secret_values import decode_json_or_text, known_spans, walk_values, written_forms
-
-if TYPE_CHECKING:
-    from ..json_value import Json
 
 MASK = "***"
 _MAX_KNOWN = 100

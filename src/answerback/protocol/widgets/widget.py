@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from ...core.hosts import HOST_NAMES, HostName, claude_domain, detect_host
+from ...core.host_quirks import HOST_NAMES, HostName, claude_domain, detect_host
 from ...registry.declarations import put_resource
 from ...tools.resource import Resource, ResourceOptions
 from ...tools.tool_options import check_options

@@ -14,7 +14,7 @@ from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...registry.declarations import Change, HealthState
-from ..http.guard import FORWARDED_HOST, Guard
+from ..http.host_and_origin import FORWARDED_HOST, Guard
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
 from ..http.server_options import WebOptions, networks
@@ -30,7 +30,7 @@ from .request import (
     Send,
     joined_headers,
 )
-from .worker_bus import (
+from .worker_sockets import (
     SINGLE_WORKER,
     RegistryChanged,
     RegistrySwitched,

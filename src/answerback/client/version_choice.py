@@ -11,9 +11,9 @@ from ..core.json_value import Json, JsonObject
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .client_connection import ClientConnection, ClientRequest, Deadline
-from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, HttpRefused, NoAnswer
 from .frames import Transport
+from .request_params import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .user_handlers import UserHandlers
 
 _PROBE_SECONDS = 5.0

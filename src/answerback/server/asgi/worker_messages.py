@@ -15,7 +15,7 @@ from .in_flight import InFlight
 from .pending_questions import PendingQuestions
 from .session_streams import ActiveStreams, ResumableStreams
 from .sessions import HttpClient, Sessions
-from .worker_bus import (
+from .worker_sockets import (
     FollowStream,
     LogLevelSet,
     QuestionAnswered,

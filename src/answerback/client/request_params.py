@@ -1,4 +1,4 @@
-"""The parameters, `_meta` and headers of a client's request in each era; `opening.py` chooses."""
+"""A client's request in each era: its parameters, `_meta` and headers."""
 
 from __future__ import annotations
 
