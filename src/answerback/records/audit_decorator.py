@@ -100,20 +100,17 @@ def _is_records_or_sink(value: object) -> bool:
     return is_sink or isinstance(value, Records)
 
 
-class _Auditor:
+class _Auditor(msgspec.Struct, frozen=True):
     """A recorder for function calls."""
 
-    def __init__(
-        self, name: str | None, records: Records | None, dialect: Dialect | None = None
-    ) -> None:
-        self._name = name
-        self._records = records
-        self._dialect = dialect
+    name: str | None
+    records: Records | None
+    dialect: Dialect | None
 
     def decorate(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(fn):
             raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
-        name = self._name or str(getattr(fn, "__name__", fn))
+        name = self.name or str(getattr(fn, "__name__", fn))
         if inspect.iscoroutinefunction(fn):
 
             @wraps(fn)
@@ -149,7 +146,7 @@ class _Auditor:
     def _start(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord:
         """Return a record whose `duration_ns` is the clock at the start, until it is finished."""
         arguments = b""
-        if self._records is not None:
+        if self.records is not None:
             arguments = _bytes({"args": args, **kwargs} if args else kwargs)
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns())
 
@@ -163,10 +160,10 @@ class _Auditor:
         else:
             record.size = len(_bytes(reply))
             record.code = code_of(reply)
-            if self._dialect is not None:
+            if self.dialect is not None:
                 from ..rules import validate
 
-                record.findings = validate(reply, self._dialect)
+                record.findings = validate(reply, self.dialect)
         self._add(record)
 
     def _finish_raised(self, record: CallRecord, exc: BaseException) -> None:
@@ -175,8 +172,8 @@ class _Auditor:
 
     def _add(self, record: CallRecord) -> None:
         record.duration_ns = perf_counter_ns() - record.duration_ns
-        if self._records is not None:
-            self._records.add(record)
+        if self.records is not None:
+            self.records.add(record)
         elif record.reply is not None:
             _log_findings(record)
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ..core.content import Icon
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
-    from .composition import Composition, Switch
+    from .composition import Composition
+    from .enabling import Switch
     from .lifespan import Lifespan
     from .own_routes import OwnRoute
 
@@ -47,8 +48,8 @@ Listener: TypeAlias = Callable[[Change], None]
 class Attached(Protocol):
     """Serves a registry: `answerback.calls.runtime.Runtime`."""
 
-    def check_include(self, other: Registry) -> None:
-        """Raise ValueError if the registry cannot include *other* any more."""
+    runs_middleware: bool
+    """Whether its handlers run middleware and observers."""
 
 
 class ChangeFeed:
@@ -274,6 +275,14 @@ class Registry:
             )
         _put(self, self.completions, completion_key(of, argument), tool)
 
+    def composed(self) -> Composition:
+        """Return the combined apps, created on first use."""
+        if self.composition is None:
+            from .composition import Composition
+
+            self.composition = Composition(self)
+        return self.composition
+
     def apps(self) -> Iterator[Registry]:
         """Return this app and the apps it includes, each once."""
         if self.composition is None:
@@ -295,22 +304,26 @@ def registry_of(app: HasRegistry) -> Registry:
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
-    entry.path = (registry,)
-    entry.middleware = registry.middleware
-    # A widget's page contains no data, and it shows its tools' refusals.
-    requires = () if entry.is_widget else registry.requires
-    if requires or entry.settings.requires:
-        from ..tools.requires import add_gates
-
-        add_gates(entry, requires, registry.limits.gates)
-        registry.has_gates = True
-    if entry.settings.task != "forbidden":
-        registry.has_tasks = True
-    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
+    adopt(registry, entry)
     if registry.composition is None:
         table.own[name] = entry
     else:
         registry.composition.put(table, name, entry)
+
+
+def adopt(registry: Registry, entry: Tool) -> None:
+    """Put the middleware and gates of *registry* before those that *entry* has already."""
+    entry.path = (registry, *entry.path)
+    entry.middleware = registry.middleware + entry.middleware
+    # A widget's page contains no data, and it shows its tools' refusals.
+    requires = () if entry.is_widget else registry.requires
+    if requires or entry.settings.requires or entry.gates is not None:
+        from ..tools.requires import add_gates
+
+        add_gates(entry, requires, registry.limits.gates)
+        registry.has_gates = True
+    registry.has_tasks = registry.has_tasks or entry.settings.task != "forbidden"
+    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
 
 
 def put_resource(registry: Registry, resource: Resource) -> None:

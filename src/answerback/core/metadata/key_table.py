@@ -49,16 +49,8 @@ class MetaKey(msgspec.Struct, frozen=True):
     source: str
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _one_of(*allowed: str) -> ValueKind:
@@ -67,8 +59,12 @@ def _one_of(*allowed: str) -> ValueKind:
 
 
 def _object(members: Mapping[str, ValueKind], **elsewhere: str) -> ValueKind:
-    expected = f"a dict with {', '.join(members)}"
-    return ValueKind(expected=expected, is_valid=_is_object, members=members, elsewhere=elsewhere)
+    return ValueKind(
+        expected=f"a dict with {', '.join(members)}",
+        is_valid=lambda value: isinstance(value, Mapping),
+        members=members,
+        elsewhere=elsewhere,
+    )
 
 
 def is_security_scheme(value: object) -> bool:
@@ -88,7 +84,7 @@ def are_security_schemes(value: object) -> bool:
 SECURITY_SCHEMES = (
     "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}"
 )
-TEXT = ValueKind(expected="a str", is_valid=_is_text)
+TEXT = ValueKind(expected="a str", is_valid=lambda value: isinstance(value, str))
 TEXTS = ValueKind(expected="a list of str", is_valid=_are_texts)
 FLAG = ValueKind(expected="True or False", is_valid=lambda value: isinstance(value, bool))
 STATUS = ValueKind(
