@@ -191,7 +191,7 @@ class App(HasRegistry):
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Serve again what `disable` removed: one entry by name or URI, or all with a tag."""
-        from .registry.composition import switch
+        from .registry.enabling import switch
 
         switch(self._registry, name, tag, on=True)
 
@@ -200,7 +200,7 @@ class App(HasRegistry):
 
         For callers it does not exist. Running calls finish normally.
         """
-        from .registry.composition import switch
+        from .registry.enabling import switch
 
         switch(self._registry, name, tag, on=False)
 

@@ -44,10 +44,11 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
     expires = _check_times(claims, needs_expiry=is_jwt)
     if "cnf" in claims and not expected.may_be_bound:
         raise invalid_token("the token is bound to a key, and no proof of the key is checked here")
+    scopes = _scopes(claims)
     return User(
         subject=_subject(claims, is_jwt),
         issuer=expected.issuer,
-        scopes=with_included(_scopes(claims), expected.hierarchy),
+        scopes=scopes.union(*(expected.hierarchy.get(scope, ()) for scope in scopes)),
         client=_client(claims),
         # Requests with the same token share it, so no tool may change it.
         claims=MappingProxyType(claims),
@@ -84,13 +85,6 @@ def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
                     waiting.append(below)
         found[scope] = frozenset(seen)
     return found
-
-
-def with_included(
-    scopes: frozenset[str], hierarchy: Mapping[str, frozenset[str]]
-) -> frozenset[str]:
-    """Return the scopes, and those that they include."""
-    return scopes.union(*(hierarchy[scope] for scope in scopes if scope in hierarchy))
 
 
 def _names(scope: str, given: Iterable[str]) -> tuple[str, ...]:

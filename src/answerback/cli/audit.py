@@ -15,7 +15,7 @@ from ..records.statistics import Summary, ToolStatistics, summarise
 from ..records.verify import Head, Verdict, verify
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
-from .program import Program, positive_int, print_json, print_text, write_stderr
+from .program import Program, aligned, positive_int, print_json, print_text, write_stderr
 
 _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -121,14 +121,10 @@ def _table(summary: Summary) -> str:
     if not summary.tools:
         return "nothing was answered yet" + _lost_and_unchecked(summary)
     header = ("tool", "calls", "failures", "findings", "p50", "p95", "p99")
-    rows = [header, *map(_cells, summary.tools)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    rows = aligned([header, *map(_cells, summary.tools)], numbers=True)
     most = summary.tools[0].calls
     bars = ["", *(_bar(row.calls / most) for row in summary.tools)]
-    lines = [
-        f"{'  '.join(_padded(row, widths))}  {bar}".rstrip()
-        for row, bar in zip(rows, bars, strict=True)
-    ]
+    lines = [f"{row}  {bar}".rstrip() for row, bar in zip(rows, bars, strict=True)]
     total = f"{counted(summary.calls, 'call')}, {counted(summary.failures, 'failure')}"
     return "\n".join([*lines, "", total + _lost_and_unchecked(summary)])
 
@@ -136,11 +132,6 @@ def _table(summary: Summary) -> str:
 def _cells(row: ToolStatistics) -> tuple[str, ...]:
     counts = map(str, (row.calls, row.failures, row.findings))
     return (render(row.tool)[:60], *counts, *map(_duration, (row.p50, row.p95, row.p99)))
-
-
-def _padded(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        yield f"{cell:>{width}}" if column else f"{cell:{width}}"
 
 
 def _bar(share: float) -> str:

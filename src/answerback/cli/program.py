@@ -219,6 +219,18 @@ def add_repeatable(parser: ArgumentParser, name: str, metavar: str, text: str) -
     parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
 
 
+def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
+    """Return the rows in columns; with *numbers*, all but the first are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:>{width}}" if numbers and column else f"{cell:{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def positive_int(text: str) -> int:
     """Parse an option's value, for argparse."""
     if not (text.isascii() and text.isdigit() and int(text[:10])):

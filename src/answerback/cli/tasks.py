@@ -20,7 +20,7 @@ from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
-from .program import Program, positive_int, print_json, print_text, write_stderr
+from .program import Program, aligned, positive_int, print_json, print_text, write_stderr
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:
@@ -72,11 +72,7 @@ def _list(store: SQLiteStore, options: Namespace) -> int:
         _print("there are no tasks" if options.state is None else f"no task is {options.state}")
         return 0
     header = ("id", "state", "tool", "age", "message")
-    rows = [header, *map(_cells, shown)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    for row in rows:
-        padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        _print("  ".join(padded).rstrip())
+    _print("\n".join(aligned([header, *map(_cells, shown)])))
     if len(found) > len(shown):
         _print(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
     return 0

@@ -10,6 +10,7 @@ import msgspec
 
 from ..tools.tool import Tool
 from ..types.scalars import format_in_words
+from .program import aligned
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -43,8 +44,7 @@ def _arguments(tool: Tool) -> str:
     rows = [_row(name, schema, tool) for name, schema in _properties(tool).items()]
     if not rows:
         return "It takes no arguments."
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "\n".join(["arguments:", *(_line(row, widths) for row in rows)])
+    return "\n".join(["arguments:", *(f"  {line}" for line in aligned(rows))])
 
 
 def _row(name: str, schema: JsonObject, tool: Tool) -> tuple[str, str, str]:
@@ -54,11 +54,6 @@ def _row(name: str, schema: JsonObject, tool: Tool) -> tuple[str, str, str]:
     elif "default" in schema:
         kind += f", default {msgspec.json.encode(schema['default']).decode()}"
     return name, kind, schema.get("description", "")
-
-
-def _line(row: tuple[str, str, str], widths: list[int]) -> str:
-    name, kind, description = row
-    return f"  {name:{widths[0]}}  {kind:{widths[1]}}  {description}".rstrip()
 
 
 def _example_call(tool: Tool) -> str:

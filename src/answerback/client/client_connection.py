@@ -12,7 +12,7 @@ import msgspec
 from ..core.background import spawn
 from ..core.json_value import JsonObject
 from ..core.log import logger
-from ..core.stopped_clocks import RUNNING, StoppableClock
+from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
     URL_ELICITATION_REQUIRED,
@@ -287,13 +287,10 @@ class ClientConnection:
         stopped: set[StoppableClock] = set()
         for waiting in self._waiting.values():
             stopped |= {waiting.deadline, *waiting.outer}
-        for each in stopped:
-            each.stop()
         try:
-            return await self._handlers.answer(method, params)
+            with clocks_stopped(stopped):
+                return await self._handlers.answer(method, params)
         finally:
-            for each in stopped:
-                each.go_on()
             self._timer.check()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

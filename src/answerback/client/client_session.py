@@ -17,7 +17,7 @@ from ..core.json_value import JsonObject
 from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
-from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
+from ..protocol.jsonrpc import HEADER_MISMATCH, RpcError
 from ..reading import read
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
@@ -35,6 +35,7 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
+from .remote_tasks import RemoteTask, create_task, needs_task, task_in
 from .request_params import ServerFacts
 from .results import resource_reply
 from .server_lists import KeptLists
@@ -94,14 +95,14 @@ class ClientSession:
         is_task = name in self._as_tasks
         try:
             try:
-                result = await (self.create_task(asked) if is_task else self.request(asked))
+                result = await (create_task(self, asked) if is_task else self.request(asked))
             except RpcError as error:
-                if is_task or not self._needs_task(error):
+                if is_task or not needs_task(error, self.info):
                     raise
                 self._as_tasks.add(name)
-                result = await self.create_task(asked)
-            if "task" in result or result.get("resultType") == "task":
-                result = await self._task_result(result, deadline)
+                result = await create_task(self, asked)
+            if (task := task_in(result)) is not None:
+                result = await RemoteTask(self, task).wait(deadline)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
         known = self.lists.known.get(name)
@@ -115,26 +116,6 @@ class ClientSession:
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
         return read(result) if known is None else known.reply(result, strict=self._strict)
-
-    def _needs_task(self, error: RpcError) -> bool:
-        if error.code not in (MISSING_CAPABILITY, METHOD_NOT_FOUND):
-            return False
-        from .remote_tasks import needs_task
-
-        return needs_task(error, self.info)
-
-    async def create_task(self, asked: ClientRequest) -> JsonObject:
-        """Return a call's result, which may be a task; raises like `request`."""
-        from .remote_tasks import create_task
-
-        asked.params = {**asked.params, "task": {}}
-        return await create_task(self, asked)
-
-    async def _task_result(self, result: JsonObject, deadline: Deadline) -> JsonObject:
-        from .remote_tasks import RemoteTask, task_in
-
-        task = task_in(result)
-        return result if task is None else await RemoteTask(self, task).wait(deadline)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""

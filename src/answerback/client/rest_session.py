@@ -134,7 +134,8 @@ class RestSession:
         found: HttpReply | None = None
         for number in range(first, len(forms)):
             path, sent = forms[number]
-            answer = await self._post(path, sent)
+            url = self.base + path
+            answer = await self._send("POST", url, _JSON, msgspec.json.encode(sent))
             # A tool's reply has its own code; a missing page has none.
             if answer.status in _NO_PAGE and not _is_tools_reply(answer):
                 found = found or answer
@@ -175,9 +176,6 @@ class RestSession:
             if response.status_code >= 300:
                 raise self._http.refusal(response, await self._http.refusal_body(response))
             return await response.aread()
-
-    async def _post(self, path: str, body: JsonObject) -> HttpReply:
-        return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))
 
     async def _send(
         self, method: str, url: str, headers: dict[str, str], body: bytes | None = None

@@ -50,18 +50,10 @@ _SERVER_INFO_META = b',"_meta":{"' + SERVER_INFO.encode() + b'":%b}'
 
 
 def write(
-    reply: Reply[Any],
-    shape: Shape,
-    contract: Contract,
-    version: Version | None = None,
-    *,
-    server_info: bytes = b"",
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> bytes:
-    """Return the result as compact JSON.
-
-    *server_info* is the JSON of the server's name and version, for the result's `_meta`.
-    """
-    return b"".join(write_in_pieces(reply, shape, contract, version, server_info=server_info))
+    """Return the result as compact JSON."""
+    return b"".join(write_in_pieces(reply, shape, contract, version))
 
 
 def write_in_pieces(
@@ -72,7 +64,10 @@ def write_in_pieces(
     *,
     server_info: bytes = b"",
 ) -> tuple[bytes, ...]:
-    """Return the result's pieces; large ones can be sent without copying them."""
+    """Return the result's pieces; large ones can be sent without copying them.
+
+    *server_info* is the JSON of the server's name and version, for the result's `_meta`.
+    """
     # This runs for every call. It is faster without calls into modules other than `shape`.
     version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured and shape.structured:

@@ -185,7 +185,8 @@ class HttpPool:
             connection.close()
             if not isinstance(exc, OSError | HttpFailure | ValueError):
                 raise
-            reason = "it took too long" if isinstance(exc, TimeoutError) else _reason(exc)
+            reason = str(exc) or type(exc).__name__
+            reason = "it took too long" if isinstance(exc, TimeoutError) else reason
             text = f"cannot connect to {where.scheme}://{where.netloc}: {reason}"
             raise HttpFailure(text, may_have_run=False) from None
         if self.is_closed:
@@ -244,10 +245,6 @@ async def _open_tunnel(
     if transport is None:
         raise OSError("the tunnel was closed")
     connection.connection_made(transport)
-
-
-def _reason(exc: BaseException) -> str:
-    return str(exc) or type(exc).__name__
 
 
 def tls_context() -> SSLContext:

@@ -60,8 +60,9 @@ class _HeldResponse:
             await self._send(start)
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             return
-        response = AppResponse(self._path, "asgi", start["status"], _media_type(start), body)
-        checked = self._checker.check(response, self._timer)
+        status, media_type = start["status"], _media_type(start)
+        response = AppResponse(self._path, "asgi", status, media_type, body, self._timer)
+        checked = self._checker.check(response)
         if checked.body is not None:
             headers = _headers_for(checked.body, start)
             start = {**start, "status": checked.status, "headers": headers}

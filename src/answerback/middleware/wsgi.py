@@ -9,8 +9,6 @@ from typing import Any
 from .checker import CallTimer
 from .http_checker import AppResponse, HttpMiddleware
 
-_STATUS_LINES = {500: "500 Internal Server Error"}
-
 
 class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
     """Middleware that refuses invalid replies: `app.wsgi_app = ValidReplies(app.wsgi_app)`."""
@@ -27,13 +25,16 @@ class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
         if not self.has_checkable_body(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
-        body = _read_all(chunks)
-        response = AppResponse(path, "wsgi", status, started.media_type, body)
-        checked = self.check(response, timer)
+        try:
+            body = b"".join(chunks)
+        finally:
+            chunks.close()
+        checked = self.check(AppResponse(path, "wsgi", status, started.media_type, body, timer))
         if checked.body is None:
             start_response(started.status, started.headers)
             return [body]
-        status_line = _STATUS_LINES.get(checked.status, started.status)
+        is_refused = checked.status == 500
+        status_line = "500 Internal Server Error" if is_refused else started.status
         start_response(status_line, _headers_for(checked.body, started.headers))
         return [checked.body]
 
@@ -78,13 +79,6 @@ class _AppBody:
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
-
-
-def _read_all(chunks: _AppBody) -> bytes:
-    try:
-        return b"".join(chunks)
-    finally:
-        chunks.close()
 
 
 def _headers_for(body: bytes, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -82,8 +82,6 @@ class Decoder(msgspec.Struct, frozen=True):
 
     def _decode(self, value: Any, plan: Plan, known: Known) -> Any:
         match plan:
-            case None:
-                return value
             case RefPlan():
                 return self._decode(value, self._target(plan), known)
             case ObjectPlan() if isinstance(value, dict):
@@ -98,7 +96,9 @@ class Decoder(msgspec.Struct, frozen=True):
             case TuplePlan() if isinstance(value, dict):
                 return self._tuple(value, plan, known)
             case UnionPlan(branches):
-                return self._chosen(value, branches, known)
+                for schema, inner in branches:
+                    if fits(value, schema, self.defs, known):
+                        return self._decode(value, inner, known)
         return value
 
     def _target(self, plan: Plan) -> Plan:
@@ -136,14 +136,6 @@ class Decoder(msgspec.Struct, frozen=True):
         if any(name not in value for name in names[:count]):
             return value
         return [self._decode(value[names[at]], plan.plans[at], known) for at in range(count)]
-
-    def _chosen(
-        self, value: Any, branches: tuple[tuple[dict[str, Any], Plan], ...], known: Known
-    ) -> Any:
-        for schema, plan in branches:
-            if fits(value, schema, self.defs, known):
-                return self._decode(value, plan, known)
-        return value
 
 
 def item_name(at: int) -> str:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..calls.failures import log_internal_error
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
 class Connection:
     """Receives messages and sends frames.
 
-    *make_peer* makes a request's peer; *on_response* receives the client's responses. *get_loop*
-    returns the event loop, at the first request that needs it.
+    *make_peer* makes a request's peer; *on_response* receives the client's responses.
+    *post_to_loop* calls a function on the event loop, and passes it the loop.
     """
 
     def __init__(
@@ -56,14 +55,14 @@ class Connection:
         send: Callable[[Frame], None],
         make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
         on_response: Callable[[Response], None],
-        get_loop: Callable[[], asyncio.AbstractEventLoop],
+        post_to_loop: Callable[[Callable[[asyncio.AbstractEventLoop], object]], None],
     ) -> None:
         self._registry = registry
         self._engine = engine
         self._send = send
         self._make_peer = make_peer
         self._on_response = on_response
-        self._get_loop = get_loop
+        self.post_to_loop = post_to_loop
         self._unanswered: set[_Answering] = set()
         """The messages being answered by a pool thread or the event loop."""
         self._answered = threading.Condition()
@@ -107,17 +106,13 @@ class Connection:
             while self._unanswered and not give_up():
                 self._answered.wait(0.1)
 
-    @cached_property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        return self._get_loop()
-
     def add_unanswered(self, answering: _Answering) -> None:
         self._unanswered.add(answering)
 
     def _end(self, answering: _Answering) -> None:
         """Record that a message is answered."""
         self._unanswered.discard(answering)
-        # Only then does a thread wait for it.
+        # Otherwise no thread waits for it.
         if self._is_ending:
             with self._answered:
                 self._answered.notify()
@@ -311,8 +306,7 @@ class _Answering:
             # The cancellation may have arrived before the job existed.
             self.stop_if_cancelled()
         else:
-            loop = self._connection.loop
-            loop.call_soon_threadsafe(self._move_to_loop, loop)
+            self._connection.post_to_loop(self._move_to_loop)
 
     def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._steps, context=self.context)

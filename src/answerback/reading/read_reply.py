@@ -13,7 +13,7 @@ import msgspec
 from ..contract import ENVELOPE, STANDARD
 from ..core.content import Text
 from ..core.reply import Error, Received, Reply
-from ..core.shape import RESULT
+from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
 from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
@@ -144,9 +144,8 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return Reply(content=content, meta=meta, received=Received(found))
     if type(data) is not dict or (not hints.trust_data and _is_failure(data)):
         return None
-    data, is_wrapped = _unwrapped(data, meta, hints)
+    data, shape = _unwrapped(data, meta, hints)
     received = Received(found, "structuredContent")
-    shape = RESULT if is_wrapped else None
     return Reply(content=content, data=data, meta=meta, shape=shape, received=received)
 
 
@@ -256,8 +255,7 @@ def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
         # The metadata of a list or a prompt is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
-    data, is_wrapped = _unwrapped(found, {}, hints)
-    shape = RESULT if is_wrapped else None
+    data, shape = _unwrapped(found, {}, hints)
     return Reply(data=data, meta=meta, shape=shape, received=Received(None, place))
 
 
@@ -279,9 +277,8 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
-    data, is_wrapped = _unwrapped(reply.data, found.get("_meta"), hints)
-    place = "structuredContent" if "structuredContent" in found else "data"
-    received, shape = Received(None, place), RESULT if is_wrapped else None
+    data, shape = _unwrapped(reply.data, found.get("_meta"), hints)
+    received = Received(None, "structuredContent" if "structuredContent" in found else "data")
     changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
     return changed, findings
 
@@ -357,9 +354,9 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return reply
     if not hints.trust_data and _is_failure(found):
         return msgspec.structs.replace(reply, error=object_error(found))
-    data, is_wrapped = _unwrapped(found, {}, hints)
-    if is_wrapped or not isinstance(found, dict):
-        return _with_text_data(reply, data, is_wrapped=is_wrapped)
+    data, shape = _unwrapped(found, {}, hints)
+    if shape is not None or not isinstance(found, dict):
+        return _with_text_data(reply, data, shape)
     match finished_dialect(found):
         case "envelope" if "data" in found:
             # The whole envelope as text, which the `standard` convention calls wrong.
@@ -369,8 +366,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     return _with_text_data(reply, found)
 
 
-def _with_text_data(reply: Reply[Any], data: Any, *, is_wrapped: bool = False) -> Reply[Any]:
-    shape = RESULT if is_wrapped else None
+def _with_text_data(reply: Reply[Any], data: Any, shape: Shape | None = None) -> Reply[Any]:
     return msgspec.structs.replace(reply, data=data, shape=shape, received=Received(None, "text"))
 
 
@@ -400,16 +396,16 @@ def _is_failure(found: Any) -> bool:
     return is_failure_json(found)
 
 
-def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, bool]:
+def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:
     """Return the data without `{"result": …}` if a marker or the schema says that it is wrapped."""
     if not isinstance(data, dict) or len(data) != 1 or "result" not in data:
-        return data, False
+        return data, None
     if hints.is_wrapped:
-        return data["result"], True
+        return data["result"], RESULT
     match meta:
         case {"fastmcp": {"wrap_result": True}}:
-            return data["result"], True
-    return data, False
+            return data["result"], RESULT
+    return data, None
 
 
 def _wraps(schema: dict[str, Any] | None) -> bool:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ..core.content import Icon
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
-    from .composition import Composition, Switch
+    from .composition import Composition
+    from .enabling import Switch
     from .lifespan import Lifespan
     from .own_routes import OwnRoute
 
@@ -47,8 +48,8 @@ Listener: TypeAlias = Callable[[Change], None]
 class Attached(Protocol):
     """Serves a registry: `answerback.calls.runtime.Runtime`."""
 
-    def check_include(self, other: Registry) -> None:
-        """Raise ValueError if the registry cannot include *other* any more."""
+    runs_middleware: bool
+    """Whether its handlers run middleware and observers."""
 
 
 class ChangeFeed:
@@ -273,6 +274,14 @@ class Registry:
                 "it is given value: str and arguments: dict[str, str]"
             )
         _put(self, self.completions, completion_key(of, argument), tool)
+
+    def composed(self) -> Composition:
+        """Return the combined apps, created on first use."""
+        if self.composition is None:
+            from .composition import Composition
+
+            self.composition = Composition(self)
+        return self.composition
 
     def apps(self) -> Iterator[Registry]:
         """Return this app and the apps it includes, each once."""

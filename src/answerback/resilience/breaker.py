@@ -154,9 +154,9 @@ class Breaker(Part):
         self.counts = counts
         self.clock = clock
         # An empty store may be falsy.
-        if store is None:
-            store = _shared_state(service, failures, reset, clock)
-        self.store: BreakerStore = store
+        self.store: BreakerStore = (
+            _shared_state(service, failures, reset, clock) if store is None else store
+        )
 
     def __repr__(self) -> str:
         return f"Breaker({self.service!r}, {self.state})"

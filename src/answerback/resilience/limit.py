@@ -148,13 +148,11 @@ class Limit(Part):
                 self._running[key] = running + 1
         if self._buckets is not None:
             try:
-                wait = self._buckets.take(key)
+                if (wait := self._buckets.take(key)) > 0:
+                    raise rate_limited(str(self.rate), wait)
             except BaseException:
                 self.leave(key)
                 raise
-            if wait > 0:
-                self.leave(key)
-                raise rate_limited(str(self.rate), wait)
 
     def leave(self, key: Hashable) -> None:
         """End a counted call."""

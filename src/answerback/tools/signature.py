@@ -169,8 +169,12 @@ def read_signature(source: Source, owner: str) -> Signature:
         if _is_plain(annotation, default):
             parameters.append(Parameter(name=parameter, annotation=annotation, default=default))
             continue
+        # Imported at the first parameter that is not plain.
+        from ..types.field_info import read_parameter
+        from .foreign_markers import refuse_foreign_marker
+
         where = f"parameter {parameter!r} of {owner}"
-        _refuse_foreign_marker(parameter, annotation, default, where)
+        refuse_foreign_marker(parameter, annotation, default, where)
         if parameter not in hints:
             raise TypeError(_missing_type_message(parameter, owner, source))
         if is_context(annotation):
@@ -182,7 +186,7 @@ def read_signature(source: Source, owner: str) -> Signature:
         if isinstance(default, Depends):
             raise TypeError(_depends_as_default_message(parameter, owner))
         group = questions if marker_of(Ask, annotation) else parameters
-        group.append(_read_parameter(parameter, annotation, default, where))
+        group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"{owner} takes more than one Context; one is enough")
     if any(each.keyword for each in parameters):
@@ -204,21 +208,6 @@ def _is_plain(annotation: object, default: object) -> bool:
     if type(annotation) is not type or annotation.__module__ != "builtins":
         return False
     return default is msgspec.NODEFAULT or type(default) is annotation
-
-
-# Both are imported at the first parameter that is not plain.
-
-
-def _read_parameter(name: str, annotation: object, default: object, where: str) -> Parameter:
-    from ..types.field_info import read_parameter
-
-    return read_parameter(name, annotation, default, where)
-
-
-def _refuse_foreign_marker(name: str, annotation: object, default: object, where: str) -> None:
-    from .foreign_markers import refuse_foreign_marker
-
-    refuse_foreign_marker(name, annotation, default, where)
 
 
 def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -13,7 +14,6 @@ from ...core.secrets.mask import mask_command
 from ...core.signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
-from .child_watch import ChildWatch
 
 _GRACE = 2.0
 """Seconds that a server gets to exit after its stdin was closed."""
@@ -25,6 +25,8 @@ _LAST_WORDS = 4000
 """Bytes of stderr that are kept for the log and an error's details."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and discarded after the end of the connection."""
+_SHELL = "/bin/sh"
+_SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
 
@@ -63,7 +65,7 @@ class ChildProcess(Transport):
         self._child: _Child | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:
-        watch = ChildWatch()
+        watch = _ChildWatch()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         child = _Child(receive, lost, watch)
@@ -101,7 +103,7 @@ class ChildProcess(Transport):
 class _Child(asyncio.SubprocessProtocol):
     """Reads the child's lines, and keeps the end of its stderr."""
 
-    def __init__(self, receive: Receive, lost: Lost, watch: ChildWatch) -> None:
+    def __init__(self, receive: Receive, lost: Lost, watch: _ChildWatch) -> None:
         self._receive = receive
         self._lost = lost
         self._watch = watch
@@ -235,6 +237,52 @@ class _Child(asyncio.SubprocessProtocol):
             async with asyncio.timeout(seconds):
                 await self._exited.wait()
         return self._exited.is_set()
+
+
+class _ChildWatch:
+    """Ends a child and its descendants when this process is gone, however it ended.
+
+    A shell waits for the end of a pipe whose other end only this process has. If the pipe closes
+    without a message, this process was killed, and the shell kills the child's process group.
+    Without a shell, as on Windows, it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+        self._group: int | None = None
+        if os.name == "posix" and os.access(_SHELL, os.X_OK):
+            self._shell = subprocess.Popen(
+                [_SHELL, "-c", _SCRIPT],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                # Ctrl-C at a terminal must not end it before the child.
+                start_new_session=True,
+                bufsize=0,
+            )
+
+    def begin(self, pid: int) -> None:
+        """Watch the child *pid*, which is the leader of its process group."""
+        self._group = pid
+        if self._shell is not None and self._shell.stdin is not None:
+            with suppress(OSError):
+                self._shell.stdin.write(b"%d\n" % pid)
+
+    def end_group(self, number: int) -> None:
+        """Send a signal to the child and its descendants."""
+        if self._group is not None and os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._group, number)
+
+    def close(self) -> None:
+        """Kill what is left of the group, and end the shell."""
+        if os.name == "posix":
+            self.end_group(signal.SIGKILL)
+        has_begun, self._group = self._group is not None, None
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            # The shell ends at once, because both of its lines are there.
+            shell.communicate(b"done\n" if has_begun else b"0\ndone\n")
 
 
 class _Stdout(asyncio.Protocol):

@@ -22,7 +22,7 @@ from .secret_values import decode_json_or_text, known_spans, walk_values, writte
 MASK = "***"
 _MAX_KNOWN = 100
 _NAME = re.compile(
-    r"""(?<![\w-])(?P<name>[A-Za-z][\w.-]{1,60})(?:\\?["']){0,2}
+    r"""(?<![\w-])(?P<name>[A-Za-z][\w.-]{1,60})(?:\\?["']\]?){0,2}
     (?P<sign>\s{0,3}(?:=>|:=|[=:])\s{0,3}|\s{1,3}(?=\\?["']))
     """,
     re.VERBOSE,

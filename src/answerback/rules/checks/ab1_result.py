@@ -50,10 +50,6 @@ def is_error_not_boolean(reply: ReplyView) -> Faults:
     return [Fault("/isError", f"isError is {kind_name(flag)}, not true or false")]
 
 
-def _set_result_type(reply: dict[str, Any], _: str) -> None:
-    reply["resultType"] = "complete"
-
-
 @rule(
     "AB116",
     scope=Scope(dialects=MCP + ENVELOPE, part="document"),
@@ -73,7 +69,7 @@ def not_an_object(reply: ReplyView) -> Faults:
     hint='add "resultType": "complete"',
     bad=Example(MCP_TEXT, version="2026-07-28"),
     good=Example({**MCP_TEXT, "resultType": "complete"}, version="2026-07-28"),
-    fix=_set_result_type,
+    fix=lambda reply, _: reply.update(resultType="complete"),
 )
 def missing_result_type(reply: ReplyView) -> Faults:
     """From 2026-07-28 on a result may ask for input; clients refuse one without `resultType`."""

@@ -46,7 +46,7 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from ...registry.composition import Switch
+    from ...registry.enabling import Switch
     from ...registry.lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .authenticated import Authenticated

@@ -24,7 +24,7 @@ from ...protocol.jsonrpc import (
 )
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.session import ClientCapabilities
-from ...registry.composition import apply_switch
+from ...registry.enabling import apply_switch
 from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight

@@ -16,8 +16,8 @@ import msgspec
 
 from ...core.peer import Level
 from ...protocol.params import Id
-from ...registry.composition import Switch
 from ...registry.declarations import Change
+from ...registry.enabling import Switch
 
 _TIMEOUT = 2.0
 """Seconds to wait for another worker, which may have died."""
