@@ -1,6 +1,6 @@
 """ClientSession: the requests to one server, over a connection that is reopened when lost.
 
-Only this module decides what is resent; `docs/guides/client.md` has the table.
+`resending.py` decides what is resent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..core.json_value import JsonObject
 from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
-from ..protocol.jsonrpc import HEADER_MISMATCH, RpcError
+from ..protocol.jsonrpc import RpcError
 from ..reading import read
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
@@ -37,6 +37,7 @@ from .listed import RemoteTool
 from .mirrored_headers import param_headers
 from .remote_tasks import RemoteTask, create_task, needs_task, task_in
 from .request_params import ServerFacts
+from .resending import may_send_again
 from .results import resource_reply
 from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
@@ -69,7 +70,7 @@ class ClientSession:
         self._make: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
-        self._closed = False
+        self.is_closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         """Background work, which ends with the session."""
 
@@ -167,7 +168,7 @@ class ClientSession:
     async def request(self, asked: ClientRequest) -> JsonObject:
         """Return the result; raises RpcError or NoAnswer.
 
-        A request is resent at most once for each of the reasons in `_may_send_again`.
+        A request is resent at most once for each of the reasons in `resending.py`.
         """
         reasons: set[type] = set()
         while True:
@@ -181,33 +182,9 @@ class ClientSession:
                 return await connection.result(asked)
             except (ConnectionLost, RpcError) as error:
                 reason = RpcError if isinstance(error, RpcError) else ConnectionLost
-                if reason in reasons or not await self._may_send_again(asked, error):
+                if reason in reasons or not await may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
-
-    async def _may_send_again(self, asked: ClientRequest, error: ConnectionLost | RpcError) -> bool:
-        """Return whether a request may be resent after an error.
-
-        After a lost connection: if the request did not run, or is safe to repeat. After
-        a header mismatch: if a newly fetched list of tools names the headers.
-        """
-        tool, deadline = asked.tool, asked.deadline
-        known = self.lists.known.get(tool)
-        if isinstance(error, RpcError):
-            if error.code != HEADER_MISMATCH or not tool or known is not None:
-                return False
-            return await self.lists.known_tool(tool, deadline) is not None
-        is_harmful = known is not None and not known.tool.is_safe_to_repeat
-        if self._closed or (error.may_have_run and is_harmful):
-            return False
-        try:
-            async with deadline.limit():
-                await self.open()
-                if not error.may_have_run or not tool:
-                    return True
-                return await self.lists.is_safe_to_repeat(tool, deadline)
-        except (ConnectError, TimeoutError):
-            return False
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -224,7 +201,7 @@ class ClientSession:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
-            if self._closed:
+            if self.is_closed:
                 raise ConnectError(f"the connection to {self._plan.label} was closed")
             if connection is not None and connection.lost is None:
                 return connection
@@ -273,7 +250,7 @@ class ClientSession:
         return connection
 
     async def close(self) -> None:
-        self._closed = True
+        self.is_closed = True
         await self._drop()
         for task in list(self._tasks):
             task.cancel()
@@ -291,7 +268,7 @@ class ClientSession:
             await starting.close()
         if connection is None:
             return
-        if isinstance(connection.lost, SessionLost) and not self._closed:
+        if isinstance(connection.lost, SessionLost) and not self.is_closed:
             # Every other request gets its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:

@@ -230,7 +230,8 @@ def make_transports(
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .transports.child_process import ChildProcess, child_environment
+        from .transports.child_environment import child_environment
+        from .transports.child_process import ChildProcess
 
         env = child_environment(entry.env, inherit=inherit)
         return (lambda: ChildProcess(entry.command, env, entry.cwd),)

@@ -42,7 +42,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
         """Return the argument object for `name=value` strings, read by the arguments' types."""
-        from ..types.shell_values import from_strings
+        from ..types.values_from_text import from_strings
 
         return from_strings(self.parameters, pairs)
 

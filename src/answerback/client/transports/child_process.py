@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ...core.secrets.mask import mask_command
-from ...core.signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
 
@@ -29,25 +28,6 @@ _SHELL = "/bin/sh"
 _SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
-
-# The variables that every child gets; the first two lists are those of the official SDK.
-_POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-_WINDOWS = (
-    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "SYSTEMDRIVE"),
-    *("PROCESSOR_ARCHITECTURE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
-)
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
-_CERTIFICATES = (
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
-    "NODE_EXTRA_CA_CERTS",
-)
-_INHERITED = {
-    *(_WINDOWS if os.name == "nt" else _POSIX),
-    *("LANG", "TZ", "TMPDIR"),
-    *_PROXIES,
-    *map(str.lower, _PROXIES),
-    *_CERTIFICATES,
-}
 
 
 class ChildProcess(Transport):
@@ -307,13 +287,3 @@ def _ending(status: int | None) -> str:
         name = next((each.name for each in signal.Signals if each == -status), -status)
         return f"the server process was ended by signal {name}"
     return f"the server process ended with exit status {status}"
-
-
-def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
-    """Return the variables that a child gets from this process, and *more*."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name != SECRET and (inherit or name in _INHERITED or name.startswith("LC_"))
-    }
-    return inherited | dict(more)
