@@ -316,6 +316,9 @@ SMALL_MODULES = {
     "tasks/file_notice.py",
     # Only a tool that asks for its request loads it; a CGI program starts for every call.
     "server/cgi_request_info.py",
+    # Rules that somebody looks for by their names.
+    "client/resending.py",
+    "client/transports/child_environment.py",
     # A wire has a module of its own, however small it is.
     "server/memory.py",
     "server/single_call.py",
