@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ..contract import STANDARD, Contract
 from ..core.reply import Reply
 from ..core.shape import BARE, Shape
 from ..errors import UNKNOWN_ERROR, code_for_status
 from . import rest
 from .common import (
-    as_received,
     decode_object,
     encode,
     is_retryable,
@@ -66,21 +63,6 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
         kind=kind_for_status(str(code), http_reply.status),
     )
     return Reply(error=read_error(members, str(message)))
-
-
-def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
-) -> Reply[Any]:
-    """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
-    if reply.error is None:
-        return rest.project(reply, shape, contract, version)
-    error = msgspec.structs.replace(
-        reply.error,
-        details=as_received(reply.error.details),
-        retryable=is_retryable(reply.error),
-        kind=kind_for_status(reply.error.code, reply.error.row.status),
-    )
-    return Reply(error=error, timestamp=reply.timestamp)
 
 
 def _phrase(status: int) -> str:
