@@ -37,9 +37,11 @@ def write(
     error = reply.error
     if error is None:
         return rest.write(reply, shape, contract, version)
+    from http import HTTPStatus
+
     status = error.row.status
     # RFC 9457: with the type about:blank, the title should be the status phrase.
-    body = {"type": "about:blank", "title": _phrase(status), "status": status}
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     body |= {"detail": error.message, "code": error.code, "retryable": is_retryable(error)}
     body |= without_none(details=error.details, hint=error.hint)
     return json_reply(reply, encode(body), PROBLEM)
@@ -63,9 +65,3 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
         kind=kind_for_status(str(code), http_reply.status),
     )
     return Reply(error=read_error(members, str(message)))
-
-
-def _phrase(status: int) -> str:
-    from http import HTTPStatus
-
-    return HTTPStatus(status).phrase
