@@ -21,10 +21,10 @@ from answerback.dialects.common import (
     project_error,
     to_utc,
 )
-from answerback.dialects.contract_text import DONE, content_with_text
-from answerback.dialects.http_reply import header_text, header_token
 from answerback.dialects.mcp_blocks import project_block
+from answerback.dialects.reply_text import DONE, content_with_text
 from answerback.dialects.rest import safe_mime
+from answerback.dialects.status_and_headers import header_text, header_token
 
 
 def carried(

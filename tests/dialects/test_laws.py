@@ -18,7 +18,7 @@ from answerback.core.reply import Error, Reply
 from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import HttpReply, read, write
-from answerback.errors import CODES
+from answerback.error_codes import CODES
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 CONTRACTS = (

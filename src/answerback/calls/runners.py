@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.log import logger
-from ..errors import CHECK_FIRST, TimedOut, ToolError
+from ..error_codes import CHECK_FIRST
+from ..errors import TimedOut, ToolError
 from ..tools.tool import Tool
 from .call import Call
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..tools.gate_list import Gate
+    from ..tools.requires import Gate
     from .loop_thread import LoopThread
     from .thread_pool import ThreadPool
 

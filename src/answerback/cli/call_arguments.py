@@ -11,7 +11,8 @@ import msgspec
 
 from ..calls.failures import invalid_arguments
 from ..core.reply import Reply, failure
-from ..errors import INVALID_JSON, AnswerbackError
+from ..error_codes import INVALID_JSON
+from ..errors import AnswerbackError
 from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson

@@ -85,7 +85,7 @@ def _summary(tool: Tool) -> str:
 
 
 def _gate_name(gate: Callable[..., Any]) -> str:
-    from ..tools.gate_list import ReadyGate
+    from ..tools.requires import ReadyGate
 
     if isinstance(gate, ReadyGate):
         return gate.label

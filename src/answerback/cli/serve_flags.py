@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
-from ..core.hosts import is_endpoint
+from ..core.host_quirks import is_endpoint
 from ..core.limits import MAX_BODY
 from ..server.http.server_options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_repeatable, add_tag_options, positive_int

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
-from ..errors import TOOL_NOT_FOUND, NotFound, ToolError
-from .eras import ServerFacts
+from ..error_codes import TOOL_NOT_FOUND
+from ..errors import NotFound, ToolError
+from .call_options import CallOptions, ClientOptions
 from .faults import ConnectError
 from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
-from .request_policy import CallOptions, ClientOptions
+from .request_params import ServerFacts
 from .targets import BadTarget
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ..core.json_value import JsonObject
 
 T = TypeVar("T")
 Listed = TypeVar("Listed", bound=msgspec.Struct)

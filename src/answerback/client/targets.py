@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.json_value import Json
 from ..core.secrets.mask import mask_command, mask_url
 from ..errors import AnswerbackError
 from ..registry.declarations import HasRegistry, Registry, registry_of
 from .frames import Transport
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json
     from .transports.http_requests import ClientAuth
 
 Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"

@@ -22,7 +22,7 @@ from ..contract import ENVELOPE, STANDARD, Contract, Dialect
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT, Shape
 from ..errors import MalformedReply
-from .http_reply import JSON, HttpReply, json_reply
+from .status_and_headers import JSON, HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..core.versions import Version

@@ -9,7 +9,8 @@ import msgspec
 
 from ..core.content import Annotations, Block, changed_block
 from ..core.reply import Error, Reply
-from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
+from ..error_codes import CODES, UNKNOWN_ERROR, code_for_status
+from ..errors import MalformedReply
 
 if TYPE_CHECKING:
     pass

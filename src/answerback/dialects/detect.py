@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.content import BLOCKS
-from ..errors import UNKNOWN_ERROR
+from ..error_codes import UNKNOWN_ERROR
 
 if TYPE_CHECKING:
     from ..contract import Dialect

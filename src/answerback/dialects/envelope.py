@@ -15,7 +15,8 @@ from ..core.content import Audio, Block, Embedded, Image, Link, Text, changed_bl
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import Version
-from ..errors import UNKNOWN_TEXT, MalformedReply
+from ..error_codes import UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .common import (
     META_PREFIX,
     author_meta,
@@ -31,8 +32,8 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import MEDIA
+from .reply_text import content_with_text, message_from_text
 
 ALT_TEXT_ADDED = META_PREFIX + "filled-in"
 """In a block's `_meta`: its `altText` was added only because the envelope requires one."""

@@ -11,7 +11,8 @@ from ..core.content import Block, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import LATEST_STATEFUL, Version
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .common import (
     META_PREFIX,
     REFUSAL,
@@ -27,8 +28,8 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import project_block, read_block, write_block
+from .reply_text import content_with_text, message_from_text
 
 ERROR = META_PREFIX + "error"
 TIMESTAMP = META_PREFIX + "timestamp"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..contract import STANDARD, Contract
 from ..core.reply import Reply
 from ..core.shape import BARE, Shape
-from ..errors import UNKNOWN_ERROR, code_for_status
+from ..error_codes import UNKNOWN_ERROR, code_for_status
 from . import rest
 from .common import (
     decode_object,
@@ -21,7 +21,7 @@ from .common import (
     read_error,
     without_none,
 )
-from .http_reply import ERROR_CODE, HttpReply, json_reply
+from .status_and_headers import ERROR_CODE, HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..core.versions import Version

@@ -14,8 +14,9 @@ from ..contract import STANDARD, Contract
 from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
-from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
-from .http_reply import (
+from ..error_codes import UNKNOWN_ERROR, code_for_status
+from ..errors import MalformedReply
+from .status_and_headers import (
     ERROR_CODE,
     ERROR_HINT,
     JSON,
@@ -90,8 +91,8 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
     from ..core.versions import LATEST_STATEFUL
-    from .contract_text import DONE
     from .mcp_blocks import project_block
+    from .reply_text import DONE
 
     blocks = reply.content or (Text(DONE),)
     return tuple(project_block(block, LATEST_STATEFUL) for block in blocks)

@@ -1,6 +1,6 @@
 """The parts of a reply that a model gets: text, images and documents, and whether it failed.
 
-`dialects.for_models` decides what a model may see; this module knows what a provider takes.
+`dialects.model_text` decides what a model may see; this module knows what a provider takes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import msgspec
 from ..core.content import Block, Embedded, Image
 from ..core.reply import Reply
 from ..dialects.common import encoded_data
-from ..dialects.contract_text import DONE
-from ..dialects.for_models import ModelView, view_for_model
+from ..dialects.model_text import ModelView, view_for_model
+from ..dialects.reply_text import DONE
 from ..reading import read
 from .provider_rules import ProviderRules
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..core.reply import Error
-from ..errors import (
+from ..error_codes import (
     CODES,
     INPUT_REQUIRED,
     INVALID_ARGUMENTS,

@@ -14,7 +14,7 @@ from ..calls.call import Call, Outcome
 from ..core.content import Audio, Block, Embedded, Image, Text
 from ..core.reply import Reply
 from ..dialects.mcp_blocks import write_block
-from ..errors import TOOL_NOT_FOUND
+from ..error_codes import TOOL_NOT_FOUND
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
@@ -44,8 +44,8 @@ class CallRecord(msgspec.Struct, gc=False):
     arguments: bytes
     started_at: float
     duration_ns: int
-    size: int
-    reply: object
+    size: int = 0
+    reply: object = None
     """A Reply, another framework's reply, or None if the call has none."""
     code: str = ""
     version: str = ""
@@ -67,18 +67,8 @@ def make_call_record(
 ) -> CallRecord:
     """Return the record of *call*; an *outcome* of None means that the call was cancelled."""
     peer = call.peer
-    record = CallRecord(
-        kind,
-        call.name,
-        call.wire,
-        call.arguments,
-        started_at,
-        duration_ns,
-        0,
-        None,
-        caller=call.caller,
-        tool=call.tool,
-    )
+    record = CallRecord(kind, call.name, call.wire, call.arguments, started_at, duration_ns)
+    record.caller, record.tool = call.caller, call.tool
     if protocol := peer.protocol:
         record.version = protocol
         record.request = str(peer.id)

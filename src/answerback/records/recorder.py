@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..calls.call import Call, Handler, Outcome
 from ..core.log import logger
 from ..registry.declarations import HealthState
 from .call_record import (
@@ -19,14 +20,11 @@ from .call_record import (
     reply_json,
 )
 from .event import Event
+from .sink import Sink
 from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..calls.call import Call, Handler, Outcome
     from ..rules.finding import Finding
-    from .sink import Sink
 
 
 class Records:
@@ -121,7 +119,10 @@ class Records:
                 kept["unchecked"] = True
             return make_event(record, findings, kept)
         except Exception:  # noqa: BLE001 -- a bug in a rule must not cost the record
-            self._log_check_failure(record)
+            if not self._check_failure_logged:
+                self._check_failure_logged = True
+                message = "a reply of %r could not be checked; it is recorded without findings"
+                logger().exception(message, record.name)
             return make_event(record, (), {"unchecked": True})
 
     def _findings(self, record: CallRecord) -> Sequence[Finding]:
@@ -152,9 +153,3 @@ class Records:
         masker = masker_for(record, fitting.get("reply", b""))
         kept = {name: msgspec.Raw(masker.json(body)) for name, body in fitting.items()}
         return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
-
-    def _log_check_failure(self, record: CallRecord) -> None:
-        if not self._check_failure_logged:
-            self._check_failure_logged = True
-            message = "a reply of %r could not be checked; it is recorded without findings"
-            logger().exception(message, record.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
@@ -45,6 +45,22 @@ class Sink(Protocol):
     """
 
     def open(self) -> Store: ...
+
+
+class WriteOnlySink:
+    """A sink that is its own store. It cannot be read back, so its chain is never started again."""
+
+    def open(self) -> Self:
+        return self
+
+    def newest(self) -> str:
+        return ""
+
+    def holds(self, record_hash: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
 
 
 class FileMoved(FileNotFoundError):

@@ -6,13 +6,10 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
-from typing import TYPE_CHECKING, Any
+from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
+from typing import Any
 
 from .sink import Entry, FileIdentity, folder_lock
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (

@@ -6,25 +6,24 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.handlers import ADMITTED
 from ..calls.runners import ON_LOOP, running_loop
+from ..calls.runtime import ADMITTED, Runtime
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
+from .idempotency_keys import checked_key
+from .task_expiry import first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import MemoryStore, TaskStore, checked_key
+from .task_store import MemoryStore, TaskStore
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 
@@ -229,8 +228,6 @@ class TaskService:
         now = time()
         request = (call.request or call.peer).describe_request(call.wire)
         user = call.user if call.user is not None or request is None else request.user
-        limits = self.limits
-        kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
         return TaskRecord(
             id=new_id(),
             tool=call.name,
@@ -244,7 +241,7 @@ class TaskService:
             can=call.peer.can,
             created=now,
             changed=now,
-            expires=now + kept,
+            expires=first_expiry(now, ttl, self.limits),
             answers=dict(answers),
             idempotency_key=key,
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),

@@ -14,11 +14,11 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
+from .idempotency_keys import checked_repeat
 from .task_record import FORMAT, TaskRecord
 from .task_store import (
     Change,
     Claim,
-    checked_repeat,
     too_many_bytes,
     too_many_of_owner,
     too_many_waiting,
@@ -58,6 +58,8 @@ COMMIT;
 # Files from earlier versions get it when they are opened.
 _OWNERS = "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)"
 _WAITING = "FROM tasks WHERE state = 'working' AND worker = ''"
+# Two queries, because SQLite finds a minimum or a maximum in an index, but not both at once.
+_WAITING_NUMBERS = f"SELECT (SELECT min(number) {_WAITING}), (SELECT max(number) {_WAITING})"
 _UNFINISHED = (
     "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
 )
@@ -229,11 +231,6 @@ def _may_need_room(error: Exception) -> bool:
 
 
 def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-    def are_at_least(limit: int, query: str, *values: object) -> bool:
-        # Reads no more rows than the limit needs.
-        row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
-        return connection.execute(row, (*values, limit - 1)).fetchone() is not None
-
     if task.idempotency_key is not None:
         query = "SELECT record FROM tasks WHERE owner = ? AND key = ?"
         found = connection.execute(query, (task.owner, task.idempotency_key)).fetchone()
@@ -244,9 +241,9 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
             raise Unavailable("The call that has this idempotency key cannot be read")
     if _used_bytes(connection) + len(task.arguments) > limits.total_bytes:
         raise too_many_bytes(limits)
-    if task.is_waiting and are_at_least(limits.queue, _WAITING):
+    if task.is_waiting and _queue_is_full(connection, limits.queue):
         raise too_many_waiting(limits)
-    if task.owner and are_at_least(limits.per_owner, _UNFINISHED, task.owner):
+    if task.owner and _are_at_least(connection, limits.per_owner, _UNFINISHED, task.owner):
         raise too_many_of_owner(limits)
     connection.execute(
         "INSERT INTO tasks (id, owner, key, state, worker, lease, fence, expires, record)"
@@ -254,6 +251,21 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
         (task.id, task.owner, task.idempotency_key, *_columns(task)),
     )
     return task
+
+
+def _queue_is_full(connection: Connection, queue: int) -> bool:
+    # Each task has its own number, so there cannot be more waiting tasks than numbers from the
+    # oldest to the newest. Usually that is below the limit, and no rows are counted.
+    oldest, newest = connection.execute(_WAITING_NUMBERS).fetchone()
+    if oldest is None or newest - oldest + 1 < queue:
+        return False
+    return _are_at_least(connection, queue, _WAITING)
+
+
+def _are_at_least(connection: Connection, limit: int, query: str, *values: object) -> bool:
+    # Reads no more rows than the limit needs.
+    row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
+    return connection.execute(row, (*values, limit - 1)).fetchone() is not None
 
 
 def _used_bytes(connection: Connection) -> int:

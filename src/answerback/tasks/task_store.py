@@ -9,7 +9,8 @@ from itertools import islice
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..core.limits import TaskLimits
-from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
+from ..errors import RateLimited, Unavailable
+from .idempotency_keys import checked_repeat
 from .task_record import TaskRecord
 from .transitions import claimed
 
@@ -30,10 +31,6 @@ class Claim(NamedTuple):
     worker: str
     fence: int
     lease: float
-
-
-MAX_KEY = 255
-"""Maximum characters in an idempotency key."""
 
 
 class TaskStore(Protocol):
@@ -88,22 +85,6 @@ class TaskStore(Protocol):
     def close(self) -> None: ...
 
 
-class KeyReused(Conflict):
-    """The idempotency key belongs to a call with another tool or other arguments."""
-
-    code = "KEY_REUSED"
-
-
-def checked_key(key: str | None) -> str | None:
-    """Return the client's idempotency key; raises InvalidInput if it is not a valid name."""
-    if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
-        return key
-    raise InvalidInput(
-        f"The idempotency key should be 1 to {MAX_KEY} characters of ASCII, without spaces",
-        hint="use a new random UUID for each call, and the same one to repeat it",
-    )
-
-
 def too_many_waiting(limits: TaskLimits) -> Unavailable:
     return Unavailable(
         f"Too many tasks wait, more than {limits.queue}", retryable=True, retry_after=5
@@ -124,16 +105,6 @@ def too_many_of_owner(limits: TaskLimits) -> RateLimited:
         retryable=True,
         retry_after=5,
     )
-
-
-def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
-    """Return the task with the idempotency key of *task*; raises KeyReused if the calls differ."""
-    if found.fingerprint != task.fingerprint:
-        raise KeyReused(
-            "This idempotency key was used for another call",
-            hint="use a new key for each call; send the same arguments to repeat one",
-        )
-    return found
 
 
 class MemoryStore:

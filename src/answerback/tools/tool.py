@@ -27,7 +27,7 @@ from .tool_options import ToolSettings, policy_of, resolve_options
 if TYPE_CHECKING:
     from ..registry.declarations import Registry
     from .docstrings import Docstring
-    from .gate_list import Gates
+    from .requires import Gates
     from .tool_options import ToolPolicy
 
 # They disappear from a URL's path.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...calls.runtime import runtime_on_loop, serving
+from ...core.json_value import Json
 from ...core.signing import Signer, signer_from_environment
 from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
@@ -29,13 +29,7 @@ from ...protocol.server_info import ServerInfo
 from ...protocol.single_session import SingleSession
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
-from ..frames import Lost, Outgoing, Receive
-
-if TYPE_CHECKING:
-    from ...core.json_value import Json
-
-
-_EMPTY = b"{}"
+from ..frames import Lost, Outgoing, Receive, Transport
 
 
 class MemoryPeer(McpPeer):
@@ -50,13 +44,8 @@ class MemoryPeer(McpPeer):
         return await self.transport.ask_client(method, params)
 
 
-class InMemory:
+class InMemory(Transport):
     """The transport to an App in this process; it starts and stops the App's lifespan."""
-
-    send_now = None
-    closes_to_cancel = False
-    has_headers = False
-    receives_changes = True
 
     def __init__(self, app: Registry) -> None:
         self._app = app
@@ -87,12 +76,6 @@ class InMemory:
             self._resolve(message)
         elif isinstance(message, Notification):
             self._notified(message)
-
-    async def listen(self) -> None:
-        """Do nothing: changes are sent from `initialize` on."""
-
-    async def identity(self) -> str:
-        return ""
 
     async def close(self) -> None:
         for peer, task in list(self._running.values()):

@@ -14,7 +14,7 @@ from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...registry.declarations import Change, HealthState
-from ..http.guard import FORWARDED_HOST, Guard
+from ..http.host_and_origin import FORWARDED_HOST, Guard
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
 from ..http.server_options import WebOptions, networks
@@ -30,7 +30,7 @@ from .request import (
     Send,
     joined_headers,
 )
-from .worker_bus import (
+from .worker_sockets import (
     SINGLE_WORKER,
     RegistryChanged,
     RegistrySwitched,
@@ -46,7 +46,7 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from ...registry.composition import Switch
+    from ...registry.enabling import Switch
     from ...registry.lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .authenticated import Authenticated

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.content import Block, Text
-from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
+from ..error_codes import BUILT_IN, UNKNOWN_ERROR
+from ..errors import ToolError
 from .common import encode, encoded_data
 
 if TYPE_CHECKING:
