@@ -360,7 +360,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 370
+IMPORTS_IN_FUNCTIONS = 369
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -408,25 +408,25 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
     "": 1_160,
-    "auth": 1_400,
+    "auth": 1_370,
     "calls": 2_860,
-    "cli": 3_710,
-    "client": 6_970,
+    "cli": 3_700,
+    "client": 6_670,
     "core": 2_770,
-    "dialects": 2_570,
-    "gates": 650,
-    "http1": 1_050,
-    "middleware": 700,
-    "models": 2_150,
+    "dialects": 2_560,
+    "gates": 620,
+    "http1": 1_020,
+    "middleware": 610,
+    "models": 2_070,
     "protocol": 3_530,
-    "reading": 1_300,
+    "reading": 1_240,
     "records": 2_180,
     "registry": 1_160,
-    "resilience": 1_400,
-    "rules": 5_210,
+    "resilience": 1_310,
+    "rules": 5_190,
     "server": 7_350,
     "tasks": 2_030,
-    "testing": 350,
+    "testing": 330,
     "tools": 2_990,
     "types": 5_230,
 }

@@ -14,9 +14,10 @@ from tests.steps import steps_of
 
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
+from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord
-from answerback.tasks.task_store import MemoryStore, TaskStore
+from answerback.tasks.task_store import TaskStore
 
 NOW = 1_000_000.0
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)

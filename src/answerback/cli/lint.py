@@ -7,19 +7,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from .. import __version__
 from ..core.versions import VERSIONS
 from ..errors import AnswerbackError
 from ..rules.catalogue import select_rules
-from ..rules.lint.linter import Linter, LintOptions
+from ..rules.lint.linter import Linter, LintOptions, Report
 from ..rules.reports import plain
 from ..rules.reports.plain import summary
 from .program import Program, write_stderr
-
-if TYPE_CHECKING:
-    from ..rules.lint.linter import Report
 
 _STDIN = "-"
 _PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.

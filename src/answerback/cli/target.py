@@ -10,15 +10,12 @@ from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
+from ..tools.tool import Tool
 from .program import LOADING
-
-if TYPE_CHECKING:
-    from ..tools.tool import Tool
 
 _IS_FOLDER = "{!r} is a folder; name a file in it"
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))

@@ -45,7 +45,6 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 
 
 class _Entry(msgspec.Struct):
-    family: str
     identity: str
     until: float
     value: list[Any]
@@ -81,7 +80,7 @@ class KeptLists:
         # A login between two pages may have changed the list.
         if seconds > 0 and await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
-            self._kept[kind] = _Entry(_LISTS[kind].family, identity, until, entries)
+            self._kept[kind] = _Entry(identity, until, entries)
         return list(entries)
 
     async def tools(self, deadline: Deadline) -> list[RemoteTool]:
@@ -122,7 +121,8 @@ class KeptLists:
 
     def changed(self, family: str) -> None:
         """Drop the lists that have changed."""
-        self._kept = {kind: each for kind, each in self._kept.items() if each.family != family}
+        for kind in [each for each in self._kept if _LISTS[each].family == family]:
+            del self._kept[kind]
         if family == "tools":
             self._unlisted.clear()
 

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
 from typing import Any
 
-from .sink import Entry, FileIdentity, folder_lock
+from ..core.moved_file import FileIdentity
+from .sink import Entry, folder_lock
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from ..contract import Dialect
 from ..core.suggestions import did_you_mean
 from .checks import (
     ab1_content,
@@ -20,13 +21,7 @@ from .checks import (
     ab6_size,
     ab32_output_schema,
 )
-from .finding import Faults, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..contract import Dialect
-    from .finding import Part
+from .finding import Faults, Part, Rule
 
 FAMILIES = {
     "AB1": "shape",

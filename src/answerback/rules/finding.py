@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ..contract import Dialect
 from ..core.secrets.mask import mask
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
 
 Severity = Literal["error", "warning", "note"]
 Part = Literal["document", "reply", "block", "text", "leak", "tool", "rpc"]

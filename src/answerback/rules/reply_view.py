@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
+from ..contract import Dialect
+from ..core.versions import Version
 from .json_values import pointer_token, walk_strings
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
-    from ..core.versions import Version
 
 MEDIA = ("image", "audio")
 _LONG = 2_000

@@ -18,10 +18,11 @@ from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
 from .idempotency_keys import checked_key
+from .memory_store import MemoryStore
 from .task_expiry import first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import MemoryStore, TaskStore
+from .task_store import TaskStore
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 

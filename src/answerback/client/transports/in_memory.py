@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import cache
 
 import msgspec
 
 from ...calls.runtime import runtime_on_loop, serving
 from ...core.json_value import Json
-from ...core.signing import Signer, signer_from_environment
+from ...core.signing import signer_from_environment
 from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
     Notification,
@@ -52,7 +53,7 @@ class InMemory(Transport):
         self._running: dict[Id, tuple[McpPeer, asyncio.Task[None]]] = {}
         self._questions: dict[Id, asyncio.Future[msgspec.Raw]] = {}
         self._stack = AsyncExitStack()
-        self._signer: Signer | None = None
+        self._sign = cache(lambda: signer_from_environment()[0])
         self._session = SingleSession(app, ServerInfo(app), self.deliver)
 
     async def open(self, receive: Receive, lost: Lost) -> None:
@@ -106,16 +107,8 @@ class InMemory(Transport):
         self.deliver(request_frame(id, method, params))
         if asyncio.get_running_loop() is self._loop:
             return await answer
-
-        async def wait() -> msgspec.Raw:
-            return await answer
-
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(wait(), self._loop))
-
-    def _sign(self) -> Signer:
-        if self._signer is None:
-            self._signer = signer_from_environment()[0]
-        return self._signer
+        waiting = asyncio.wait_for(answer, None)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(waiting, self._loop))
 
     def _begin(self, request: Request, text: bytes) -> None:
         peer = self._session.peer_for(request, MemoryPeer)
@@ -128,7 +121,8 @@ class InMemory(Transport):
             subscription = Subscription(self._app, request.id, request.params, self.deliver)
             peer.on_cancel(subscription.end)
             self._stack.callback(subscription.end)
-            task = self._loop.create_task(_nothing())
+            # A subscription has no work.
+            task = self._loop.create_task(asyncio.sleep(0))
         else:
             task = self._loop.create_task(self._respond(request, peer))
         self._running[request.id] = (peer, task)
@@ -161,7 +155,3 @@ class InMemory(Transport):
             peer, task = found
             peer.cancel()
             task.cancel()
-
-
-async def _nothing() -> None:
-    """Do nothing: a subscription has no work."""

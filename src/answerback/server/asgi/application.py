@@ -108,7 +108,7 @@ class AsgiApp:
         else:
             await self._answer_http(scope, receive, send)
 
-    async def _answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
         if self._auth is not None and await self._auth.answer_page(scope, receive, send):
@@ -265,6 +265,13 @@ class AsgiApp:
             reason = b"".join(message.get("body", b"") for message in sent).decode()
             refused = failure(reason, code="FOREIGN_ORIGIN")
         await request.respond_with(self._routes.refuse(refused, request))
+
+    @cached_property
+    def _answer_http(self) -> ASGIApp:
+        # At the first request, because of the pages.
+        layers = (self._proxies, self._auth, self._own_pages, self._cors)
+        has_layers = any(layer is not None for layer in layers)
+        return self._answer_through_layers if has_layers else self._answer
 
     @cached_property
     def _own_pages(self) -> OwnPages | None:
