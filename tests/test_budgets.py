@@ -363,7 +363,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 395
+IMPORTS_IN_FUNCTIONS = 369
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -411,26 +411,26 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
     "": 1_200,
-    "auth": 1_370,
+    "auth": 1_400,
     "calls": 2_900,
-    "cli": 3_800,
-    "client": 6_670,
+    "cli": 3_700,
+    "client": 6_700,
     "core": 2_850,
-    "dialects": 2_710,
-    "gates": 620,
-    "http1": 1_020,
-    "middleware": 610,
-    "models": 2_070,
+    "dialects": 2_600,
+    "gates": 650,
+    "http1": 1_050,
+    "middleware": 650,
+    "models": 2_100,
     "protocol": 3_550,
-    "reading": 1_240,
+    "reading": 1_250,
     "records": 2_150,
     "registry": 1_200,
-    "resilience": 1_310,
-    "rules": 5_450,
+    "resilience": 1_350,
+    "rules": 5_200,
     "server": 7_400,
     "tasks": 2_100,
-    "testing": 330,
-    "tools": 3_100,
+    "testing": 350,
+    "tools": 3_000,
     "types": 5_250,
 }
 

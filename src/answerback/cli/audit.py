@@ -15,7 +15,7 @@ from ..records.statistics import Summary, ToolStatistics, summarise
 from ..records.verify import Head, Verdict, verify
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
-from .program import Program, aligned, positive_int, print_json, print_text, write_stderr
+from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
 
 _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -59,7 +59,7 @@ def _verify(options: Namespace) -> int:
         members = {**proof, **msgspec.to_builtins(verdict)}
         print_json(msgspec.json.encode(members))
     else:
-        _print(_verdict_text(verdict, head_given=bool(options.head)))
+        print_line(_verdict_text(verdict, head_given=bool(options.head)))
     return 0 if verdict.holds else 1
 
 
@@ -92,7 +92,7 @@ def _tail(options: Namespace) -> int:
         if options.json:
             print_json(kept.body)
         else:
-            _print(_event_line(event))
+            print_line(_event_line(event))
     return 0
 
 
@@ -113,7 +113,7 @@ def _stats(options: Namespace) -> int:
     if options.json:
         print_json(msgspec.json.encode(summary))
     else:
-        _print(_table(summary))
+        print_line(_table(summary))
     return 0
 
 
@@ -158,10 +158,6 @@ def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]
             unreadable += 1
     if unreadable:
         write_stderr(f"{counted(unreadable, 'record')} could not be read; see `audit verify`")
-
-
-def _print(text: str) -> None:
-    print_text(f"{text}\n")
 
 
 _SUBCOMMANDS = {

@@ -97,8 +97,8 @@ class Program:
             **options,
         )
 
-    def parser_with_target(self, command: str, usage: str = "[options]") -> ArgumentParser:
-        parser = self.parser(command, usage)
+    def parser_with_target(self, command: str) -> ArgumentParser:
+        parser = self.parser(command)
         self.add_target(parser)
         return parser
 
@@ -286,10 +286,14 @@ def print_text(text: str) -> None:
         raise CannotWrite(f"cannot write to stdout: {exc.strerror}") from None
 
 
+def print_line(text: str) -> None:
+    print_text(f"{text}\n")
+
+
 def print_json(body: bytes) -> None:
     """Print a line of JSON; only for a terminal, with escaped characters."""
     text = body.decode("utf-8", "replace")
-    print_text(f"{printable_json(text) if sys.stdout.isatty() else text}\n")
+    print_line(printable_json(text) if sys.stdout.isatty() else text)
 
 
 def write_stdout(out: Stdout, data: bytes) -> None:

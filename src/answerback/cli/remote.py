@@ -15,9 +15,10 @@ from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects import shape_of, write
 from ..server.standard_streams import Stdout
-from .call_arguments import UnreadableArgument, read_content
+from .call import print_success
+from .call_arguments import UnreadableArgument, read_content, read_value
 from .program import printable, printable_json, write_json, write_stderr, write_stdout
-from .readable_reply import error_text, reply_text
+from .readable_reply import error_text
 from .terminal_login import login_options
 from .terminal_peer import TerminalPeer, stderr_is_terminal
 from .tool_help import usage_table
@@ -152,10 +153,8 @@ def _arguments(
         name, equals, text = word.partition("=")
         if not equals or not name:
             raise UnreadableArgument(f"{word!r} is not name=value")
-        if text.startswith("@@"):
-            text = text[1:]
-        elif text == "-" or text.startswith("@"):
-            text = read_content(text, stdin).decode(errors="replace")
+        value = read_value(text, stdin)
+        text = value if isinstance(value, str) else value.decode(errors="replace")
         found[name] = _value(text, fields.get(name))
     return found
 
@@ -178,14 +177,7 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     shape = reply.shape or shape_of(reply)
     written = write(reply, dialect or "rest", shape, STANDARD)
     if reply.error is None:
-        if out.is_terminal and dialect is None:
-            shown = _without_doubled_text(reply)
-            write_stdout(out, f"{reply_text(shown, shape)}\n".encode())
-        elif written.media_type.endswith("json"):
-            write_json(out, written.body)
-        else:
-            write_stdout(out, written.body)
-        return 0
+        return print_success(_without_doubled_text(reply), shape, written, dialect, out)
     if dialect is None and stderr_is_terminal():
         write_stderr(error_text(reply.error))
     else:

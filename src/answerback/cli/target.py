@@ -34,10 +34,7 @@ class NoSuchModule(CannotLoad):
 def load(target: str) -> App:
     """Import the target's module and return its App; raises CannotLoad."""
     where, name = _split_target(target)
-    if _is_file(where):
-        module = _run_import(where, lambda: _import_file(where))
-    else:
-        module = _run_import(where, lambda: _import_module(where))
+    module = _run_import(where, _import_file if _is_file(where) else _import_module)
     return _app_named(module, name, target) if name else _only_app(module, where)
 
 
@@ -158,12 +155,12 @@ def _import_module(where: str) -> ModuleType:
         raise exc
 
 
-def _run_import(where: str, import_it: Callable[[], ModuleType]) -> ModuleType:
+def _run_import(where: str, import_it: Callable[[str], ModuleType]) -> ModuleType:
     """Import the author's module with its own sys.argv; raises CannotLoad if that fails."""
     arguments, sys.argv = sys.argv, [where]
     loading = LOADING.set(True)
     try:
-        return import_it()
+        return import_it(where)
     except CannotLoad:
         raise
     except SystemExit:

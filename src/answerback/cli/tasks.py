@@ -20,7 +20,7 @@ from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
-from .program import Program, aligned, positive_int, print_json, print_text, write_stderr
+from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def _list(store: SQLiteStore, options: Namespace) -> int:
             print_json(msgspec.json.encode(_members(task, with_result=False)))
         return 0
     if not shown:
-        _print("there are no tasks" if options.state is None else f"no task is {options.state}")
+        print_line("there are no tasks" if options.state is None else f"no task is {options.state}")
         return 0
     header = ("id", "state", "tool", "age", "message")
-    _print("\n".join(aligned([header, *map(_cells, shown)])))
+    print_line("\n".join(aligned([header, *map(_cells, shown)])))
     if len(found) > len(shown):
-        _print(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
+        print_line(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
     return 0
 
 
@@ -88,7 +88,7 @@ def _show(store: SQLiteStore, options: Namespace) -> int:
         return 0
     for name, value in members.items():
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        _print(f"{name:13} {_line(text)}")
+        print_line(f"{name:13} {_line(text)}")
     return 0
 
 
@@ -102,7 +102,7 @@ def _cancel(store: SQLiteStore, options: Namespace) -> int:
     if _as_json(options):
         print_json(msgspec.json.encode(_members(task, with_result=False)))
     else:
-        _print("cancelled" if changed is not None else f"it was {task.state} already")
+        print_line("cancelled" if changed is not None else f"it was {task.state} already")
     return 0 if task.state == "cancelled" else 1
 
 
@@ -159,10 +159,6 @@ def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
 
 def _as_json(options: Namespace) -> bool:
     return options.json or not sys.stdout.isatty()
-
-
-def _print(text: str) -> None:
-    print_text(f"{text}\n")
 
 
 def _line(text: str) -> str:

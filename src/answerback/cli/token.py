@@ -12,7 +12,7 @@ from ..auth.urls import is_loopback_url
 from ..errors import AnswerbackError
 from ..http1.http_errors import HttpFailure
 from ..http1.http_fetch import Fetched, fetch
-from .program import Program, add_repeatable, positive_int, print_text
+from .program import Program, add_repeatable, positive_int, print_line
 
 _SECONDS = 10
 _MAX_BODY = 64 * 1024
@@ -36,7 +36,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
-    print_text(_fetch(options.url, asked) + "\n")
+    print_line(_fetch(options.url, asked))
     return 0
 
 

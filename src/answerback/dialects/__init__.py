@@ -1,9 +1,11 @@
 """Dialects: the forms of a reply on a wire (mcp, rest, envelope, problem).
 
-Each dialect writes replies, reads them back, and returns what it can carry of one (`project`):
+Each dialect writes replies and reads them back. What it reads is what it can carry of a reply:
 
     write(read(write(r))) == write(r)
-    read(write(r)) == project(r)
+    read(write(r)) == carried(r)
+
+`tests/dialects/carried.py` says what each dialect carries.
 
 A dialect's module is imported at its first use. Dialects know nothing about wires.
 """
@@ -29,7 +31,6 @@ __all__ = [
     "HttpReply",
     "MalformedReply",
     "as_sent",
-    "project",
     "read",
     "shape_of",
     "write",
@@ -60,18 +61,6 @@ def read(
     source = http_reply.body if dialect in ("mcp", "envelope") else http_reply
     reply: Reply[Any] = _load(dialect).read(source, shape, contract)
     return reply
-
-
-def project(
-    reply: Reply[Any],
-    dialect: Dialect,
-    shape: Shape,
-    contract: Contract,
-    version: Version | None = None,
-) -> Reply[Any]:
-    """Return the part of the reply that *dialect* carries: `read` returns this for it."""
-    carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)
-    return carried
 
 
 def as_sent(

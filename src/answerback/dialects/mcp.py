@@ -17,14 +17,11 @@ from .common import (
     META_PREFIX,
     REFUSAL,
     answerback_meta,
-    as_received,
     author_meta,
-    data_as_received,
     decode_object,
     encode,
     encoded_data,
     is_retryable,
-    project_error,
     read_error,
     read_timestamp,
     to_utc,
@@ -102,24 +99,6 @@ def read(
         error=_read_error(found, content, contract) if failed else None,
         meta=author_meta(meta),
         timestamp=read_timestamp(_read_time(found, contract)),
-    )
-
-
-def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
-) -> Reply[Any]:
-    """Return the part of the reply that *version* carries; from 2025-06-18 on, all but the time.
-
-    Only a contract with `envelope_in_mcp` carries the time; else `read` sets it to its own time.
-    """
-    version = version or LATEST_STATEFUL
-    carried = reply.error is None and _carries_data(shape, contract, version)
-    return Reply(
-        content=_content(reply, shape, contract, version),
-        data=data_as_received(reply, shape) if carried else msgspec.UNSET,
-        error=None if reply.error is None else project_error(reply.error),
-        meta=as_received(author_meta(reply.meta)),
-        timestamp=to_utc(reply.timestamp),
     )
 
 

@@ -102,6 +102,11 @@ class ReplyView:
         return "null" in self.json_text
 
     @property
+    def is_stateless(self) -> bool:
+        """Whether the reply is of 2026-07-28 or later; without a version, its members tell."""
+        return "resultType" in self.json if self.version is None else self.version.stateless
+
+    @property
     def text_to_scan(self) -> str:
         """The JSON to search for secrets; long data that a text repeats is left out."""
         text = self.json_text

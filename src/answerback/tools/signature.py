@@ -184,7 +184,8 @@ def read_signature(source: Source, owner: str) -> Signature:
             dependencies[parameter] = depends.function
             continue
         if isinstance(default, Depends):
-            raise TypeError(_depends_as_default_message(parameter, owner))
+            advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
+            raise TypeError(f"{where} has Depends as its default; {advice}")
         group = questions if marker_of(Ask, annotation) else parameters
         group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
@@ -241,13 +242,6 @@ def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
 
     hint = missing_type_hint(parameter, function.__name__)
     return f"parameter {parameter!r} of {owner} has no type; {hint}"
-
-
-def _depends_as_default_message(parameter: str, owner: str) -> str:
-    return (
-        f"parameter {parameter!r} of {owner} has Depends as its default; "
-        f"write {parameter}: Annotated[TYPE, Depends(…)]"
-    )
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:

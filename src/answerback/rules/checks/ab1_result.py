@@ -141,13 +141,10 @@ def bad_problem(reply: ReplyView) -> Faults:
     return [
         Fault(f"/{name}", f"the problem's {name} is {kind_name(members[name])}")
         for name, wanted in _PROBLEM_MEMBERS.items()
-        if name in members and not _is_a(wanted, members[name])
+        # In Python a bool is an int; in JSON true is not a number.
+        if name in members
+        and (not isinstance(members[name], wanted) or isinstance(members[name], bool))
     ]
-
-
-def _is_a(wanted: type, value: Any) -> bool:
-    # In Python a bool is an int; in JSON true is not a number.
-    return isinstance(value, wanted) and not isinstance(value, bool)
 
 
 @rule(

@@ -179,14 +179,9 @@ def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> 
 def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
     """Before 2026-07-28 clients refuse the whole list unless each outputSchema is of an object."""
     schema = tool.get("outputSchema")
-    is_stateless = (
-        reply.version.stateless if reply.version is not None else "resultType" in reply.json
-    )
-    if (
-        schema is None
-        or is_stateless
-        or (isinstance(schema, dict) and schema.get("type") == "object")
-    ):
+    if schema is None or reply.is_stateless:
+        return ()
+    if isinstance(schema, dict) and schema.get("type") == "object":
         return ()
     message = f"the outputSchema of {tool.get('name', index)} has no type: object at its root"
     return [Fault(f"/tools/{index}/outputSchema", message)]

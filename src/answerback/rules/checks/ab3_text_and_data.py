@@ -300,9 +300,7 @@ def data_not_object_in_version(reply: ReplyView) -> Faults:
     data = reply.data
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()
-    version = reply.version
-    is_stateless = version.stateless if version is not None else "resultType" in reply.json
-    if is_stateless or (version is not None and not version.structured):
+    if reply.is_stateless or (reply.version is not None and not reply.version.structured):
         return ()
     return [Fault("/structuredContent", f"structuredContent is {kind_name(data)}, not an object")]
 
