@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
@@ -27,6 +28,8 @@ from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
 T = TypeVar("T")
+_MAX_WAITING = 100
+"""The requests that may wait for one task at a time, in one worker."""
 
 
 def task_service(runtime: Runtime) -> TaskService:
@@ -49,6 +52,8 @@ class TaskService:
         self.refuse = runtime.record
         """Records the outcome of a call that does not run, and returns it."""
         self._waiters: dict[object, Callable[[str | None], None]] = {}
+        self._waiting: Counter[str] = Counter()
+        """How many requests wait for each task."""
         worker = new_worker_name()
         self.runner = TaskRunner(runtime, self.store, self.limits, worker, self.wake)
         self.runner.use_loop()
@@ -141,8 +146,14 @@ class TaskService:
     async def wait(
         self, id: str, owner: str, is_done: Callable[[TaskRecord], bool], seconds: float
     ) -> TaskRecord | None:
-        """Return the task, once *is_done* or after *seconds*; None if there is no such task."""
+        """Return the task, once *is_done* or after *seconds*; None if there is no such task.
+
+        Raises Unavailable if too many requests wait for this task.
+        """
         await ON_LOOP
+        if self._waiting[id] >= _MAX_WAITING:
+            raise Unavailable("Too many requests wait for this task", retryable=True, retry_after=5)
+        self._waiting[id] += 1
         until = monotonic() + seconds
         waiter = _Waiter()
         stop = self.subscribe(lambda changed: waiter.wake() if changed in (None, id) else None)
@@ -155,6 +166,9 @@ class TaskService:
                 await waiter.wait(left)
         finally:
             stop()
+            self._waiting[id] -= 1
+            if not self._waiting[id]:
+                del self._waiting[id]
 
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
