@@ -372,7 +372,7 @@ def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
     task = _claim(store)
 
     assert store.claims() == [(task.id, "w1", task.fence, NOW + 10)]
-    store.renew("w1", NOW + 20)
-    store.renew("w2", NOW + 30)
+    store.renew(["w1"], NOW + 20)
+    store.renew(["w2"], NOW + 30)
     store.change(task.id, partial(transitions.cancelled, now=NOW))
     assert store.claims() == []

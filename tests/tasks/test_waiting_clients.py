@@ -61,7 +61,7 @@ def test_a_client_that_disconnects_no_longer_waits_for_its_task(kind: str) -> No
         asgi = app.asgi()
         session = b""
         if kind != "without a session":
-            can = {"elicitation": {}} if kind == "that can be asked" else {}
+            can: Any = {"elicitation": {}} if kind == "that can be asked" else {}
             hello = request("initialize", protocolVersion="2025-11-25", capabilities=can)
             client = WaitingClient(asgi, hello)
             await client.request

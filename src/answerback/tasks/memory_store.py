@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from heapq import heappop, heappush
 from itertools import islice
 
@@ -76,7 +77,7 @@ class MemoryStore:
             ids = [id for id, _ in zip(self._waiting, range(count), strict=False)]
             return [task for id in ids if (task := self._change(id, take)) is not None]
 
-    def renew(self, worker: str, until: float) -> None:
+    def renew(self, workers: Collection[str], until: float) -> None:
         """Do nothing: a worker that dies takes this store with it."""
 
     def claims(self) -> list[Claim]:

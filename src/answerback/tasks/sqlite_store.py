@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -120,12 +120,12 @@ class SQLiteStore:
 
         return self._write(claim_oldest)
 
-    def renew(self, worker: str, until: float) -> None:
+    def renew(self, workers: Collection[str], until: float) -> None:
         # The column's lease is current; the record's is from the last full write.
         def renew_all(connection: Connection) -> None:
             # SQLite uses the index of claims only if the worker is certainly not empty.
             query = "UPDATE tasks SET lease = ? WHERE worker = ? AND worker <> ''"
-            connection.execute(query, (until, worker))
+            connection.executemany(query, [(until, worker) for worker in workers])
 
         self._write(renew_all)
 

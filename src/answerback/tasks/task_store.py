@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..core.limits import TaskLimits
@@ -49,8 +49,8 @@ class TaskStore(Protocol):
     def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
         """Claim up to *count* waiting tasks, oldest first."""
 
-    def renew(self, worker: str, until: float) -> None:
-        """Extend all of a worker's valid claims."""
+    def renew(self, workers: Collection[str], until: float) -> None:
+        """Extend all claims of these workers."""
 
     def claims(self) -> list[Claim]:
         """Return all workers' claims."""

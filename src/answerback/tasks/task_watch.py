@@ -112,8 +112,9 @@ class TaskWatch:
         self._wake(None)
 
     def _renew(self) -> None:
-        if self._runner.runs:
-            self._store.renew(self._runner.worker, time() + LEASE)
+        names = tuple(self._runner.names)
+        if self._runner.runs or len(names) > 1:
+            self._store.renew(names, time() + LEASE)
 
     def _reconcile(self) -> None:
         now = time()
