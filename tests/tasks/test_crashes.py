@@ -79,8 +79,7 @@ def test_a_result_that_cannot_be_written_is_written_later(tmp_path: Path, failur
 
 def _limit_pages(store: SQLiteStore, pages: int | None) -> None:
     """Let the file grow to so many pages, or not at all."""
-    with store._lock:
-        connection = store._opened()
+    with store._opened("reading") as connection:
         now = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages or now}")
 

@@ -60,9 +60,8 @@ class TaskService:
         self._watch: TaskWatch | None = None
         if self.store.blocks:
             waits = self._waiters.__len__
-            watch = TaskWatch(self.store, self.runner, lambda: waits() > 0, self.wake)
-            self._watch = watch
-            runtime.checks["tasks"] = partial(_health, watch, self.runner)
+            self._watch = TaskWatch(self.store, self.runner, lambda: waits() > 0, self.wake)
+            runtime.checks["tasks"] = partial(_health, self.store, self.runner)
 
     async def create(
         self,
@@ -296,6 +295,6 @@ class _Waiter:
         self._event.clear()
 
 
-def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
+def _health(store: TaskStore, runner: TaskRunner) -> HealthState:
     """Report the server as ready: plain calls are served even while the task file fails."""
-    return HealthState(True, {"failing": watch.is_failing, "running": len(runner.runs)})
+    return HealthState(True, {"failing": store.is_failing, "running": len(runner.runs)})

@@ -67,6 +67,13 @@ class TaskStore(Protocol):
         A running or waiting task stays: it was promised to a client.
         """
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the store could not be read or written the last time."""
+
+    def try_to_write(self) -> None:
+        """Find out whether the store can be written again; `is_failing` says so."""
+
     def version(self) -> int:
         """Return a number that changes whenever another process may have changed a record."""
 

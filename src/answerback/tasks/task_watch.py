@@ -55,8 +55,6 @@ class TaskWatch:
             self._renew: LEASE / 3,
             self._runner.write_messages: _REPORTS,
         }
-        self.is_failing = False
-        """Whether the last attempt to use the store failed."""
         self._stopped = threading.Event()
         name = "answerback-tasks-watch"
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -73,13 +71,15 @@ class TaskWatch:
                     self._store.version()  # This opens the file.
                     notice = FileNotice(self._store.notice_path)
                 self._look()
-                self.is_failing = False
                 seconds = _GAP
                 is_busy = bool(self._runner.runs) or self._is_waiting()
                 notice.wait(_REPORTS if is_busy else _RECONCILE, urgent=is_busy)
             except Unavailable:
-                self.is_failing = True
                 seconds = _AFTER_FAILURE  # Already logged.
+                # The file may be opened again with another log.
+                if notice is not None:
+                    notice.close()
+                    notice = None
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
                 log_internal_error("looking after tasks")
                 seconds = _AFTER_FAILURE
@@ -118,6 +118,8 @@ class TaskWatch:
 
     def _reconcile(self) -> None:
         now = time()
+        if self._store.is_failing:
+            self._store.try_to_write()
         self._store.remove_expired(now)
         self._notice_jump(now, monotonic())
         leases_count = monotonic() >= self._leases_count_from
