@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from . import mcp_http
-from .mcp_stdio import INITIALIZE
+from .mcp_stdio import INITIALIZE, cpu_seconds
 from .rest import BODY, SECONDS, Server, rate
 
 HERE = Path(__file__).parent.parent
@@ -127,12 +127,6 @@ def app_server(tree: Path, options: list[str]) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(10)
-
-
-def cpu_seconds(pid: int) -> float:
-    """The CPU time of a process in seconds, to the nanosecond, all its threads included."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def _served(options: list[str], job: Callable[[int], Job], tree: Path) -> float:

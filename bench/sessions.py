@@ -6,9 +6,9 @@ import http.client
 import json
 from typing import Any
 
-from .compare import HERE, app_server, cpu_seconds
+from .compare import HERE, app_server
 from .mcp_http import ACCEPT
-from .mcp_stdio import INITIALIZE
+from .mcp_stdio import INITIALIZE, cpu_seconds
 from .report import Figure
 from .rest import ROUNDS, running
 

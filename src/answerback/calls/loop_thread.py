@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ class LoopThread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._posted: deque[Callable[[asyncio.AbstractEventLoop], object]] = deque()
+        self._pipe: tuple[int, int] | None = None
+        """Wakes the loop for posted callbacks."""
+        self._is_awake = False
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -33,6 +39,34 @@ class LoopThread:
                 )
                 self._thread.start()
             return self._loop
+
+    def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
+        """Call *callback* with the loop, on the loop; any thread may call this.
+
+        Many callbacks need one wake-up. `call_soon_threadsafe` takes more CPU time, because it
+        wakes the loop for each of them, through a socket.
+        """
+        _, wake = self._pipe or self._open_pipe()
+        self._posted.append(callback)
+        if not self._is_awake:
+            self._is_awake = True
+            os.write(wake, b"\0")
+
+    def _open_pipe(self) -> tuple[int, int]:
+        loop = self.loop
+        with self._lock:
+            if self._pipe is None:
+                self._pipe = os.pipe()
+                loop.call_soon_threadsafe(loop.add_reader, self._pipe[0], self._call_posted, loop)
+            return self._pipe
+
+    def _call_posted(self, loop: asyncio.AbstractEventLoop) -> None:
+        assert self._pipe is not None
+        os.read(self._pipe[0], 4096)
+        # Reset first, so that a callback posted from now on wakes the loop again.
+        self._is_awake = False
+        while self._posted:
+            self._posted.popleft()(loop)
 
     def run(self, steps: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         """Wait for a coroutine on the loop; raises TimeoutError after *seconds*.
@@ -62,6 +96,8 @@ class LoopThread:
         assert self._thread is not None
         self._thread.join()
         loop.close()
+        for fd in self._pipe or ():
+            os.close(fd)
 
 
 async def _without_exit(steps: Coroutine[Any, Any, T]) -> T:

@@ -29,7 +29,7 @@ from .call import Call
 if TYPE_CHECKING:
     import asyncio
 
-    from ..tools.gate_list import Gate
+    from ..tools.requires import Gate
     from .loop_thread import LoopThread
     from .thread_pool import ThreadPool
 

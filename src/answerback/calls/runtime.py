@@ -6,20 +6,38 @@ serve one app in a process, each with its own threads, records and tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import msgspec
 
 from ..core.reply import Reply
 from ..registry.declarations import Check, Recording, Registry
 from ..tools.context import CURRENT
 from .call import Call, Handler, Outcome
 from .failures import SHOW_EXCEPTION
-from .handlers import HandlerMaker, Handlers, may_have_middleware
-from .runners import Execution, execution_in, execution_in_place
+from .pipeline import pipeline
+from .reply_check import ReplyTo, reply_to
+from .runners import Execution, Runnable, Runner, execution_in, execution_in_place
 
 if TYPE_CHECKING:
     import asyncio
+
+    from ..tools.tool import Tool
+
+Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
+ADMITTED: Reply[Any] = Reply()
+"""The outcome of a call that may run: it passed the gates, and its arguments are valid."""
+
+
+class Handlers(msgspec.Struct, frozen=True):
+    """The handlers differ in the table they search and in how a value becomes a reply."""
+
+    tools: Handler
+    resources: Handler
+    prompts: Handler
+    completions: Handler
 
 
 class Tasks(Protocol):
@@ -80,12 +98,16 @@ class Runtime:
             self.checks["records"] = self.records.check
         self._execution = execution
         contract = registry.contract
-        if debug:
-            contract = contract.derive(masked=SHOW_EXCEPTION)
-        self._masked = contract.masked
-        self._maker = HandlerMaker(registry, execution, self, contract, self.records)
-        self.handlers: Handlers = self._maker.all()
-        self._has_middleware = may_have_middleware(registry)
+        self._contract = contract.derive(masked=SHOW_EXCEPTION) if debug else contract
+        self.runs_middleware = registry.composition is not None or bool(
+            registry.middleware or registry.observers
+        )
+        self.handlers = Handlers(
+            tools=self._handler("tool", registry.tools),
+            resources=self._handler("resource", registry.resources),
+            prompts=self._handler("prompt", registry.prompts, _prompt_reply),
+            completions=self._handler("completion", registry.completions),
+        )
         if parent is None:
             registry.changes.attach(self)
 
@@ -101,7 +123,13 @@ class Runtime:
     @cached_property
     def admit(self) -> Handler:
         """The handler of calls in the stage "admit": it returns ADMITTED, or a refusal."""
-        return self._maker.admission()
+        run = self._execution.run
+
+        def run_gates(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
+            # Gates run as tools do; the tool itself does not run.
+            return ADMITTED if tool is call.tool else run(tool, kwargs, call)
+
+        return self._pipeline(self.registry.tools, run_gates, _as_it_is)
 
     async def pass_gates(self, call: Call) -> Reply[Any] | None:
         """Pass the gates of `call.tool` that take only `ctx`; return a refusal, if any."""
@@ -110,7 +138,7 @@ class Runtime:
 
         before = CURRENT.set(self)
         try:
-            return await pass_early(call, self._execution.run, self._masked)
+            return await pass_early(call, self._execution.run, self._contract.masked)
         finally:
             CURRENT.reset(before)
 
@@ -120,7 +148,7 @@ class Runtime:
         async def handle(call: Call) -> Outcome:
             return outcome
 
-        return await self._maker.seen(handle, "tool")(call)
+        return await self._observed(handle, "tool")(call)
 
     def health(self) -> dict[str, Check]:
         """Return the health checks that apply now."""
@@ -138,22 +166,55 @@ class Runtime:
         """End the threads; no call is made from now on."""
         self._execution.close()
 
-    def check_include(self, other: Registry) -> None:
-        """Raise ValueError if the registry cannot include *other* any more."""
-        name = self.registry.name
-        if other.lifespan is not None:
-            raise ValueError(
-                f"{other.name!r} has a lifespan; include it before {name!r} is served or called"
-            )
-        for each in other.apps():
-            if not self._has_middleware and (each.middleware or each.observers):
-                raise ValueError(
-                    f"{each.name!r} has middleware or observers; "
-                    f"include it before {name!r} is served or called"
-                )
-        from ..registry.composition import check_auth
+    def _handler(
+        self, kind: Kind, table: Mapping[str, Tool], reply_to: ReplyTo = reply_to
+    ) -> Handler:
+        run = self._execution.run
+        if kind != "completion" and self.runs_middleware:
+            # Imported here, so that other apps do not pay for it.
+            from .author_middleware import with_middleware
 
-        check_auth(self.registry, other.apps())
+            run = with_middleware(kind, run)
+        return self._observed(self._pipeline(table, run, reply_to), kind)
+
+    def _pipeline(self, table: Mapping[str, Tool], run: Runner, reply_to: ReplyTo) -> Handler:
+        """Return the path of a call to an entry of *table*; it waits for the lifespan."""
+        handle = pipeline(
+            table,
+            self._contract,
+            run,
+            reply_to,
+            limits=self.registry.limits,
+            decode_large=self._execution.decode_large,
+            running_in=self,
+        )
+        lifespan = self.registry.lifespan
+        if lifespan is None:
+            return handle
+        from .started import in_lifespan, started
+
+        wait = in_lifespan if self._execution.makes_one_call else started
+        return wait(handle, table, lifespan)
+
+    def _observed(self, handle: Handler, kind: Kind) -> Handler:
+        """Return *handle*, with its outcomes shown to observers and recorded."""
+        if kind != "completion" and self.runs_middleware:
+            from .author_middleware import observed
+
+            handle = observed(self.registry, handle, kind)
+        return handle if self.records is None else self.records.recorded(handle, kind)
+
+
+def _as_it_is(tool: Tool, value: Any) -> Reply[Any]:
+    reply: Reply[Any] = value
+    return reply
+
+
+def _prompt_reply(tool: Tool, value: object) -> Reply[Any]:
+    # Imported at the first prompt, so that other apps do not pay for it.
+    from .prompt_reply import prompt_reply
+
+    return prompt_reply(tool, value)
 
 
 def runtime_on_loop(

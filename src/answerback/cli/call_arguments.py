@@ -51,7 +51,7 @@ def read_arguments(
     if not pairs:
         return whole
     try:
-        values = [(name, _read_value(text, stdin)) for name, text in pairs]
+        values = [(name, read_value(text, stdin)) for name, text in pairs]
         named = tool.signature.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
@@ -95,7 +95,7 @@ def _is_utf8(word: str) -> bool:
     return True
 
 
-def _read_value(text: str, stdin: int) -> str | bytes:
+def read_value(text: str, stdin: int) -> str | bytes:
     """Return the value itself, or the content of the file or stdin that it names."""
     if text.startswith("@@"):
         return text[1:]

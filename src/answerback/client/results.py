@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..error_codes import INVALID_OUTPUT
@@ -16,10 +18,8 @@ from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
-
 
 _STRUCTURED = "structuredContent"
 
@@ -86,10 +86,7 @@ def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
         try:
             found[tool.name] = KnownTool(tool)
         except BadAnnotation as exc:
-            import logging
-
-            logger = logging.getLogger("answerback.client")
-            logger.warning("the tool %r is left out: %s", tool.name, exc)
+            logger("answerback.client").warning("the tool %r is left out: %s", tool.name, exc)
     return found
 
 

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..calls.failures import log_internal_error
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 class Connection:
     """Receives messages and sends frames.
 
-    *make_peer* makes a request's peer; *on_response* receives the client's responses. *get_loop*
-    returns the event loop, at the first request that needs it.
+    *make_peer* makes a request's peer; *on_response* receives the client's responses.
+    *post_to_loop* calls a function on the event loop, and passes it the loop.
     """
 
     def __init__(
@@ -54,19 +53,21 @@ class Connection:
         send: Callable[[Frame], None],
         make_peer: Callable[[], McpPeer],
         on_response: Callable[[Response], None],
-        get_loop: Callable[[], asyncio.AbstractEventLoop],
+        post_to_loop: Callable[[Callable[[asyncio.AbstractEventLoop], object]], None],
     ) -> None:
         self._registry = registry
         self._engine = engine
         self._send = send
         self._make_peer = make_peer
         self._on_response = on_response
-        self.get_loop = get_loop
+        self.post_to_loop = post_to_loop
         self._unanswered: set[_Answering] = set()
         """The messages being answered by a pool thread or the event loop."""
         self._answered = threading.Condition()
+        self._is_ending = False
         self._session = SingleSession(registry, engine.server_info, send)
         self._running: dict[Id, McpPeer] = {}
+        """The requests being answered, and the open subscriptions."""
         self._ended: set[McpPeer] = set()
         """The requests that the server cancelled because it is ending."""
 
@@ -75,7 +76,8 @@ class Connection:
         try:
             if is_batch(text):
                 texts = self._checked_batch(parse_batch(text))
-                _Answering(self, partial(self._answer_batch, texts)).begin()
+                answering = _Answering(self)
+                answering.begin(self._answer_batch(texts, answering))
                 return
             message = parse(text)
             if isinstance(message, Request):
@@ -93,10 +95,11 @@ class Connection:
         peers = list(self._running.values())
         self._ended = {peer for peer in peers if not peer.cancelled}
         for peer in peers:
-            peer.cancel()
+            self._cancel(peer)
 
     def wait_until_answered(self, give_up: Callable[[], bool]) -> None:
         """Wait until all messages are answered, or until *give_up* says so."""
+        self._is_ending = True
         with self._answered:
             while self._unanswered and not give_up():
                 self._answered.wait(0.1)
@@ -104,10 +107,19 @@ class Connection:
     def add_unanswered(self, answering: _Answering) -> None:
         self._unanswered.add(answering)
 
-    def discard_unanswered(self, answering: _Answering) -> None:
-        with self._answered:
-            self._unanswered.discard(answering)
-            self._answered.notify()
+    def _end(self, answering: _Answering) -> None:
+        """Record that a message is answered."""
+        self._unanswered.discard(answering)
+        # Otherwise no thread waits for it.
+        if self._is_ending:
+            with self._answered:
+                self._answered.notify()
+
+    def _cancel(self, peer: McpPeer) -> None:
+        peer.cancel()
+        for answering in list(self._unanswered):
+            if answering.peer is peer:
+                answering.stop_if_cancelled()
 
     def _receive_request(self, request: Request, text: bytes) -> None:
         peer = self._peer_for(request, text)
@@ -116,7 +128,8 @@ class Connection:
         elif request.method == "subscriptions/listen" and peer.version.stateless:
             self._subscribe(request, peer)
         else:
-            _Answering(self, partial(self._answer, request, peer)).begin()
+            answering = _Answering(self)
+            answering.begin(self._answer(request, peer, answering))
 
     def _subscribe(self, request: Request, peer: McpPeer) -> None:
         """Open a subscription, until the client cancels it or disconnects."""
@@ -142,11 +155,13 @@ class Connection:
             if frame is not None:
                 self._send(frame)
         finally:
-            answering.end()
+            self._end(answering)
 
     async def _frame(self, request: Request, peer: McpPeer, answering: _Answering) -> Frame | None:
         """Return the response, or None for a request cancelled meanwhile."""
         answering.peer = peer
+        if peer.cancelled:
+            answering.stop_if_cancelled()
         try:
             frame = await self._engine.respond(request, peer)
         except BaseException:
@@ -184,7 +199,7 @@ class Connection:
             with suppress(RpcError):
                 id = read_params(message.params, CancelledParams).id
                 if id is not None and (peer := self._running.get(id)) is not None:
-                    peer.cancel()
+                    self._cancel(peer)
 
     def _checked_batch(self, texts: list[bytes]) -> list[bytes]:
         """Return the texts; raises RpcError if the session does not allow batches."""
@@ -202,7 +217,7 @@ class Connection:
             if frames:
                 self._send(b"[%b]" % b",".join(frames))
         finally:
-            answering.end()
+            self._end(answering)
 
     async def _batch_frame(self, text: bytes, answering: _Answering) -> Frame | None:
         """Return the response to one message of a batch, if it gets one."""
@@ -229,45 +244,49 @@ class _Answering:
     continues it, and no thread waits.
     """
 
-    _is_handed_over = False
-    """Whether it has continued outside the thread that read the message."""
-    _peer: McpPeer | None = None
+    peer: McpPeer | None = None
+    """The peer of the request being answered."""
     _job: _ThreadJob | None = None
     _task: asyncio.Task[None] | None = None
     _cancelled: McpPeer | None = None
     """The peer whose request was cancelled on the loop."""
+    _steps: Coroutine[Any, Any, None]
 
-    def __init__(
-        self,
-        connection: Connection,
-        answer: Callable[[_Answering], Coroutine[Any, Any, None]],
-    ) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._steps = answer(self)
         # One for all steps: a context variable must be reset in the context it was set in.
         self.context = copy_context()
 
-    @property
-    def peer(self) -> McpPeer | None:
-        """The peer of the request being answered."""
-        return self._peer
-
-    @peer.setter
-    def peer(self, peer: McpPeer | None) -> None:
-        self._peer = peer
-        if self._is_handed_over and peer is not None:
-            peer.on_cancel(self._cancel)
-
-    def end(self) -> None:
-        """Record that the message is answered."""
-        if self._is_handed_over:
-            self._connection.discard_unanswered(self)
-
-    def begin(self) -> None:
-        self.go_on(self._steps.send, None)
-
-    def go_on(self, resume: Callable[[Any], Any], value: Any) -> None:
+    def begin(self, steps: Coroutine[Any, Any, None]) -> None:
         """Step the coroutine until it waits, in this thread."""
+        self._steps = steps
+        self._go_on(steps.send, None)
+
+    def send(self, value: Any) -> None:
+        """Continue the coroutine with the value it waited for."""
+        self._go_on(self._steps.send, value)
+
+    def throw(self, error: BaseException) -> None:
+        """Continue the coroutine with an error."""
+        self._go_on(self._steps.throw, error)
+
+    @property
+    def is_cancelled(self) -> bool:
+        # Read once, because another thread may continue the coroutine meanwhile.
+        peer = self.peer
+        return peer is not None and peer.cancelled
+
+    def stop_if_cancelled(self) -> None:
+        """Stop answering the request if it was cancelled; any thread may call this."""
+        task, job = self._task, self._job
+        if not self.is_cancelled:
+            return
+        if task is not None:
+            task.get_loop().call_soon_threadsafe(self._cancel_task, task)
+        elif job is not None:
+            job.cancel()
+
+    def _go_on(self, resume: Callable[[Any], Any], value: Any) -> None:
         self._job = None  # The job refers to this object.
         try:
             wanted = self.context.run(resume, value)
@@ -278,51 +297,24 @@ class _Answering:
         except Exception:  # noqa: BLE001 -- our bug ends one response, not the thread
             log_internal_error("a response")
             return
-        if not self._is_handed_over:
-            self._is_handed_over = True
-            self._connection.add_unanswered(self)
-            self.peer = self._peer
+        self._connection.add_unanswered(self)
         if isinstance(wanted, InThread):
             self._job = _ThreadJob(self, wanted)
             wanted.pool.submit((self._job,))
-            self._cancel()
+            # The cancellation may have arrived before the job existed.
+            self.stop_if_cancelled()
         else:
-            loop = self._connection.get_loop()
-            loop.call_soon_threadsafe(self._move_to_loop, loop)
-
-    def throw(self, error: BaseException) -> None:
-        """Continue the coroutine with an error."""
-        self.go_on(self._steps.throw, error)
-
-    def send(self, value: Any) -> None:
-        """Continue the coroutine with the value it waited for."""
-        self.go_on(self._steps.send, value)
-
-    @property
-    def is_cancelled(self) -> bool:
-        # Read once, because another thread may continue the coroutine meanwhile.
-        peer = self._peer
-        return peer is not None and peer.cancelled
-
-    def _cancel(self) -> None:
-        """Stop answering the request if it was cancelled; any thread may call this."""
-        task, job = self._task, self._job
-        if not self.is_cancelled:
-            return
-        if task is not None:
-            task.get_loop().call_soon_threadsafe(self._cancel_task, task)
-        elif job is not None:
-            job.cancel()
+            self._connection.post_to_loop(self._move_to_loop)
 
     def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._steps, context=self.context)
         # The cancellation may have arrived before the task existed.
-        self._cancel()
+        self.stop_if_cancelled()
 
     def _cancel_task(self, task: asyncio.Task[None]) -> None:
         # Only once: a second cancellation would interrupt a `finally` block.
-        if self._cancelled is not self._peer:
-            self._cancelled = self._peer
+        if self._cancelled is not self.peer:
+            self._cancelled = self.peer
             task.cancel()
 
 

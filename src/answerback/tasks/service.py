@@ -6,26 +6,25 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.handlers import ADMITTED
 from ..calls.runners import ON_LOOP, running_loop
+from ..calls.runtime import ADMITTED, Runtime
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
+from .idempotency_keys import checked_key
+from .memory_store import MemoryStore
 from .task_expiry import first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import MemoryStore, TaskStore, checked_key
+from .task_store import TaskStore
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from ...protocol.jsonrpc import (
 )
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.session import ClientCapabilities
-from ...registry.composition import apply_switch
+from ...registry.enabling import apply_switch
 from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight
@@ -33,7 +33,7 @@ from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sessions import VERSION_HEADER, Sessions
 from .stateful import Stateful
 from .stateless import Stateless
-from .worker_bus import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
+from .worker_sockets import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
 
 _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 

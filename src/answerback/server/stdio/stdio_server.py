@@ -64,7 +64,7 @@ class StdioServer:
             pipe.send,
             pipe.peer,
             pipe.resolve,
-            self._get_loop,
+            self._post_to_loop,
         )
         self._lifespan = registry.lifespan
         self._lifespan_failure: LifespanFailed | None = None
@@ -114,6 +114,10 @@ class StdioServer:
     def _get_loop(self) -> asyncio.AbstractEventLoop:
         self._has_loop.wait()
         return self._loop.loop
+
+    def _post_to_loop(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
+        self._has_loop.wait()
+        self._loop.post(callback)
 
     def _wait_until_answered(self, give_up: Callable[[], bool]) -> None:
         self._connection.wait_until_answered(give_up)
