@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import statistics
 import urllib.request
 from collections.abc import Mapping
 
 from .load import ID
 from .report import Figure
-from .rest import ROUNDS, UVICORNS, rate, ratio, serving
+from .rest import UVICORNS, Speeds, running
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
@@ -42,32 +41,26 @@ def stateless(port: int, name: str) -> tuple[int, str, str, dict[str, str]]:
 
 def measure() -> list[Figure]:
     with (
-        serving("bench.site:site") as ours,
-        serving("bench.peers.official_http:app", UVICORNS) as official,
-        serving("bench.bare_mcp:app", UVICORNS) as bare,
+        running("bench.site:site") as ours,
+        running("bench.peers.official_http:app", UVICORNS) as official,
+        running("bench.bare_mcp:app", UVICORNS) as bare,
     ):
-        inline, stateless_inline = stateful(ours, "add_inline"), stateless(ours, "add_inline")
-        jobs = {
-            "ours, stateful": stateful(ours, "add"),
-            "ours, stateful inline": inline,
-            "ours, stateless": stateless(ours, "add"),
-            "ours, stateless inline": stateless_inline,
-            "mcp, stateful": stateful(official, "add"),
-            "mcp, stateless": stateless(official, "add"),
-            # The same bytes as ours, so that reading them costs the same.
-            "bare, stateful": (bare, *inline[1:]),
-            "bare, stateless": (bare, *stateless_inline[1:]),
-        }
-        rates: dict[str, list[float]] = {name: [] for name in jobs}
-        for _ in range(ROUNDS):
-            for name, job in jobs.items():
-                rates[name].append(rate(*job))
-    medians = {name: statistics.median(found) for name, found in rates.items()}
-
-    def figure(what: str, mine: str, theirs: str, limit: float) -> Figure:
-        detail = f"{medians[mine]:.0f} against {medians[theirs]:.0f} calls/s"
-        return Figure(what, ratio(rates, mine, theirs), limit, False, detail)
-
+        _, *inline = stateful(ours.port, "add_inline")
+        _, *stateless_inline = stateless(ours.port, "add_inline")
+        speeds = Speeds(
+            {
+                "ours, stateful": (ours, *stateful(ours.port, "add")[1:]),
+                "ours, stateful inline": (ours, *inline),
+                "ours, stateless": (ours, *stateless(ours.port, "add")[1:]),
+                "ours, stateless inline": (ours, *stateless_inline),
+                "mcp, stateful": (official, *stateful(official.port, "add")[1:]),
+                "mcp, stateless": (official, *stateless(official.port, "add")[1:]),
+                # The same bytes as ours, so that reading them costs the same.
+                "bare, stateful": (bare, *inline),
+                "bare, stateless": (bare, *stateless_inline),
+            }
+        )
+    figure = speeds.figure
     old, new = "HTTP 2025-11-25", "HTTP 2026-07-28"
     return [
         figure(f"{old}, def, times mcp", "ours, stateful", "mcp, stateful", 10),

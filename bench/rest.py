@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from statistics import median
+from typing import Any, NamedTuple
 
 from .report import Figure
 
@@ -79,50 +79,52 @@ def measure() -> list[Figure]:
         running("bench.site:site") as ours,
         running("bench.site:site", UVICORNS) as mounted,
     ):
-        places = {
-            "bare": (bare, "/"),
-            "inline": (ours, "/functions/add_inline"),
-            "mounted": (mounted, "/functions/add_inline"),
-            "async": (ours, "/functions/add_async"),
-            "thread": (ours, "/functions/add"),
-        }
-        for server, path in places.values():
-            rate(server.port, path)
-        # Measured in turn, so that other load on the machine affects all of them alike.
-        rates: dict[str, list[float]] = {name: [] for name in places}
-        costs: dict[str, list[float]] = {name: [] for name in places}
-        for _ in range(ROUNDS):
-            for name, (server, path) in places.items():
-                before = server.cpu()
-                rates[name].append(rate(server.port, path))
-                costs[name].append((server.cpu() - before) / (rates[name][-1] * SECONDS))
+        speeds = Speeds(
+            {
+                "bare": (bare, "/"),
+                "inline": (ours, "/functions/add_inline"),
+                "mounted": (mounted, "/functions/add_inline"),
+                "async": (ours, "/functions/add_async"),
+                "thread": (ours, "/functions/add"),
+            }
+        )
     return [
-        _figure("REST, inline tool", "inline", 0.7, rates, costs),
-        _figure("REST, inline tool, app.asgi() under uvicorn", "mounted", 0.6, rates, costs),
-        _figure("REST, async tool", "async", 0.6, rates, costs),
-        _figure("REST, def tool in a thread", "thread", 0.6, rates, costs),
+        speeds.figure("REST, inline tool", "inline", "bare", 0.7),
+        speeds.figure("REST, inline tool, app.asgi() under uvicorn", "mounted", "bare", 0.6),
+        speeds.figure("REST, async tool", "async", "bare", 0.6),
+        speeds.figure("REST, def tool in a thread", "thread", "bare", 0.6),
     ]
 
 
-def _figure(
-    what: str,
-    name: str,
-    limit: float,
-    rates: dict[str, list[float]],
-    costs: dict[str, list[float]],
-) -> Figure:
-    """The ratio, with rates and CPU times: on a busy machine the CPU time varies less."""
-    middle = statistics.median
-    detail = (
-        f"{middle(rates[name]):.0f} of {middle(rates['bare']):.0f} calls/s, "
-        f"{middle(costs[name]) * 1e6:.0f} to {middle(costs['bare']) * 1e6:.0f} µs of CPU a call"
-    )
-    return Figure(what, ratio(rates, name, "bare"), limit, False, detail)
+class Speeds:
+    """Calls per second and the CPU time of a call, for jobs of one run.
 
+    A job is a server, with the arguments of `rate` after the port. All are measured in turn, so
+    that other load on the machine affects all of them alike.
+    """
 
-def ratio(rates: dict[str, list[float]], ours: str, theirs: str) -> float:
-    """The median of the ratios of all rounds."""
-    return statistics.median(a / b for a, b in zip(rates[ours], rates[theirs], strict=True))
+    def __init__(self, jobs: Mapping[str, tuple[Any, ...]]) -> None:
+        self._rates: dict[str, list[float]] = {name: [] for name in jobs}
+        self._costs: dict[str, list[float]] = {name: [] for name in jobs}
+        for server, *arguments in jobs.values():
+            rate(server.port, *arguments)
+        for _ in range(ROUNDS):
+            for name, (server, *arguments) in jobs.items():
+                before = server.cpu()
+                found = rate(server.port, *arguments)
+                self._rates[name].append(found)
+                self._costs[name].append((server.cpu() - before) / (found * SECONDS))
+
+    def figure(self, what: str, ours: str, theirs: str, limit: float) -> Figure:
+        """The median of the rounds' ratios; on a busy machine the CPU time varies less."""
+        ratio = median(a / b for a, b in zip(self._rates[ours], self._rates[theirs], strict=True))
+        rates = [median(self._rates[name]) for name in (ours, theirs)]
+        costs = [median(self._costs[name]) * 1e6 for name in (ours, theirs)]
+        detail = (
+            f"{rates[0]:.0f} against {rates[1]:.0f} calls/s, "
+            f"{costs[0]:.0f} against {costs[1]:.0f} µs of CPU a call"
+        )
+        return Figure(what, ratio, limit, False, detail)
 
 
 def _environment() -> dict[str, str]:

@@ -60,7 +60,7 @@ def _lint(file: io.BytesIO) -> None:
     linter = Linter(LintOptions(), LineReport(io.BytesIO()))
     linter.lint("replies.jsonl", file, None, lambda _: None)
     assert linter.counts.replies == REPLIES
-    assert linter.counts.findings == 0
+    assert linter.counts.by_severity.total() == 0
 
 
 def _loop(file: io.BytesIO, schema: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from answerback import App
 
@@ -24,6 +25,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A shell starts a background job with SIGINT ignored, and the processes of the tests inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# On a busy machine, examples are made slowly.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 ROOT = Path(__file__).parent.parent
 WEB_SERVERS = {f"{name} is not installed" for name in ("apache2", "fcgiwrap", "lighttpd", "nginx")}

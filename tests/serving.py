@@ -8,7 +8,6 @@ from typing import Any
 from answerback import App
 from answerback.calls.runtime import Handlers, Runtime, runtime_on_loop, serving
 from answerback.registry.declarations import Check, registry_of
-from answerback.server.asgi import asgi
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
 from answerback.tasks.task_store import TaskStore
@@ -28,7 +27,7 @@ class ServedApp(App):
         runtime = runtime_on_loop(registry_of(self), task_store=self.task_store)
         runtime.checks |= self.checks
         runtime.development = self.development
-        return asgi(runtime, WebOptions(**options))
+        return AsgiApp(runtime, WebOptions(**options))
 
 
 def runtime_of(app: App) -> Runtime:

@@ -26,9 +26,10 @@ LATER = (
             *("auth", "core.authentication", "core.request_info", "core.signing", "gates"),
             *("cli.argument_parser", "cli.target", "dialects.detect", "protocol.task_methods"),
             *("protocol.mcp_request_info", "protocol.widgets", "records", "registry.composition"),
-            *("registry.lifespan", "server.asgi", "tasks", "tools.other_frameworks"),
+            *("registry.enabling", "registry.lifespan", "server.asgi", "tasks"),
+            *("tools.other_frameworks",),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
-            *("tools.tool_schemas", "tools.uri_template", "types.coerce", "types.coerce_union"),
+            *("types.json_schema", "tools.uri_template", "types.coerce", "types.coerce_union"),
             *("types.default_check", "types.lenient", "types.nan_as_null", "types.patterns"),
             *("types.scalars", "types.schema_renderer", "core.secrets"),
             *("types.validator_text", "types.value_builder"),
@@ -187,5 +188,5 @@ NAMED = {"name": "test", "version": "1"}
 # The schemas of the tools.
 NEEDED_BY_LISTS = frozenset(
     f"answerback.{name}"
-    for name in ("tools.docstrings", "tools.tool_schemas", "types.scalars", "types.schema_renderer")
+    for name in ("tools.docstrings", "types.json_schema", "types.scalars", "types.schema_renderer")
 )

@@ -111,6 +111,7 @@ PAGES = sorted(
         *ROOT.glob("src/answerback/cli/new_project/**/*.txt"),
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("examples/**/*.py"),
+        *ROOT.glob("tests/typing/*.py"),
     ]
 )
 

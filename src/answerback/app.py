@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -21,21 +21,18 @@ from typing import (
 from .app_options import AppOptions, declared
 from .contract import Contract, Dialect
 from .core.limits import MAX_BODY
-from .registry.declarations import Change, HasRegistry
+from .registry.declarations import Change, HasRegistry, Table
 from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
     from .core.reply import Reply
     from .gates import Redeemed
     from .protocol.widgets.widget import WidgetOptions
     from .records import Records
-    from .registry.declarations import Table
     from .registry.lifespan import Lifespan
     from .registry.own_routes import RouteFunction
     from .server.asgi.application import AsgiApp
@@ -125,7 +122,7 @@ class App(HasRegistry):
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
-        self._registry.remove_tool(name)
+        self._registry.remove("tools", name)
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that returns the content of *uri*, or of every URI of a template."""
@@ -160,7 +157,7 @@ class App(HasRegistry):
 
     def remove_prompt(self, name: str) -> None:
         """Stop serving a prompt, and notify the clients that subscribed to the list."""
-        self._registry.remove_prompt(name)
+        self._registry.remove("prompts", name)
 
     def completion(
         self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
@@ -194,7 +191,7 @@ class App(HasRegistry):
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Serve again what `disable` removed: one entry by name or URI, or all with a tag."""
-        from .registry.composition import switch
+        from .registry.enabling import switch
 
         switch(self._registry, name, tag, on=True)
 
@@ -203,7 +200,7 @@ class App(HasRegistry):
 
         For callers it does not exist. Running calls finish normally.
         """
-        from .registry.composition import switch
+        from .registry.enabling import switch
 
         switch(self._registry, name, tag, on=False)
 
@@ -335,7 +332,7 @@ class App(HasRegistry):
         ends its streams before the server handles SIGTERM or SIGINT.
         """
         from .calls.runtime import runtime_on_loop
-        from .server.asgi import asgi
+        from .server.asgi.application import AsgiApp
         from .server.asgi.other_server import warn_of_several_workers
         from .server.http.server_options import WebOptions
 
@@ -351,7 +348,7 @@ class App(HasRegistry):
             signals=signals,
         )
         atexit.unregister(_remind_to_run)
-        application = asgi(runtime_on_loop(self._registry), options)
+        application = AsgiApp(runtime_on_loop(self._registry), options)
         warn_of_several_workers(
             has_secret=not application.key_is_temporary, has_sessions=self._registry.sessions
         )

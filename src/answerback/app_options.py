@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from .contract import Contract, contract_named
 from .core.limits import DEFAULT_LIMITS, Limits
-from .errors import Code, add_codes
+from .error_codes import Code, add_codes
 from .registry.declarations import Registry
 
 if TYPE_CHECKING:
     from .calls.author_middleware import Middleware, Observer
-    from .core.authentication import AppAuth, Authenticator
+    from .core.authentication import Authenticator
     from .core.content import Icon
     from .options import Access, Values
     from .records import Records, Sink
@@ -68,12 +68,17 @@ def declared(name: str, options: AppOptions) -> Registry:
         add_codes(options["codes"])
     if (values := options.get("values")) is not None:
         registry.tool_defaults = values.settings()
-    if (records := options.get("records")) is not None:
-        registry.records = _records(records)
+    if (given := options.get("records")) is not None:
+        from .records import Records
+
+        registry.records = given if isinstance(given, Records) else Records(given)
     registry.requires = tuple(options.get("requires", ()))
     registry.icons = tuple(options.get("icons", ()))
     registry.website_url = options.get("website_url", "")
-    registry.auth = _authenticator(options.get("auth"))
+    if (auth := options.get("auth")) is not None:
+        from .core.authentication import checked_authenticator
+
+        registry.auth = checked_authenticator(auth)
     if (access := options.get("access")) is not None:
         _use_access(registry, access)
     if middleware := options.get("middleware"):
@@ -94,17 +99,3 @@ def _use_access(registry: Registry, access: Access) -> None:
     registry.url = url
     registry.sessions = access.sessions
     registry.challenge = access.challenge
-
-
-def _authenticator(auth: Authenticator | None) -> AppAuth | None:
-    if auth is None:
-        return None
-    from .core.authentication import checked_authenticator
-
-    return checked_authenticator(auth)
-
-
-def _records(records: Sink | Records) -> Records:
-    from .records import Records
-
-    return records if isinstance(records, Records) else Records(records)

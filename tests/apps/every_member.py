@@ -114,7 +114,7 @@ def change() -> None:
     app.add_tool(temporary)
     app.remove_tool("temporary")
     app.resource("test://temporary")(temporary)
-    registry_of(app).remove_resource("test://temporary")
+    registry_of(app).remove("resources", "test://temporary")
     app.prompt(temporary)
     app.remove_prompt("temporary")
     app.resource_changed("test://text")

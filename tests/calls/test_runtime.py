@@ -21,7 +21,7 @@ from answerback.calls.runtime import runtime_on_loop
 from answerback.calls.thread_pool import ThreadPool
 from answerback.records import Records
 from answerback.registry.declarations import registry_of
-from answerback.server.asgi import asgi
+from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
 
 NESTED = """
@@ -125,7 +125,7 @@ def test_a_call_within_a_call_is_recorded_where_its_wire_records() -> None:
         runtime = runtime_on_loop(registry_of(app), records=records)
         # The newest runtime of the app, which does not run the call.
         other = runtime_on_loop(registry_of(app))
-        transport = httpx.ASGITransport(asgi(runtime, WebOptions()))
+        transport = httpx.ASGITransport(AsgiApp(runtime, WebOptions()))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             response = await client.post("/functions/outer")
         assert other.records is None

@@ -12,7 +12,7 @@ from answerback.core.content import Block, Image, Text
 from answerback.core.reply import Reply, failure, success
 from answerback.core.shape import BARE, EMPTY, RESULT, Shape
 from answerback.dialects import mcp
-from answerback.dialects.contract_text import DONE, content_with_text
+from answerback.dialects.reply_text import DONE, content_with_text
 
 PICTURE = Image(b"png", "image/png")
 

@@ -1,4 +1,4 @@
-"""The laws of every dialect for writing, reading and projecting, tested with random replies."""
+"""The laws of every dialect for writing and reading, tested with random replies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.dialects.carried import carried
 
 from answerback.contract import PRESETS, STANDARD, Contract, Dialect
 from answerback.core.content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from answerback.core.reply import Error, Reply
 from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
-from answerback.dialects import HttpReply, project, read, write
-from answerback.errors import CODES
+from answerback.dialects import HttpReply, read, write
+from answerback.error_codes import CODES
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 CONTRACTS = (
@@ -45,8 +46,8 @@ class Case(msgspec.Struct, frozen=True):
     def read(self, dialect: Dialect) -> Reply[Any]:
         return read(self.write(dialect), dialect, self.shape, self.contract)
 
-    def project(self, dialect: Dialect) -> Reply[Any]:
-        return project(self.reply, dialect, self.shape, self.contract, self.version)
+    def carried(self, dialect: Dialect) -> Reply[Any]:
+        return carried(self.reply, dialect, self.shape, self.contract, self.version)
 
     def carries_time(self, dialect: Dialect) -> bool:
         """Whether the dialect has a member for the time; mcp only with those of the envelope."""
@@ -176,15 +177,15 @@ def test_a_reply_that_was_read_is_written_to_the_same_bytes(case: Case) -> None:
 @pytest.mark.slow
 @bounded
 @given(cases())
-def test_a_reply_is_read_as_project_says(case: Case) -> None:
+def test_what_a_dialect_carries_of_a_reply_is_read(case: Case) -> None:
     for dialect in DIALECTS:
-        carried = case.project(dialect)
+        expected = case.carried(dialect)
 
         found = case.read(dialect)
 
         if not case.carries_time(dialect):
-            found = msgspec.structs.replace(found, timestamp=carried.timestamp)
-        assert (dialect, found) == (dialect, carried)
+            found = msgspec.structs.replace(found, timestamp=expected.timestamp)
+        assert (dialect, found) == (dialect, expected)
 
 
 @bounded

@@ -18,15 +18,15 @@ write(failure("no"), {dialect!r}, RESULT, STANDARD)
 print(*sorted(name for name in sys.modules if name in {watched!r}))
 """
 HEAVY = ["answerback.dialects.readable", "asyncio", "logging", "email", "base64", "http.client"]
-PARTS = ["contract_text", "envelope", "mcp", "mcp_blocks", "problem", "rest"]
+PARTS = ["envelope", "mcp", "mcp_blocks", "problem", "reply_text", "rest"]
 
 
 @pytest.mark.parametrize(
     ("dialect", "expected"),
     [
         ("rest", "rest"),
-        ("mcp", "contract_text mcp mcp_blocks"),
-        ("envelope", "contract_text envelope mcp_blocks"),
+        ("mcp", "mcp mcp_blocks reply_text"),
+        ("envelope", "envelope mcp_blocks reply_text"),
         ("problem", "problem rest"),
     ],
 )

@@ -38,6 +38,11 @@ def written(
     return json.loads(mcp.write(reply, shape, contract, version))
 
 
+def with_server_info(reply: Reply[Any], contract: Contract, info: bytes) -> bytes:
+    pieces = mcp.write_in_pieces(reply, RESULT, contract, V2026_07_28, server_info=info)
+    return b"".join(pieces)
+
+
 @pytest.mark.parametrize("contract", [STANDARD, ALIGNED, DIRECT, ENVELOPE])
 @pytest.mark.parametrize(
     "reply",
@@ -55,7 +60,7 @@ def test_server_info_is_added_to_the_meta_and_changes_nothing_else(
 ) -> None:
     info = b'{"name":"shop","version":"1.0.0"}'
 
-    found = json.loads(mcp.write(reply, RESULT, contract, V2026_07_28, server_info=info))
+    found = json.loads(with_server_info(reply, contract, info))
 
     expected = written(reply, V2026_07_28, contract=contract)
     meta = {SERVER_INFO: {"name": "shop", "version": "1.0.0"}}
@@ -65,7 +70,7 @@ def test_server_info_is_added_to_the_meta_and_changes_nothing_else(
 def test_server_info_is_written_once_where_the_author_has_a_key_of_that_name() -> None:
     reply = success(data=10, meta={SERVER_INFO: {"name": "mine"}})
 
-    body = mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=b'{"name":"shop"}')
+    body = with_server_info(reply, STANDARD, b'{"name":"shop"}')
 
     assert body.count(SERVER_INFO.encode()) == 1
     assert json.loads(body)["_meta"][SERVER_INFO] == {"name": "shop"}
@@ -77,9 +82,7 @@ def test_data_alone_is_written_without_entering_another_module_than_shape(
 ) -> None:
     reply = Reply(data=10, encoded=b"10")
 
-    entered = modules_entered(
-        lambda: mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=info)
-    )
+    entered = modules_entered(lambda: with_server_info(reply, STANDARD, info))
 
     assert entered == {"answerback.dialects.mcp", "answerback.core.shape"}
 
@@ -214,7 +217,7 @@ def test_the_meta_of_an_error_has_its_code_and_no_time() -> None:
 
 @pytest.mark.parametrize("reply", [Reply(data={"a": 1}), success("text")])
 def test_the_server_info_is_the_only_meta_of_a_plain_success(reply: Reply[Any]) -> None:
-    body = mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=b'{"name":"x"}')
+    body = with_server_info(reply, STANDARD, b'{"name":"x"}')
 
     assert json.loads(body)["_meta"] == {SERVER_INFO: {"name": "x"}}
 

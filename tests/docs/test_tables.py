@@ -13,7 +13,7 @@ import pytest
 from answerback.app_options import AppOptions
 from answerback.cli.program import COMMANDS
 from answerback.contract import PRESETS, Contract
-from answerback.errors import BUILT_IN, CODES
+from answerback.error_codes import BUILT_IN, CODES
 from answerback.tools.tool_options import ToolOptions
 
 ROOT = Path(__file__).parent.parent.parent

@@ -16,7 +16,7 @@ from tests.rules.test_good_replies import GOOD
 from answerback import Image, Reply, failure, success, validate
 from answerback.contract import Dialect
 from answerback.core.reply import Error
-from answerback.records.call_record import reply_json
+from answerback.records.recorded_bodies import reply_json
 from answerback.rules.catalogue import RULES
 from answerback.rules.json_values import walk_values
 from answerback.rules.own_replies import findings_in

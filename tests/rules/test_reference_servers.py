@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from answerback.rules.lint.linter import FileFinding, LintCounts, Linter, LintOptions
+from answerback.rules.lint.linter import FileFinding, Linter, LintOptions, Report
 
 ROOT = Path(__file__).parent.parent.parent
 MODULES = Path(os.environ.get("NODE_MODULES", ROOT / "node_modules"))
@@ -61,7 +61,7 @@ class RecordingClient:
         self._process.stdin.flush()
 
 
-class CollectingReport:
+class CollectingReport(Report):
     """Keeps the findings in a list."""
 
     def __init__(self) -> None:
@@ -69,12 +69,6 @@ class CollectingReport:
 
     def add(self, found: FileFinding) -> None:
         self.findings.append(found)
-
-    def file_done(self, name: str, replies: int) -> None:
-        pass
-
-    def done(self, counts: LintCounts) -> None:
-        pass
 
 
 @contextmanager

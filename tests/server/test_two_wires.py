@@ -22,7 +22,6 @@ from answerback import App, Context, connect
 from answerback.calls.runtime import runtime_on_loop
 from answerback.records import Records
 from answerback.registry.declarations import registry_of
-from answerback.server.asgi import asgi
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
 from answerback.server.standard_streams import Stdout
@@ -226,7 +225,7 @@ def test_a_call_outside_of_calls_uses_the_wire_that_still_serves() -> None:
     records = Records(sink)
 
     async def serve() -> None:
-        recorded = asgi(runtime_on_loop(registry_of(app), records=records), WebOptions())
+        recorded = AsgiApp(runtime_on_loop(registry_of(app), records=records), WebOptions())
         async with HttpServer(recorded):
             other = app.asgi()
             async with HttpServer(other):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.server.processes import BOUND, is_running, refuses_connections, wait_until, workers_of
 
-from answerback.server.asgi.worker_bus import SessionEnded, SocketBus, WorkerMessage
+from answerback.server.asgi.worker_sockets import SessionEnded, SocketBus, WorkerMessage
 
 INITIALIZE = json.dumps(
     {

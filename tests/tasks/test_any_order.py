@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from answerback import success
 from answerback.core.limits import TaskLimits
 from answerback.tasks import transitions
+from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.task_record import OpenQuestion, TaskRecord, new_id
-from answerback.tasks.task_store import Change, MemoryStore
+from answerback.tasks.task_store import Change
 
 NOW = 1_000_000.0
 QUESTIONS = {"a": OpenQuestion("roots/list", {})}

@@ -14,9 +14,10 @@ from tests.steps import steps_of
 
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
+from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord
-from answerback.tasks.task_store import MemoryStore, TaskStore
+from answerback.tasks.task_store import TaskStore
 
 NOW = 1_000_000.0
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)
@@ -128,6 +129,36 @@ def test_a_full_queue_is_noticed_without_counting_all_that_waits(
     few, many = work_of_a_refusal(10), work_of_a_refusal(1_000)
 
     assert many <= few + 5
+
+
+def test_a_new_task_is_kept_without_counting_all_that_waits(
+    tmp_path: Path, watched: _Watched
+) -> None:
+    def work_of_a_new_task(waiting: int) -> int:
+        store = SQLiteStore(tmp_path / f"{waiting}.db", durable=False)
+        for number in range(waiting):
+            store.add(_task(number, owner=f"owner {number}"), LIMITS)
+        watched.work = 0
+        store.add(_task(-1, owner="ann"), LIMITS)
+        return watched.work
+
+    few, many = work_of_a_new_task(10), work_of_a_new_task(1_000)
+
+    assert many <= few + 5
+
+
+def test_a_queue_with_gaps_is_full_only_when_enough_tasks_wait(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+    limits = TaskLimits(queue=3)
+    for number in range(6):
+        store.add(_task(number), LIMITS)
+    for number in range(1, 5):
+        store.change(f"task-{number}", _ended)
+
+    store.add(_task(6), limits)
+
+    with pytest.raises(Unavailable):
+        store.add(_task(7), limits)
 
 
 def test_a_page_in_memory_looks_at_the_tasks_of_its_owner_alone() -> None:

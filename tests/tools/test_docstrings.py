@@ -85,7 +85,6 @@ SPHINX = """Find a city.
 
 def test_a_google_docstring_is_parsed() -> None:
     assert parse(GOOGLE) == Docstring(
-        summary="Transfer money between two accounts.",
         description=(
             "Transfer money between two accounts.\n\n"
             "The transfer is booked at once\nand cannot be undone."
@@ -98,7 +97,6 @@ def test_a_google_docstring_is_parsed() -> None:
             "notes": "Anything to print on the statement.",
             "options": "Passed on.",
         },
-        returns="The balances, by account.",
         raises={
             "LookupError": "If an account is unknown.",
             "errors.Closed": "If it is closed.",
@@ -108,7 +106,6 @@ def test_a_google_docstring_is_parsed() -> None:
 
 def test_a_numpy_docstring_is_parsed() -> None:
     assert parse(NUMPY) == Docstring(
-        summary="Scale a vector.",
         description="Scale a vector.\n\nWorks in place.",
         arguments={
             "x": "The components, in metres.",
@@ -117,14 +114,12 @@ def test_a_numpy_docstring_is_parsed() -> None:
             "unit": "",
             "rest": "What is left.",
         },
-        returns="The new length.",
         raises={"ValueError": "If the factor is zero."},
     )
 
 
 def test_a_sphinx_docstring_is_parsed() -> None:
     assert parse(SPHINX) == Docstring(
-        summary="Find a city.",
         description="Find a city.\n\nOnly large ones are known.",
         arguments={
             "name": "The name, in any language.",
@@ -132,7 +127,6 @@ def test_a_sphinx_docstring_is_parsed() -> None:
             "weights": "What counts.",
             "quiet": "",
         },
-        returns="The cities.",
         raises={"LookupError": "If there is none.", "ValueError": "If there is none."},
     )
 
@@ -142,14 +136,13 @@ def test_an_empty_docstring_has_no_parts(doc: str | None) -> None:
     assert parse(doc) == Docstring()
 
 
-def test_a_one_line_docstring_is_its_own_summary() -> None:
-    assert parse("  Add two numbers. ") == Docstring("Add two numbers.", "Add two numbers.")
+def test_a_one_line_docstring_is_its_own_description() -> None:
+    assert parse("  Add two numbers. ") == Docstring("Add two numbers.")
 
 
-def test_a_summary_over_two_lines_becomes_one() -> None:
+def test_a_paragraph_over_two_lines_keeps_its_lines() -> None:
     parsed = parse("Add two numbers\n    and round.\n\n    Slowly.")
 
-    assert parsed.summary == "Add two numbers and round."
     assert parsed.description == "Add two numbers\nand round.\n\nSlowly."
 
 
@@ -190,7 +183,6 @@ def test_notes_and_paragraphs_after_a_section_stay_in_the_description() -> None:
 
     assert parsed.description == "Delete it.\n\nWarning:\n    There is no way back.\n\nAsk first."
     assert parsed.arguments == {"path": "What to delete."}
-    assert parsed.returns == "Nothing."
 
 
 def test_prose_after_a_numpy_section_stays_in_the_description() -> None:
@@ -214,7 +206,6 @@ def test_arguments_without_indentation_are_found() -> None:
     parsed = parse("Go.\n\nArgs:\nx: How far.\ny (int): How high.\nReturns:\n    int: Steps.")
 
     assert parsed.arguments == {"x": "How far.", "y": "How high."}
-    assert parsed.returns == "Steps."
 
 
 def test_windows_line_endings_make_no_difference() -> None:
@@ -240,18 +231,9 @@ def test_argument_names_lose_their_markup(written: str, name: str) -> None:
     assert google.arguments == numpy.arguments == sphinx.arguments == {name: "Why."}
 
 
-@pytest.mark.parametrize(
-    ("written", "returns"),
-    [
-        ("The sum.", "The sum."),
-        ("int: The sum.", "The sum."),
-        ("dict[str, int] | None: The sums.", "The sums."),
-        ("A number: the sum.", "A number: the sum."),
-        ("https://example.com", "https://example.com"),
-    ],
-)
-def test_the_type_in_a_returns_section_is_dropped(written: str, returns: str) -> None:
-    assert parse(f"Go.\n\nReturns:\n    {written}").returns == returns
+@pytest.mark.parametrize("written", ["The sum.", "int: The sum.", "https://example.com"])
+def test_a_returns_section_is_not_part_of_the_description(written: str) -> None:
+    assert parse(f"Go.\n\nReturns:\n    {written}") == Docstring("Go.")
 
 
 def test_a_colon_within_a_word_does_not_begin_an_argument() -> None:

@@ -34,7 +34,6 @@ from answerback import (
 )
 from answerback.client import FilledPrompt, RemoteServer, RemoteTool
 from answerback.options import Access, Shown, Task, TaskLimits, Values
-from answerback.registry.declarations import registry_of
 
 app = App("typed", version="1.0.0", contract="aligned", values=Values(lenient=True))
 mine = App("mine", contract=Contract(name="mine", text="own").derive(error_text="coded"))
@@ -130,7 +129,7 @@ class State:
 
 @asynccontextmanager
 async def lifespan(app: App) -> AsyncIterator[State]:
-    yield State([registry_of(app).name])
+    yield State(list(app.tools))
 
 
 @contextmanager

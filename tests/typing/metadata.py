@@ -20,8 +20,6 @@ from answerback import (
     failure,
     success,
 )
-from answerback.core.content import Block
-from answerback.core.metadata.meta_types import SecurityScheme
 
 app = App("typed", contract="apps")
 
@@ -58,6 +56,7 @@ tool_meta: ToolMeta = {
 misspelt: ToolMeta = {"openai/outputTemplat": "ui://a"}  # type: ignore[typeddict-unknown-key]
 wrong_value: ToolMeta = {"openai/widgetAccessible": "yes"}  # type: ignore[typeddict-item]
 wrong_choice: ToolMeta = {"openai/visibility": "hidden"}  # type: ignore[typeddict-item]
+wrong_scheme: ToolMeta = {"securitySchemes": [{"type": "apiKey"}]}  # type: ignore[misc, list-item]
 csp_on_tool: ToolMeta = {"ui": {"csp": {}}}  # type: ignore[typeddict-unknown-key]
 
 # The keys of a widget's resource and of its content.
@@ -92,8 +91,6 @@ one_challenge: ResultMeta = {"mcp/www_authenticate": "Bearer"}
 no_challenge: ResultMeta = {"mcp/www_authenticate": 401}  # type: ignore[typeddict-item]
 
 # Tools and resources take them.
-schemes: list[SecurityScheme] = [{"type": "oauth2", "scopes": ["accounts:read"]}]
-api_key: SecurityScheme = {"type": "apiKey"}  # type: ignore[misc, assignment]
 
 
 @app.resource("ui://widget/accounts.html", meta=resource_meta, content_meta=resource_meta)
@@ -112,7 +109,7 @@ def get_account_balances(bank: str) -> AccountBalancesResponse:
     )
 
 
-@app.tool(meta={"securitySchemes": schemes})
+@app.tool(meta={"securitySchemes": [{"type": "oauth2", "scopes": ["accounts:read"]}]})
 def without_meta() -> AccountBalancesResponse:
     return success("none", AccountBalances(accounts=[], totalBalance=0, lastUpdated="now"))
 
@@ -174,7 +171,7 @@ Image.open("a.png", altText="a")  # type: ignore[call-arg]
 Embedded("file:///a", blob=5)  # type: ignore[arg-type]
 
 
-def by_type(block: Block) -> str:
+def by_type(block: Text | Image | Audio | Link | Embedded) -> str:
     """The literal types tell the blocks apart."""
     if block.type == "image":
         assert_type(block, Image)

@@ -16,7 +16,6 @@ from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_o
 
 from answerback import App
 from answerback.core.authentication import checked_authenticator
-from answerback.core.hosts import QUIRKS
 from answerback.options import Access
 from answerback.registry.declarations import registry_of
 
@@ -194,18 +193,14 @@ def test_the_command_line_gives_the_url(tmp_path: Path) -> None:
     assert answer["result"]["contents"][0]["_meta"]["ui"]["domain"] == DOMAIN
 
 
-def test_the_page_on_widgets_shows_the_table_of_hosts() -> None:
+def test_each_row_of_the_table_of_hosts_names_a_source_and_its_date() -> None:
     page = (ROOT / "docs" / "guides" / "widgets.md").read_text()
-    rows = [
-        f"| {each.host} | {each.need} | {each.done} | {each.source} | {each.date} |"
-        for each in QUIRKS
-    ]
+    rows = [line for line in page.splitlines() if line.startswith(("| Cl", "| Ch", "| sev"))]
 
-    found = [line for line in page.splitlines() if line.startswith(("| Cl", "| Ch", "| sev"))]
+    wrong = [row for row in rows if not re.fullmatch(r"(\| [^|]+ ){4}\| 20\d\d-\d\d-\d\d \|", row)]
 
-    assert found == rows
-    assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.date) for each in QUIRKS)
-    assert all(each.source for each in QUIRKS)
+    assert len(rows) >= 15
+    assert wrong == []
 
 
 WITH_LOGIN = """

@@ -80,7 +80,7 @@ def test_the_list_says_which_widget_was_removed_while_the_app_was_served() -> No
     app = with_tool(App("bank"), "show", "accounts")
     app.widget("accounts", html=PAGE)
     served = app.asgi()
-    registry_of(app).remove_resource(uri_of("accounts"))
+    registry_of(app).remove("resources", uri_of("accounts"))
 
     answer = asyncio.run(ask(app, "tools/list", served=served))
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from math import isfinite
+from sys import float_info
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.authentication import User
+from ..core.json_value import Json, is_number
 from .bearer import invalid_token
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
-
 
 LEEWAY = 60.0
 """Seconds that the identity provider's clock may be ahead of ours."""
@@ -47,10 +44,11 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
     expires = _check_times(claims, needs_expiry=is_jwt)
     if "cnf" in claims and not expected.may_be_bound:
         raise invalid_token("the token is bound to a key, and no proof of the key is checked here")
+    scopes = _scopes(claims)
     return User(
         subject=_subject(claims, is_jwt),
         issuer=expected.issuer,
-        scopes=with_included(_scopes(claims), expected.hierarchy),
+        scopes=scopes.union(*(expected.hierarchy.get(scope, ()) for scope in scopes)),
         client=_client(claims),
         # Requests with the same token share it, so no tool may change it.
         claims=MappingProxyType(claims),
@@ -89,13 +87,6 @@ def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     return found
 
 
-def with_included(
-    scopes: frozenset[str], hierarchy: Mapping[str, frozenset[str]]
-) -> frozenset[str]:
-    """Return the scopes, and those that they include."""
-    return scopes.union(*(hierarchy[scope] for scope in scopes if scope in hierarchy))
-
-
 def _names(scope: str, given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError(f"hierarchy[{scope!r}] should be a list of scopes, such as [{given!r}]")
@@ -127,16 +118,10 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    # True is an int in Python.
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # An int may be too large for a float.
+    if not is_number(value) or not abs(value) <= float_info.max:
         raise invalid_token(f"the claim {name} is not a time")
-    try:
-        found = float(value)
-    except OverflowError:
-        found = float("inf")
-    if not isfinite(found):
-        raise invalid_token(f"the claim {name} is not a time")
-    return found
+    return float(value)
 
 
 def _subject(claims: Mapping[str, Any], is_jwt: bool) -> str:

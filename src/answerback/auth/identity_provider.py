@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from ssl import SSLContext
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
+from ..core.json_value import JsonObject
 from ..http1.http_errors import HttpFailure
 from ..http1.http_fetch import BodyTooLarge, fetch
 from ..http1.http_pool import tls_context
 from .urls import is_loopback_url, is_secure, metadata_urls
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
-
-    from ..core.json_value import JsonObject
 
 TIMEOUT = 5.0
 """Seconds for a whole request to the identity provider."""

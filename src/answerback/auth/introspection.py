@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
+from ..core.json_value import JsonObject
+from ..core.log import logger
 from .bearer import invalid_token
 from .seen_tokens import digest_of
 from .urls import is_secure
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
     from .identity_provider import IdentityProvider
 
 _MAX_REQUESTS = 32
@@ -64,7 +65,7 @@ class Introspector:
         try:
             found = await self._ask(token)
         except CannotAuthenticate as exc:
-            _log_failure(str(exc))
+            logger("answerback.auth").warning("introspection at the issuer: %s", exc)
             raise
         finally:
             self._running -= 1
@@ -80,9 +81,3 @@ class Introspector:
         url = settings.url or await self._provider.endpoint("introspection_endpoint")
         form = {"token": token.decode("ascii"), "token_type_hint": "access_token"}
         return await self._provider.post(url, form, (settings.client_id, settings.client_secret))
-
-
-def _log_failure(reason: str) -> None:
-    import logging
-
-    logging.getLogger("answerback.auth").warning("introspection at the issuer: %s", reason)

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from ..core.authentication import CannotAuthenticate
+from ..core.log import logger
 from .jwt_signature import JwtHeader, VerificationKey, fits, read_keys
 
 MAX_STALE = 3600.0
@@ -101,7 +102,7 @@ class KeySet:
         except CannotAuthenticate as exc:
             self._failure = str(exc)
             self._retry_at = monotonic() + RETRY
-            _log_failure(self._failure)
+            logger("answerback.auth").warning("the keys of the issuer: %s", exc)
             return
         removed = {key.thumbprint for key in self._keys} - {key.thumbprint for key in keys}
         self._keys = keys
@@ -112,9 +113,3 @@ class KeySet:
 
     def _fitting(self, header: JwtHeader) -> list[VerificationKey]:
         return [key for key in self._keys if fits(key, header)][:MAX_TRIED]
-
-
-def _log_failure(reason: str) -> None:
-    import logging
-
-    logging.getLogger("answerback.auth").warning("the keys of the issuer: %s", reason)

@@ -17,13 +17,13 @@ from ..core.authentication import (
     User,
     bearer_challenge,
 )
+from ..core.json_value import JsonObject
 from .bearer import bearer_token, invalid_token
 from .claims import Expectation, included_scopes
 from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
     from .development import DevelopmentOAuth
     from .introspection import Introspection
     from .token_check import TokenCheck

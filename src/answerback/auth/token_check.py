@@ -90,8 +90,5 @@ class TokenCheck:
 def _first_verified(
     token: bytes, keys: list[VerificationKey], header: JwtHeader
 ) -> Mapping[str, Any] | None:
-    for key in keys:
-        claims = verified_claims(token, key, header)
-        if claims is not None:
-            return claims
-    return None
+    found = (verified_claims(token, key, header) for key in keys)
+    return next((claims for claims in found if claims is not None), None)

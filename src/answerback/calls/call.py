@@ -10,7 +10,7 @@ import msgspec
 from ..core.peer import NO_PEER, NeedsInput, Peer, RequestSource
 from ..core.reply import Reply, failure
 from ..core.shape import RESULT, Shape
-from ..errors import INPUT_REQUIRED
+from ..error_codes import INPUT_REQUIRED
 from ..tools.tool import Tool
 
 if TYPE_CHECKING:

@@ -10,26 +10,18 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ..core.log import logger
 from ..core.reply import Error
-from ..errors import (
-    INVALID_ARGUMENTS,
-    INVALID_JSON,
-    INVALID_OUTPUT,
-    TOOL_EXECUTION_ERROR,
-    Interrupted,
-    ToolError,
-)
+from ..error_codes import INVALID_ARGUMENTS, INVALID_JSON, INVALID_OUTPUT, TOOL_EXECUTION_ERROR
+from ..errors import Interrupted, ToolError
 from ..tools.context import Context
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
+from .call import Call
 from .reply_check import checked_error
-
-if TYPE_CHECKING:
-    from .call import Call
 
 LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
 """Makes the fields of a log record; a function, because most errors are not logged."""
@@ -78,16 +70,12 @@ def must_propagate(exc: BaseException, wire: str) -> bool:
     if isinstance(exc, GeneratorExit):
         # A closed coroutine gets the exception at its own `await`; if the tool raised it, the
         # traceback has the tool's frames.
-        return is_owned or _raised_here(exc)
+        return is_owned or exc.__traceback__ is None or exc.__traceback__.tb_next is None
     # Looked up, not imported: another thread may be in the middle of importing asyncio.
     exceptions = sys.modules.get("asyncio.exceptions")
     if isinstance(exc, getattr(exceptions, "CancelledError", ())):
         return is_owned or _is_being_cancelled()
     return False
-
-
-def _raised_here(exc: BaseException) -> bool:
-    return exc.__traceback__ is None or exc.__traceback__.tb_next is None
 
 
 def _is_being_cancelled() -> bool:

@@ -16,9 +16,9 @@ from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
-from ..dialects.contract_text import message_from_text
 from ..dialects.detect import finished_dialect
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..dialects.reply_text import message_from_text
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none

@@ -18,9 +18,10 @@ from ..core.authentication import Challenge
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
-from ..errors import CODES, UNKNOWN_ERROR, Forbidden, ToolError
+from ..error_codes import CODES, UNKNOWN_ERROR
+from ..errors import Forbidden, ToolError
 from ..tools.context import Context, ContextOfApp
-from ..tools.gate_list import Gate, Gates, Refusal
+from ..tools.requires import Gate, Gates, Refusal
 from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate

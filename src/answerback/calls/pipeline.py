@@ -13,7 +13,7 @@ from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..core.suggestions import did_you_mean, similar_names
-from ..errors import TOOL_NOT_FOUND
+from ..error_codes import TOOL_NOT_FOUND
 from ..tools.context import CURRENT, Context, Running
 from ..tools.tool import Tool
 from ..types.json_text import LARGE

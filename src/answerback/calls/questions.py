@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.peer import NeedsInput, Peer, Question
 from ..tools.elicitation import Declined, Form
-from ..tools.markers import ask_of
+from ..tools.markers import Ask, marker_of
 from ..tools.tool import Tool
 
 
@@ -19,7 +19,7 @@ async def ask_all(tool: Tool, peer: Peer, kept: dict[str, Any] | None = None) ->
     answers: dict[str, Any] = {}
     open_questions: dict[str, Question] = {}
     for parameter in tool.signature.questions:
-        marker = ask_of(parameter.annotation)
+        marker = marker_of(Ask, parameter.annotation)
         assert marker is not None
         form = Form(marker.message, parameter.annotation, parameter.name, key=parameter.name)
         try:

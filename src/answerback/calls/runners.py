@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.log import logger
-from ..errors import CHECK_FIRST, TimedOut, ToolError
+from ..error_codes import CHECK_FIRST
+from ..errors import TimedOut, ToolError
 from ..tools.tool import Tool
 from .call import Call
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..tools.gate_list import Gate
+    from ..tools.requires import Gate
     from .loop_thread import LoopThread
     from .thread_pool import ThreadPool
 
@@ -178,21 +179,18 @@ def _awaitable(value: object) -> object:
 
 
 async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any]) -> Any:
-    value = await _in_thread(pool, tool.fn, kwargs)
-    return await on_loop(value) if isinstance(value, CoroutineType) else value
-
-
-async def _in_thread(pool: ThreadPool, function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
     loop = running_loop()
     if loop is None:
-        return await InThread(pool, function, kwargs)
-    running = pool.run(function, kwargs, loop)
-    try:
-        return await running
-    except BaseException:
-        if running.cancelled():
-            pool.make_room()
-        raise
+        value = await InThread(pool, tool.fn, kwargs)
+    else:
+        running = pool.run(tool.fn, kwargs, loop)
+        try:
+            value = await running
+        except BaseException:
+            if running.cancelled():
+                pool.make_room()
+            raise
+    return await on_loop(value) if isinstance(value, CoroutineType) else value
 
 
 def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> WaitFor:

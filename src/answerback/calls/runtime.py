@@ -99,7 +99,7 @@ class Runtime:
         self._execution = execution
         contract = registry.contract
         self._contract = contract.derive(masked=SHOW_EXCEPTION) if debug else contract
-        self._may_have_middleware = registry.composition is not None or bool(
+        self.runs_middleware = registry.composition is not None or bool(
             registry.middleware or registry.observers
         )
         self.handlers = Handlers(
@@ -166,28 +166,11 @@ class Runtime:
         """End the threads; no call is made from now on."""
         self._execution.close()
 
-    def check_include(self, other: Registry) -> None:
-        """Raise ValueError if the registry cannot include *other* any more."""
-        name = self.registry.name
-        if other.lifespan is not None:
-            raise ValueError(
-                f"{other.name!r} has a lifespan; include it before {name!r} is served or called"
-            )
-        for each in other.apps():
-            if not self._may_have_middleware and (each.middleware or each.observers):
-                raise ValueError(
-                    f"{each.name!r} has middleware or observers; "
-                    f"include it before {name!r} is served or called"
-                )
-        from ..registry.composition import check_auth
-
-        check_auth(self.registry, other.apps())
-
     def _handler(
         self, kind: Kind, table: Mapping[str, Tool], reply_to: ReplyTo = reply_to
     ) -> Handler:
         run = self._execution.run
-        if kind != "completion" and self._may_have_middleware:
+        if kind != "completion" and self.runs_middleware:
             # Imported here, so that other apps do not pay for it.
             from .author_middleware import with_middleware
 
@@ -215,7 +198,7 @@ class Runtime:
 
     def _observed(self, handle: Handler, kind: Kind) -> Handler:
         """Return *handle*, with its outcomes shown to observers and recorded."""
-        if kind != "completion" and self._may_have_middleware:
+        if kind != "completion" and self.runs_middleware:
             from .author_middleware import observed
 
             handle = observed(self.registry, handle, kind)

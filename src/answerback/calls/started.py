@@ -6,15 +6,12 @@ import _signal as signal  # type: ignore[import-not-found]  # Not in typeshed; `
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..core.reply import failure
 from ..registry.lifespan import Lifespan, LifespanFailed, Managers, failed, is_async, log_failure
+from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
 from .runners import ON_LOOP
-
-if TYPE_CHECKING:
-    from ..tools.tool import Tool
 
 
 def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:

@@ -15,8 +15,8 @@ from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
 from ..dialects.common import to_utc
-from ..dialects.contract_text import DONE, PREFIX
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..dialects.reply_text import DONE, PREFIX
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from ..types.output import Output

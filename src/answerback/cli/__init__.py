@@ -22,7 +22,6 @@ from .program import (
 
 if TYPE_CHECKING:
     from ..app import App
-    from ..errors import AnswerbackError
 
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
-from .program import print_text, printable
+from .program import COMMANDS, Program, print_text, printable
 
 
 class PrintableParser(ArgumentParser):
@@ -20,3 +21,20 @@ class PrintableParser(ArgumentParser):
             print_text(printable(message))
         elif message:
             super()._print_message(printable(message), file)
+
+
+def subcommand_parsers(
+    program: Program, command: str, subcommands: Mapping[str, tuple[str, object]]
+) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
+    """Return a command's parser, and its subcommands' parsers by name.
+
+    Each subcommand has a summary and the function that runs it.
+    """
+    prog = f"{program.name} {command}"
+    parser = PrintableParser(prog=prog, description=COMMANDS[command], allow_abbrev=False)
+    names = "|".join(subcommands)
+    group = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
+    return parser, {
+        name: group.add_parser(name, help=text, description=text)
+        for name, (text, _) in subcommands.items()
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 
@@ -15,8 +14,8 @@ from ..records.reader import StoredRecord, decode, read
 from ..records.statistics import Summary, ToolStatistics, summarise
 from ..records.verify import Head, Verdict, verify
 from ..types.describe import counted
-from .argument_parser import PrintableParser
-from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
+from .argument_parser import subcommand_parsers
+from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
 
 _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -33,22 +32,16 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _parser(program: Program) -> ArgumentParser:
-    prog, description = f"{program.name} audit", COMMANDS["audit"]
-    parser = PrintableParser(prog=prog, description=description, allow_abbrev=False)
-    names = "|".join(_SUBCOMMANDS)
-    subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
-    for name, (summary, _) in _SUBCOMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary)
-        subparser.add_argument("file", nargs="?", default="audit.db", metavar="FILE")
-        subparser.add_argument("--json", action="store_true", help="print JSON, for programs")
-        if name == "verify":
-            text = "a hash noted down earlier; its record must still be there"
-            subparser.add_argument(
-                "--head", action="append", default=[], type=_full_hash, metavar="HASH", help=text
-            )
-        if name == "tail":
-            text = "how many events (default: %(default)s)"
-            subparser.add_argument("-n", type=positive_int, default=20, metavar="N", help=text)
+    parser, subparsers = subcommand_parsers(program, "audit", _SUBCOMMANDS)
+    for each in subparsers.values():
+        each.add_argument("file", nargs="?", default="audit.db", metavar="FILE")
+        each.add_argument("--json", action="store_true", help="print JSON, for programs")
+    text = "a hash noted down earlier; its record must still be there"
+    subparsers["verify"].add_argument(
+        "--head", action="append", default=[], type=_full_hash, metavar="HASH", help=text
+    )
+    text = "how many events (default: %(default)s)"
+    subparsers["tail"].add_argument("-n", type=positive_int, default=20, metavar="N", help=text)
     return parser
 
 
@@ -64,9 +57,9 @@ def _verify(options: Namespace) -> int:
     if options.json:
         proof = {"holds": verdict.holds, "head_given": bool(options.head)}
         members = {**proof, **msgspec.to_builtins(verdict)}
-        _print_json(msgspec.json.encode(members))
+        print_json(msgspec.json.encode(members))
     else:
-        _print(_verdict_text(verdict, head_given=bool(options.head)))
+        print_line(_verdict_text(verdict, head_given=bool(options.head)))
     return 0 if verdict.holds else 1
 
 
@@ -97,9 +90,9 @@ def _head_line(head: Head) -> str:
 def _tail(options: Namespace) -> int:
     for event, kept in _events(options.file, options.n):
         if options.json:
-            _print_json(kept.body)
+            print_json(kept.body)
         else:
-            _print(_event_line(event))
+            print_line(_event_line(event))
     return 0
 
 
@@ -118,9 +111,9 @@ def _event_line(event: Event) -> str:
 def _stats(options: Namespace) -> int:
     summary = summarise(event for event, _ in _events(options.file, None))
     if options.json:
-        _print_json(msgspec.json.encode(summary))
+        print_json(msgspec.json.encode(summary))
     else:
-        _print(_table(summary))
+        print_line(_table(summary))
     return 0
 
 
@@ -128,14 +121,10 @@ def _table(summary: Summary) -> str:
     if not summary.tools:
         return "nothing was answered yet" + _lost_and_unchecked(summary)
     header = ("tool", "calls", "failures", "findings", "p50", "p95", "p99")
-    rows = [header, *map(_cells, summary.tools)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    rows = aligned([header, *map(_cells, summary.tools)], numbers=True)
     most = summary.tools[0].calls
     bars = ["", *(_bar(row.calls / most) for row in summary.tools)]
-    lines = [
-        f"{'  '.join(_padded(row, widths))}  {bar}".rstrip()
-        for row, bar in zip(rows, bars, strict=True)
-    ]
+    lines = [f"{row}  {bar}".rstrip() for row, bar in zip(rows, bars, strict=True)]
     total = f"{counted(summary.calls, 'call')}, {counted(summary.failures, 'failure')}"
     return "\n".join([*lines, "", total + _lost_and_unchecked(summary)])
 
@@ -143,11 +132,6 @@ def _table(summary: Summary) -> str:
 def _cells(row: ToolStatistics) -> tuple[str, ...]:
     counts = map(str, (row.calls, row.failures, row.findings))
     return (render(row.tool)[:60], *counts, *map(_duration, (row.p50, row.p95, row.p99)))
-
-
-def _padded(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        yield f"{cell:>{width}}" if column else f"{cell:{width}}"
 
 
 def _bar(share: float) -> str:
@@ -174,15 +158,6 @@ def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]
             unreadable += 1
     if unreadable:
         write_stderr(f"{counted(unreadable, 'record')} could not be read; see `audit verify`")
-
-
-def _print_json(body: bytes) -> None:
-    text = body.decode("utf-8", "replace")
-    _print(printable_json(text) if sys.stdout.isatty() else text)
-
-
-def _print(text: str) -> None:
-    print_text(f"{text}\n")
 
 
 _SUBCOMMANDS = {

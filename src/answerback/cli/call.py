@@ -11,8 +11,8 @@ import msgspec
 from ..calls.call import Call
 from ..contract import Dialect
 from ..core.reply import Error, Reply
-from ..core.shape import RESULT
-from ..dialects import write
+from ..core.shape import RESULT, Shape
+from ..dialects import HttpReply, write
 from ..registry.declarations import registry_of
 from ..server.single_call import call_once
 from ..server.standard_streams import Stdout, take_stdin, take_stdout
@@ -20,6 +20,7 @@ from .call_arguments import read_arguments
 from .program import (
     NO_SERVER,
     Program,
+    add_repeatable,
     add_server_options,
     add_tag_options,
     is_remote,
@@ -83,7 +84,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         list_command = program.command_line("list", target)
         advice = None if name in app.tools else f"`{list_command}` shows the tools"
         return _print_error(app, reply, reply.error, options.dialect, advice)
-    return _print_reply(app, name, reply, options.dialect, out)
+    shape = reply.shape or app.tools[name].shape
+    written = write(reply, options.dialect or app.contract.http, shape, app.contract)
+    return print_success(reply, shape, written, options.dialect, out)
 
 
 def _options(program: Program, arguments: Sequence[str]) -> Options:
@@ -132,9 +135,7 @@ def _parser(program: Program) -> ArgumentParser:
         help="print JSON in this dialect (piped: the contract's)",
     )
     parser.add_argument("--user", metavar="NAME", help="call as this user, for tools with gates")
-    parser.add_argument(
-        "--scope", action="append", default=[], help="a scope of the user; may be repeated"
-    )
+    add_repeatable(parser, "--scope", "SCOPE", "a scope of the user")
     add_tag_options(parser)
     add_server_options(parser, program)
     return parser
@@ -166,12 +167,10 @@ def _call(app: App, name: str, pairs: Sequence[str], options: Options, stdin: in
         peer.clear_progress()
 
 
-def _print_reply(
-    app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout
+def print_success(
+    reply: Reply[Any], shape: Shape, written: HttpReply, dialect: Dialect | None, out: Stdout
 ) -> int:
     """Print text on a terminal; print JSON to a pipe, or if a dialect is requested."""
-    shape = reply.shape or app.tools[name].shape
-    written = write(reply, dialect or app.contract.http, shape, app.contract)
     is_raw = not written.media_type.endswith("json")
     if out.is_terminal and (is_raw or dialect is None):
         from .readable_reply import reply_text

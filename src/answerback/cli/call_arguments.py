@@ -11,7 +11,8 @@ import msgspec
 
 from ..calls.failures import invalid_arguments
 from ..core.reply import Reply, failure
-from ..errors import INVALID_JSON, AnswerbackError
+from ..error_codes import INVALID_JSON
+from ..errors import AnswerbackError
 from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson
@@ -50,7 +51,7 @@ def read_arguments(
     if not pairs:
         return whole
     try:
-        values = [(name, _read_value(text, stdin)) for name, text in pairs]
+        values = [(name, read_value(text, stdin)) for name, text in pairs]
         named = tool.signature.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
@@ -94,7 +95,7 @@ def _is_utf8(word: str) -> bool:
     return True
 
 
-def _read_value(text: str, stdin: int) -> str | bytes:
+def read_value(text: str, stdin: int) -> str | bytes:
     """Return the value itself, or the content of the file or stdin that it names."""
     if text.startswith("@@"):
         return text[1:]

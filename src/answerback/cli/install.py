@@ -19,7 +19,7 @@ from ..registry.declarations import registry_of
 from ..server.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file
 from .json_members import CannotEdit, parse, with_member
-from .program import Program, printable, write_stderr, write_stdout
+from .program import Program, add_repeatable, printable, write_stderr, write_stdout
 from .target import absolute_target
 
 if TYPE_CHECKING:
@@ -62,20 +62,11 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
     parser = program.parser("install", usage)
     names = ", ".join(HOSTS)
     parser.add_argument("host", metavar="HOST", choices=HOSTS, help=f"one of {names}")
-    if program.app is None:
-        parser.add_argument("target", metavar="TARGET", help="the file or module of the App")
-    else:
-        parser.set_defaults(target=None)
+    program.add_target(parser)
     parser.add_argument("--yes", action="store_true", help="change the file without asking")
     parser.add_argument("--print", action="store_true", help="only print the JSON to add by hand")
     parser.add_argument("--name", help="the name of the server there (default: the App's name)")
-    parser.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        metavar="K=V",
-        help="a variable for the server's environment; may be repeated",
-    )
+    add_repeatable(parser, "--env", "K=V", "a variable for the server's environment")
     parser.add_argument(
         "--config", metavar="FILE", help="another file, such as .vscode/mcp.json of a project"
     )

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ..core.json_value import Json
 from ..rules.lint.json_locate import Element, elements
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
 
 _STRING = rb'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/|\A\xef\xbb\xbf", re.DOTALL)

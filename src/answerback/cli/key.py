@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..auth.api_keys import ApiKeys
-from .program import Program, print_text
+from .program import Program, print_line
 
 _EPILOG = """\
 Give the key to the program; it is shown this once. The server needs the digest alone:
@@ -24,5 +24,5 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         "Give the key to the program; it is not shown again. In the server, write:",
         f'  auth=ApiKeys({{"{made.digest}": "{options.name}"}})',
     )
-    print_text("\n".join(lines) + "\n")
+    print_line("\n".join(lines))
     return 0

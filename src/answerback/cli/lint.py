@@ -6,20 +6,17 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import IO, Any
 
 from .. import __version__
 from ..core.versions import VERSIONS
-from ..errors import AnswerbackError, MissingExtraError
+from ..errors import AnswerbackError
 from ..rules.catalogue import select_rules
-from ..rules.lint.linter import Linter, LintOptions
+from ..rules.lint.linter import Linter, LintOptions, Report
 from ..rules.reports import plain
 from ..rules.reports.plain import summary
 from .program import Program, write_stderr
-
-if TYPE_CHECKING:
-    from ..rules.lint.linter import Linter, LintOptions, Report
 
 _STDIN = "-"
 _PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.
@@ -47,8 +44,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     lint_options = _lint_options(options)
     # With --fix, stdin is repaired to stdout, so the findings go to stderr.
     stream = sys.stderr if options.fix and _STDIN in options.files else sys.stdout
-    with ExitStack() as stack:
-        out = stack.enter_context(_binary(stream))
+    with _binary(stream) as out:
         report, console = _make_report(options.format, out, stream)
         linter = Linter(lint_options, report)
         unreadable = []
@@ -126,16 +122,23 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
             from ..rules.reports.junit import JUnitReport
 
             return JUnitReport(out), None
-    if not stream.isatty():
+    console = _console(stream)
+    if console is None:
         return plain.LineReport(out), None
+    from ..rules.reports.terminal import TerminalReport
+
+    return TerminalReport(console), console
+
+
+def _console(stream: Any) -> Any:
+    """Return a rich console for a terminal; None for any other stream, or without rich."""
+    if not stream.isatty():
+        return None
     try:
         from rich.console import Console
-
-        from ..rules.reports.terminal import TerminalReport
-    except (ImportError, MissingExtraError):
-        return plain.LineReport(out), None
-    console = Console(file=stream, highlight=False, emoji=False, markup=False)
-    return TerminalReport(console), console
+    except ImportError:
+        return None
+    return Console(file=stream, highlight=False, emoji=False, markup=False)
 
 
 @contextmanager
@@ -147,23 +150,22 @@ def _binary(stream: Any) -> Iterator[IO[bytes]]:
 
 
 def _lint_input(linter: Linter, name: str, console: object, options: Namespace) -> None:
-    with ExitStack() as stack:
-        try:
-            if name == _STDIN:
-                copy = sys.stdout.buffer if options.fix else None
-                read = stack.enter_context(_progress(console, "stdin", None))
+    try:
+        if name == _STDIN:
+            copy = sys.stdout.buffer if options.fix else None
+            with _progress(console, "stdin", None) as read:
                 linter.lint("stdin", sys.stdin.buffer, copy, read)
-                return
-            file = stack.enter_context(open(name, "rb"))
+            return
+        with open(name, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            read = stack.enter_context(_progress(console, name, size))
-            _lint_file(linter, name, file, read, options)
-        except OSError as exc:
-            if isinstance(exc, BrokenPipeError):
-                raise
-            # Only open() sets a filename; without one the report or the repaired copy failed.
-            problem = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
-            raise CannotLint(f"{problem}: {exc.strerror}") from None
+            with _progress(console, name, size) as read:
+                _lint_file(linter, name, file, read, options)
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        # Only open() sets a filename; without one the report or the repaired copy failed.
+        problem = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
+        raise CannotLint(f"{problem}: {exc.strerror}") from None
 
 
 def _lint_file(
@@ -187,17 +189,13 @@ def _lint_file(
 @contextmanager
 def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
     """Show a progress bar for long input on a terminal; yield a function that takes bytes read."""
-    short = size is not None and size < _PROGRESS_BYTES
-    if short or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    try:
-        from rich.console import Console
-
-        from ..rules.reports.terminal import progress_bar
-    except (ImportError, MissingExtraError):
-        yield lambda _: None
-        return
+    is_long = size is None or size >= _PROGRESS_BYTES
     # Share the console with the report, so that findings are printed above the bar.
-    with progress_bar(console or Console(stderr=True), name, size) as read:
+    shown = (console or _console(sys.stderr)) if is_long and sys.stderr.isatty() else None
+    if shown is None:
+        yield lambda _: None
+        return
+    from ..rules.reports.terminal import progress_bar
+
+    with progress_bar(shown, name, size) as read:
         yield read

@@ -21,13 +21,11 @@ from .program import (
     write_stderr,
     write_stdout,
 )
-from .schema_words import usage
+from .tool_help import usage, usage_table
 
 if TYPE_CHECKING:
     from ..app import App
     from ..tools.tool import Tool
-
-_MAX_COLUMN = 40
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -46,7 +44,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return list_remote(options.target, options, out)
     app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
-        write_json(out, _as_json(app))
+        from ..server.http.pages import function_list
+
+        write_json(out, msgspec.json.format(function_list(registry_of(app)), indent=2))
     else:
         write_stdout(out, f"{printable(list_tools(app))}\n".encode())
         _note_missing_types(app)
@@ -69,12 +69,9 @@ def _note_missing_types(app: App) -> None:
 
 
 def list_tools(app: App) -> str:
-    """Return one line for each tool; after a long usage, the description is on the next line."""
+    """Return the usage and summary of each tool."""
     rows = [(usage(tool), _summary(tool)) for tool in app.tools.values()]
-    if not rows:
-        return f"{registry_of(app).name} has no tools"
-    width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
-    return "\n".join(_row(call, summary, width) for call, summary in rows)
+    return usage_table(rows) if rows else f"{registry_of(app).name} has no tools"
 
 
 def _summary(tool: Tool) -> str:
@@ -88,21 +85,9 @@ def _summary(tool: Tool) -> str:
 
 
 def _gate_name(gate: Callable[..., Any]) -> str:
-    from ..tools.gate_list import ReadyGate
+    from ..tools.requires import ReadyGate
 
     if isinstance(gate, ReadyGate):
         return gate.label
     name: str = getattr(gate, "__name__", type(gate).__name__)
     return name
-
-
-def _row(call: str, summary: str, width: int) -> str:
-    if len(call) <= width or not summary:
-        return f"{call:{width}}  {summary}".rstrip()
-    return f"{call}\n{'':{width}}  {summary}"
-
-
-def _as_json(app: App) -> bytes:
-    from ..server.http.pages import function_list
-
-    return msgspec.json.format(function_list(registry_of(app)), indent=2)

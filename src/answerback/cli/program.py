@@ -97,13 +97,17 @@ class Program:
             **options,
         )
 
-    def parser_with_target(self, command: str, usage: str = "[options]") -> ArgumentParser:
-        parser = self.parser(command, usage)
+    def parser_with_target(self, command: str) -> ArgumentParser:
+        parser = self.parser(command)
+        self.add_target(parser)
+        return parser
+
+    def add_target(self, parser: ArgumentParser) -> None:
+        """Add the target's argument; the target of a program with an App is None."""
         if self.app is None:
             parser.add_argument("target", metavar="TARGET", help="the file or module of the App")
         else:
             parser.set_defaults(target=None)
-        return parser
 
     def target(
         self, command: str, arguments: Sequence[str]
@@ -204,20 +208,27 @@ def add_server_options(parser: ArgumentParser, program: Program) -> None:
 
 def add_tag_options(parser: ArgumentParser) -> None:
     """Add the options of the commands that select tools by their tags."""
-    parser.add_argument(
-        "--tag",
-        action="append",
-        default=[],
-        metavar="TAG",
-        help="only the tools, resources and prompts with this tag; may be repeated",
-    )
-    parser.add_argument(
-        "--exclude-tag",
-        action="append",
-        default=[],
-        metavar="TAG",
-        help="leave out those with this tag; may be repeated",
-    )
+    text = "only the tools, resources and prompts with this tag"
+    add_repeatable(parser, "--tag", "TAG", text)
+    add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
+
+
+def add_repeatable(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
+    """Add an option whose value is a list; *text* is its help."""
+    text += "; may be repeated"
+    parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
+    """Return the rows in columns; with *numbers*, all but the first are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:>{width}}" if numbers and column else f"{cell:{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def positive_int(text: str) -> int:
@@ -273,6 +284,16 @@ def print_text(text: str) -> None:
         if isinstance(exc, BrokenPipeError):
             raise
         raise CannotWrite(f"cannot write to stdout: {exc.strerror}") from None
+
+
+def print_line(text: str) -> None:
+    print_text(f"{text}\n")
+
+
+def print_json(body: bytes) -> None:
+    """Print a line of JSON; only for a terminal, with escaped characters."""
+    text = body.decode("utf-8", "replace")
+    print_line(printable_json(text) if sys.stdout.isatty() else text)
 
 
 def write_stdout(out: Stdout, data: bytes) -> None:

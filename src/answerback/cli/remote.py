@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,19 +15,19 @@ from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects import shape_of, write
 from ..server.standard_streams import Stdout
-from .call_arguments import UnreadableArgument, read_content
+from .call import print_success
+from .call_arguments import UnreadableArgument, read_content, read_value
 from .program import printable, printable_json, write_json, write_stderr, write_stdout
-from .readable_reply import error_text, reply_text
+from .readable_reply import error_text
 from .terminal_login import login_options
 from .terminal_peer import TerminalPeer, stderr_is_terminal
+from .tool_help import usage_table
 
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
     from ..core.json_value import Json, JsonObject
     from .program import Options
-
-_MAX_COLUMN = 40
 
 
 def call_remote(
@@ -57,7 +57,10 @@ def list_remote(target: str, options: Options, out: Stdout) -> int:
         tools = server.tools()
         _note_failures(server)
     if options.json:
-        members = [_without_empty(msgspec.to_builtins(tool)) for tool in tools]
+        members = [
+            {name: value for name, value in msgspec.to_builtins(tool).items() if value is not None}
+            for tool in tools
+        ]
         write_json(out, msgspec.json.format(msgspec.json.encode(members), indent=2))
     else:
         write_stdout(out, f"{printable(_table(tools))}\n".encode())
@@ -67,10 +70,6 @@ def list_remote(target: str, options: Options, out: Stdout) -> int:
 def _server_options(options: Options) -> dict[str, Any]:
     transport = {} if options.transport is None else {"transport": options.transport}
     return {"inherit": bool(options.inherit_env), **transport}
-
-
-def _without_empty(members: Mapping[str, Any]) -> JsonObject:
-    return {name: value for name, value in members.items() if value is not None}
 
 
 def _handlers(stdin: int) -> JsonObject:
@@ -96,15 +95,7 @@ def _note_failures(server: BlockingServer) -> None:
 
 def _table(tools: Any) -> str:
     rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
-    if not rows:
-        return "the server has no tools"
-    width = max((len(usage) for usage, _ in rows if len(usage) <= _MAX_COLUMN), default=4)
-    return "\n".join(
-        f"{usage:{width}}  {text}".rstrip()
-        if len(usage) <= width
-        else f"{usage}\n{'':{width}}  {text}"
-        for usage, text in rows
-    )
+    return usage_table(rows) if rows else "the server has no tools"
 
 
 def _fields(tool: RemoteTool) -> JsonObject:
@@ -162,10 +153,8 @@ def _arguments(
         name, equals, text = word.partition("=")
         if not equals or not name:
             raise UnreadableArgument(f"{word!r} is not name=value")
-        if text.startswith("@@"):
-            text = text[1:]
-        elif text == "-" or text.startswith("@"):
-            text = read_content(text, stdin).decode(errors="replace")
+        value = read_value(text, stdin)
+        text = value if isinstance(value, str) else value.decode(errors="replace")
         found[name] = _value(text, fields.get(name))
     return found
 
@@ -188,14 +177,7 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     shape = reply.shape or shape_of(reply)
     written = write(reply, dialect or "rest", shape, STANDARD)
     if reply.error is None:
-        if out.is_terminal and dialect is None:
-            shown = _without_doubled_text(reply)
-            write_stdout(out, f"{reply_text(shown, shape)}\n".encode())
-        elif written.media_type.endswith("json"):
-            write_json(out, written.body)
-        else:
-            write_stdout(out, written.body)
-        return 0
+        return print_success(_without_doubled_text(reply), shape, written, dialect, out)
     if dialect is None and stderr_is_terminal():
         write_stderr(error_text(reply.error))
     else:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ..errors import AnswerbackError
 from ..rules.catalogue import FAMILIES, RULES, find_rule, unknown_rule_message
 from ..rules.rule_pages import terminal_page
-from .program import Program, print_text
+from .program import Program, print_line
 
 
 class NoSuchRule(AnswerbackError):
@@ -19,7 +19,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     help = "AB101, or missing-success; AB1 lists a family"
     parser.add_argument("rule", nargs="?", metavar="RULE", help=help)
     options = parser.parse_args(arguments)
-    print_text(_text_for(options.rule) + "\n")
+    print_line(_text_for(options.rule))
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..dialects.reply_schemas import convention_schema, dialect_schema
-from .program import Program, print_text
+from .program import Program, print_line
 
 _EPILOG = """\
 --convention prints the schema of the document that the envelope comes from, word for word;
@@ -24,5 +24,5 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if options.convention and options.dialect != "envelope":
         parser.error("--convention goes with envelope only")
     schema = convention_schema() if options.convention else dialect_schema(options.dialect)
-    print_text(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")
+    print_line(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
     return 0

@@ -6,10 +6,10 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
-from ..core.hosts import is_endpoint
+from ..core.host_quirks import is_endpoint
 from ..core.limits import MAX_BODY
 from ..server.http.server_options import BadOption, ServeOptions, WebOptions
-from .program import Program, add_tag_options, positive_int
+from .program import Program, add_repeatable, add_tag_options, positive_int
 from .task_file import add_tasks_option
 
 if TYPE_CHECKING:
@@ -111,28 +111,18 @@ def _add_access(parser: ArgumentParser) -> None:
         metavar="BYTES",
         help="the largest request body (default: 4 MiB)",
     )
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="accept this Host header too, such as tools.example.com; may be repeated",
+    add_repeatable(
+        parser, "--allow-host", "NAME", "accept this Host header too, such as tools.example.com"
     )
-    parser.add_argument(
+    add_repeatable(
+        parser,
         "--allow-origin",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="accept requests of this Origin, such as https://example.com; may be repeated",
+        "URL",
+        "accept requests of this Origin, such as https://example.com",
     )
-    parser.add_argument(
-        "--trust-proxy",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="use the forwarded headers of this address or network; may be repeated",
+    add_repeatable(
+        parser, "--trust-proxy", "ADDRESS", "use the forwarded headers of this address or network"
     )
-
     parser.add_argument(
         "--stateless",
         action="store_true",

@@ -10,15 +10,12 @@ from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
+from ..tools.tool import Tool
 from .program import LOADING
-
-if TYPE_CHECKING:
-    from ..tools.tool import Tool
 
 _IS_FOLDER = "{!r} is a folder; name a file in it"
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
@@ -37,16 +34,13 @@ class NoSuchModule(CannotLoad):
 def load(target: str) -> App:
     """Import the target's module and return its App; raises CannotLoad."""
     where, name = _split_target(target)
-    if _is_file(where):
-        module = _run_import(where, lambda: _import_file(where))
-    else:
-        module = _run_import(where, lambda: _import_module(where))
+    module = _run_import(where, _import_file if _is_file(where) else _import_module)
     return _app_named(module, name, target) if name else _only_app(module, where)
 
 
 def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
     """Serve only the entries with these tags; raises CannotLoad for an unused tag."""
-    from ..registry.composition import select_tags
+    from ..registry.enabling import select_tags
 
     registry = registry_of(app)
     tables: tuple[Mapping[str, Tool], ...] = (
@@ -161,12 +155,12 @@ def _import_module(where: str) -> ModuleType:
         raise exc
 
 
-def _run_import(where: str, import_it: Callable[[], ModuleType]) -> ModuleType:
+def _run_import(where: str, import_it: Callable[[str], ModuleType]) -> ModuleType:
     """Import the author's module with its own sys.argv; raises CannotLoad if that fails."""
     arguments, sys.argv = sys.argv, [where]
     loading = LOADING.set(True)
     try:
-        return import_it()
+        return import_it(where)
     except CannotLoad:
         raise
     except SystemExit:

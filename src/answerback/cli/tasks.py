@@ -19,8 +19,8 @@ from ..tasks.sqlite_store import SQLiteStore
 from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
-from .argument_parser import PrintableParser
-from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
+from .argument_parser import subcommand_parsers
+from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:
@@ -46,24 +46,18 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _parser(program: Program) -> ArgumentParser:
-    prog, description = f"{program.name} tasks", COMMANDS["tasks"]
-    parser = PrintableParser(prog=prog, description=description, allow_abbrev=False)
-    names = "|".join(_SUBCOMMANDS)
-    subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
-    for name, (summary, _) in _SUBCOMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary)
+    parser, subparsers = subcommand_parsers(program, "tasks", _SUBCOMMANDS)
+    for name, each in subparsers.items():
         if name != "list":
-            subparser.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
+            each.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
         text = "the SQLite file of the server (default: %(default)s)"
-        subparser.add_argument("--tasks", default="tasks.db", metavar="FILE", help=text)
+        each.add_argument("--tasks", default="tasks.db", metavar="FILE", help=text)
         text = "print JSON, for programs; so it is where stdout is no terminal"
-        subparser.add_argument("--json", action="store_true", help=text)
-        if name == "list":
-            text = "how many, the latest ones (default: %(default)s)"
-            subparser.add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
-            text = "only the tasks in this state"
-            states = ("working", "input_required", *sorted(FINAL))
-            subparser.add_argument("--state", choices=states, help=text)
+        each.add_argument("--json", action="store_true", help=text)
+    text = "how many, the latest ones (default: %(default)s)"
+    subparsers["list"].add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
+    states = ("working", "input_required", *sorted(FINAL))
+    subparsers["list"].add_argument("--state", choices=states, help="only the tasks in this state")
     return parser
 
 
@@ -72,19 +66,15 @@ def _list(store: SQLiteStore, options: Namespace) -> int:
     shown = found[-options.n :]
     if _as_json(options):
         for task in shown:
-            _print_json(_members(task, with_result=False))
+            print_json(msgspec.json.encode(_members(task, with_result=False)))
         return 0
     if not shown:
-        _print("there are no tasks" if options.state is None else f"no task is {options.state}")
+        print_line("there are no tasks" if options.state is None else f"no task is {options.state}")
         return 0
     header = ("id", "state", "tool", "age", "message")
-    rows = [header, *map(_cells, shown)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    for row in rows:
-        padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        _print("  ".join(padded).rstrip())
+    print_line("\n".join(aligned([header, *map(_cells, shown)])))
     if len(found) > len(shown):
-        _print(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
+        print_line(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
     return 0
 
 
@@ -94,11 +84,11 @@ def _show(store: SQLiteStore, options: Namespace) -> int:
         return _NOT_FOUND
     members = _members(task, with_result=True)
     if _as_json(options):
-        _print_json(members)
+        print_json(msgspec.json.encode(members))
         return 0
     for name, value in members.items():
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        _print(f"{name:13} {_line(text)}")
+        print_line(f"{name:13} {_line(text)}")
     return 0
 
 
@@ -110,9 +100,9 @@ def _cancel(store: SQLiteStore, options: Namespace) -> int:
     # Without a change the task has ended, perhaps a moment ago.
     task = changed or store.get(task.id) or task
     if _as_json(options):
-        _print_json(_members(task, with_result=False))
+        print_json(msgspec.json.encode(_members(task, with_result=False)))
     else:
-        _print("cancelled" if changed is not None else f"it was {task.state} already")
+        print_line("cancelled" if changed is not None else f"it was {task.state} already")
     return 0 if task.state == "cancelled" else 1
 
 
@@ -169,15 +159,6 @@ def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
 
 def _as_json(options: Namespace) -> bool:
     return options.json or not sys.stdout.isatty()
-
-
-def _print_json(members: JsonObject) -> None:
-    text = msgspec.json.encode(members).decode()
-    _print(printable_json(text) if sys.stdout.isatty() else text)
-
-
-def _print(text: str) -> None:
-    print_text(f"{text}\n")
 
 
 def _line(text: str) -> str:

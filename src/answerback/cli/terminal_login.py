@@ -48,8 +48,10 @@ class _Terminal:
 
     def open_page(self, url: str) -> str | None:
         """Show the login page; return the address that the user pasted, if any."""
+        import webbrowser
+
         self._require_user()
-        if not _has_browser() or not _opens(url):
+        if not _has_browser() or not webbrowser.open(url):
             with self._lock:
                 write_stderr(
                     f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
@@ -97,9 +99,3 @@ def _has_browser() -> bool:
     if environ.get("SSH_CONNECTION"):
         return False
     return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
-
-
-def _opens(url: str) -> bool:
-    import webbrowser
-
-    return webbrowser.open(url)

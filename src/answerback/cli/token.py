@@ -12,7 +12,7 @@ from ..auth.urls import is_loopback_url
 from ..errors import AnswerbackError
 from ..http1.http_errors import HttpFailure
 from ..http1.http_fetch import Fetched, fetch
-from .program import Program, positive_int, print_text
+from .program import Program, add_repeatable, positive_int, print_line
 
 _SECONDS = 10
 _MAX_BODY = 64 * 1024
@@ -30,15 +30,13 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     url = "the address of the server (default: http://127.0.0.1:8000)"
     parser.add_argument("url", nargs="?", metavar="URL", default="http://127.0.0.1:8000", help=url)
     parser.add_argument("--user", default="developer", help="the subject (default: developer)")
-    parser.add_argument(
-        "--scope", action="append", default=[], help="a scope of the token; may be repeated"
-    )
+    add_repeatable(parser, "--scope", "SCOPE", "a scope of the token")
     parser.add_argument(
         "--seconds", type=positive_int, default=3600, help="how long it is valid (default: 3600)"
     )
     options = parser.parse_args(arguments)
     asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
-    print_text(_fetch(options.url, asked) + "\n")
+    print_line(_fetch(options.url, asked))
     return 0
 
 

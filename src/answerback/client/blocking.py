@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..calls.loop_thread import LoopThread
+from .call_options import CallOptions
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, ServerMethods
-from .request_policy import CallOptions
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from ..core.stopped_clocks import RUNNING, StoppableClock
+from ..core.background import spawn
+from ..core.json_value import JsonObject
+from ..core.log import logger
+from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
     URL_ELICITATION_REQUIRED,
@@ -22,25 +24,14 @@ from ..protocol.jsonrpc import (
 )
 from ..protocol.params import Id
 from ..registry.declarations import Change
-from .eras import Era, ServerFacts, StatefulEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
-from .frames import (
-    Incoming,
-    Outgoing,
-    Transport,
-    decode_odd_frame,
-    incoming_decoder,
-    malformed_response,
-)
+from .frames import Outgoing, Transport, decode_frame, malformed_response
 from .input_rounds import InputRounds
+from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .server_messages import ServerMessages
 from .user_handlers import OnProgress, UserHandlers
 
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
-
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _NEVER = float("inf")
 _IDLE_SECONDS = 0.05
 """Seconds between two checks whether a lost session's last request has ended."""
@@ -172,7 +163,7 @@ class ClientConnection:
         on_change: Callable[[Change], None],
     ) -> None:
         self.transport = transport
-        self.era: Era = StatefulEra()
+        self.era: StatefulEra | StatelessEra = StatefulEra()
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self.lost: Exception | None = None
         """Why the connection broke."""
@@ -183,7 +174,6 @@ class ClientConnection:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer = _Timer(self._waiting)
-        self._send_now = transport.send_now
 
     async def open(self) -> None:
         await self.transport.open(self.receive, self._connection_lost)
@@ -222,7 +212,7 @@ class ClientConnection:
         outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
         self._waiting[id] = _Waiting(answer, asked.progress, deadline, RUNNING.get())
         try:
-            if self._send_now is not None and self._send_now(outgoing):
+            if transport.send_now(outgoing):
                 if deadline.at is not None and deadline.at < self._timer.next:
                     self._timer.watch(deadline.at)
                 return _decoded(await answer, method)
@@ -253,11 +243,7 @@ class ClientConnection:
         if frame[:1] != b"{" and is_batch(frame):
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
-        message: Incoming | None
-        try:
-            message = incoming_decoder.decode(frame)
-        except (ValueError, RecursionError):
-            message = decode_odd_frame(frame)
+        message = decode_frame(frame)
         if message is None:
             return self._receive_malformed(frame)
         if message.method is not None:
@@ -301,21 +287,15 @@ class ClientConnection:
         stopped: set[StoppableClock] = set()
         for waiting in self._waiting.values():
             stopped |= {waiting.deadline, *waiting.outer}
-        for each in stopped:
-            each.stop()
         try:
-            return await self._handlers.answer(method, params)
+            with clocks_stopped(stopped):
+                return await self._handlers.answer(method, params)
         finally:
-            for each in stopped:
-                each.go_on()
             self._timer.check()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run *work* beside the requests; closing the connection ends it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return spawn(work, self._tasks)
 
     async def close(self) -> None:
         self._connection_lost(ConnectionLost("the connection was closed"))

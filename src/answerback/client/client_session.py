@@ -1,26 +1,27 @@
 """ClientSession: the requests to one server, over a connection that is reopened when lost.
 
-Only this module decides what is resent; `docs/guides/client.md` has the table.
+`resending.py` decides what is resent.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from ..core.background import spawn
+from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
-from ..errors import ToolError
-from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
+from ..protocol.jsonrpc import RpcError
 from ..reading import read
 from ..registry.declarations import Change
+from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import ClientConnection, ClientRequest, Deadline
-from .eras import ServerFacts
 from .faults import (
     TIMED_OUT,
     ConnectError,
@@ -32,20 +33,18 @@ from .faults import (
     raised_error,
 )
 from .frames import Transport
-from .kept_lists import KeptLists
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .opening import SessionPlan, open_connection
-from .request_policy import ClientOptions, refused_reply, under_policy
+from .remote_tasks import RemoteTask, create_task, needs_task, task_in
+from .request_params import ServerFacts
+from .resending import may_send_again
 from .results import resource_reply
+from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
+from .version_choice import SessionPlan, open_connection
 
 T = TypeVar("T", bound=msgspec.Struct)
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
 """The HTTP statuses of a server that does not speak a transport."""
 
@@ -71,7 +70,7 @@ class ClientSession:
         self._make: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
-        self._closed = False
+        self.is_closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         """Background work, which ends with the session."""
 
@@ -86,11 +85,8 @@ class ClientSession:
         async def once(own: Deadline) -> Reply[Any]:
             return await self._call_once(name, given, options, own)
 
-        try:
-            # The list of tools was asked for within the time of the first attempt.
-            return await under_policy(options, once, may_repeat=is_safe, first=deadline)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        # The list of tools was asked for within the time of the first attempt.
+        return await reply_under_policy(options, once, may_repeat=is_safe, first=deadline)
 
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
@@ -100,14 +96,14 @@ class ClientSession:
         is_task = name in self._as_tasks
         try:
             try:
-                result = await (self.create_task(asked) if is_task else self.request(asked))
+                result = await (create_task(self, asked) if is_task else self.request(asked))
             except RpcError as error:
-                if is_task or not self._needs_task(error):
+                if is_task or not needs_task(error, self.info):
                     raise
                 self._as_tasks.add(name)
-                result = await self.create_task(asked)
-            if "task" in result or result.get("resultType") == "task":
-                result = await self._task_result(result, deadline)
+                result = await create_task(self, asked)
+            if (task := task_in(result)) is not None:
+                result = await RemoteTask(self, task).wait(deadline)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
         known = self.lists.known.get(name)
@@ -121,26 +117,6 @@ class ClientSession:
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
         return read(result) if known is None else known.reply(result, strict=self._strict)
-
-    def _needs_task(self, error: RpcError) -> bool:
-        if error.code not in (MISSING_CAPABILITY, METHOD_NOT_FOUND):
-            return False
-        from .remote_tasks import needs_task
-
-        return needs_task(error, self.info)
-
-    async def create_task(self, asked: ClientRequest) -> JsonObject:
-        """Return a call's result, which may be a task; raises like `request`."""
-        from .remote_tasks import create_task
-
-        asked.params = {**asked.params, "task": {}}
-        return await create_task(self, asked)
-
-    async def _task_result(self, result: JsonObject, deadline: Deadline) -> JsonObject:
-        from .remote_tasks import RemoteTask, task_in
-
-        task = task_in(result)
-        return result if task is None else await RemoteTask(self, task).wait(deadline)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""
@@ -173,10 +149,7 @@ class ClientSession:
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
 
-        try:
-            return await under_policy(options, once)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        return await reply_under_policy(options, once)
 
     async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
         """Subscribe or unsubscribe; raises ToolError."""
@@ -195,7 +168,7 @@ class ClientSession:
     async def request(self, asked: ClientRequest) -> JsonObject:
         """Return the result; raises RpcError or NoAnswer.
 
-        A request is resent at most once for each of the reasons in `_may_send_again`.
+        A request is resent at most once for each of the reasons in `resending.py`.
         """
         reasons: set[type] = set()
         while True:
@@ -209,33 +182,9 @@ class ClientSession:
                 return await connection.result(asked)
             except (ConnectionLost, RpcError) as error:
                 reason = RpcError if isinstance(error, RpcError) else ConnectionLost
-                if reason in reasons or not await self._may_send_again(asked, error):
+                if reason in reasons or not await may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
-
-    async def _may_send_again(self, asked: ClientRequest, error: ConnectionLost | RpcError) -> bool:
-        """Return whether a request may be resent after an error.
-
-        After a lost connection: if the request did not run, or is safe to repeat. After
-        a header mismatch: if a newly fetched list of tools names the headers.
-        """
-        tool, deadline = asked.tool, asked.deadline
-        known = self.lists.known.get(tool)
-        if isinstance(error, RpcError):
-            if error.code != HEADER_MISMATCH or not tool or known is not None:
-                return False
-            return await self.lists.known_tool(tool, deadline) is not None
-        is_harmful = known is not None and not known.tool.is_safe_to_repeat
-        if self._closed or (error.may_have_run and is_harmful):
-            return False
-        try:
-            async with deadline.limit():
-                await self.open()
-                if not error.may_have_run or not tool:
-                    return True
-                return await self.lists.is_safe_to_repeat(tool, deadline)
-        except (ConnectError, TimeoutError):
-            return False
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -252,7 +201,7 @@ class ClientSession:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
-            if self._closed:
+            if self.is_closed:
                 raise ConnectError(f"the connection to {self._plan.label} was closed")
             if connection is not None and connection.lost is None:
                 return connection
@@ -301,7 +250,7 @@ class ClientSession:
         return connection
 
     async def close(self) -> None:
-        self._closed = True
+        self.is_closed = True
         await self._drop()
         for task in list(self._tasks):
             task.cancel()
@@ -310,9 +259,7 @@ class ClientSession:
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run *work* beside the requests, until the session is closed."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        spawn(work, self._tasks)
 
     async def _drop(self) -> None:
         starting, self._starting = self._starting, None
@@ -321,7 +268,7 @@ class ClientSession:
             await starting.close()
         if connection is None:
             return
-        if isinstance(connection.lost, SessionLost) and not self._closed:
+        if isinstance(connection.lost, SessionLost) and not self.is_closed:
             # Every other request gets its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:

@@ -5,24 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypedDict, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import msgspec
 
 from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
+from .call_options import ClientOptions
 from .client_session import ClientSession
 from .many_servers import ManyServers
-from .opening import SessionPlan
 from .remote_server import RemoteServer
-from .request_policy import ClientOptions
 from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
+from .version_choice import SessionPlan
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from ..resilience import Breaker, Limit, Retry
     from .blocking import BlockingServer
     from .frames import Transport
@@ -105,12 +112,7 @@ class ConnectContext(Generic[S]):
         self._blocking = BlockingServer.opened(self._make)
         return self._blocking
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
             blocking.close()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
-from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
+from ..error_codes import INPUT_REQUIRED
+from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
 from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
@@ -91,10 +89,12 @@ class HttpRefused(NoAnswer):
             message += f"; {advice}"
         details: JsonObject = {"status": status}
         if retry_after is not None:
-            details["retry_after"] = _seconds_of(retry_after)
+            from ..resilience.service_failure import read_seconds
+
+            details["retry_after"] = read_seconds(retry_after)
         super().__init__(
             message,
-            code=_code_for_refusal(status),
+            code=_CODES.get(status, UNAVAILABLE),
             # A gateway sends a 5xx after the server may have begun.
             may_have_run=status >= 500,
             details=details,
@@ -103,19 +103,9 @@ class HttpRefused(NoAnswer):
         self.status = status
 
 
+_CODES = {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The HTTP statuses after which the same request may succeed later."""
-
-
-def _seconds_of(header: str) -> float | None:
-    """Return the seconds in a `Retry-After` header, which may be a date."""
-    from ..resilience.service_failure import read_seconds
-
-    return read_seconds(header)
-
-
-def _code_for_refusal(status: int) -> str:
-    return {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}.get(status, UNAVAILABLE)
 
 
 def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -57,55 +58,56 @@ Lost: TypeAlias = Callable[[Exception], None]
 """Takes the reason why the connection broke."""
 
 
-class Transport(Protocol):
-    """Carries frames between this process and one server."""
+class Transport(ABC):
+    """Carries frames between this process and one server, by default over one stream."""
 
-    closes_to_cancel: bool
+    closes_to_cancel = False
     """True if closing the response's stream cancels a stateless request."""
-    has_headers: bool
+    has_headers = False
     """True if a message's headers are sent."""
-
-    @property
-    def send_now(self) -> Callable[[Outgoing], bool] | None:
-        """Sends a message without waiting; False if `send` is needed. None if it always is."""
 
     @property
     def receives_changes(self) -> bool:
         """True if notifications that belong to no request arrive, in the stateful era."""
+        return True
 
+    def send_now(self, outgoing: Outgoing) -> bool:
+        """Send a message without waiting; return False if nothing was sent: then use `send`."""
+        return False
+
+    @abstractmethod
     async def open(self, receive: Receive, lost: Lost) -> None:
         """Open the connection; raises ConnectError."""
 
+    @abstractmethod
     async def send(self, outgoing: Outgoing) -> None:
         """Send a message; raises NoAnswer.
 
         Over HTTP this returns when the request's response has been received.
         """
 
-    async def listen(self) -> None:
-        """Receive the messages that belong to no request, in the stateful era."""
+    async def listen(self) -> None:  # noqa: B027 -- one stream needs no second
+        """Begin to receive messages on a second stream, in the stateful era."""
 
     async def identity(self) -> str:
         """Return the requests' credentials; replies to other credentials are not shared."""
+        return ""
 
+    @abstractmethod
     async def close(self) -> None:
         """Close the connection; never raises, and may be called twice."""
 
 
-incoming_decoder = msgspec.json.Decoder(Incoming)
+_decoder = msgspec.json.Decoder(Incoming)
 
 
 def decode_frame(frame: bytes) -> Incoming | None:
     """Return the message in *frame*; None if it is not a JSON-RPC message."""
     try:
-        return incoming_decoder.decode(frame)
+        return _decoder.decode(frame)
     except (ValueError, RecursionError):
-        return decode_odd_frame(frame)
-
-
-def decode_odd_frame(frame: bytes) -> Incoming | None:
-    """Return the message in a frame that breaks JSON or JSON-RPC, as some servers' do, or None."""
-    return _decode_nearly_json(frame) or _decode_odd_error(frame)
+        # Some servers' frames break JSON or JSON-RPC.
+        return _decode_nearly_json(frame) or _decode_odd_error(frame)
 
 
 class _OddResponse(msgspec.Struct):
@@ -150,7 +152,7 @@ def _decode_nearly_json(frame: bytes) -> Incoming | None:
     from ..reading.sources import load_json
 
     try:
-        return incoming_decoder.decode(msgspec.json.encode(load_json(frame.decode())))
+        return _decoder.decode(msgspec.json.encode(load_json(frame.decode())))
     except (ValueError, RecursionError):
         return None
 
@@ -166,7 +168,7 @@ def malformed_response(frame: bytes) -> tuple[Id, str] | None:
     if found is None or b'"method"' in frame[:200]:
         return None
     try:
-        incoming_decoder.decode(frame)
+        _decoder.decode(frame)
     except RecursionError:
         return int(found[1]), "it is nested too deeply"
     except ValueError as exc:

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..core.stopped_clocks import clocks_stopped
-from ..errors import INPUT_REQUIRED
+from ..core.json_value import Json, JsonObject
+from ..core.stopped_clocks import RUNNING, clocks_stopped
+from ..error_codes import INPUT_REQUIRED
 from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from .faults import NoAnswer
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
     from .client_connection import ClientConnection, ClientRequest
-
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -70,13 +69,11 @@ class InputRounds:
     @contextmanager
     def _users_time(self) -> Iterator[None]:
         """Stop the call's deadlines while the user is asked."""
-        began, deadline = self._loop.time(), self._asked.deadline
-        deadline.stop()
+        began = self._loop.time()
         try:
-            with clocks_stopped():
+            with clocks_stopped((self._asked.deadline, *RUNNING.get())):
                 yield
         finally:
-            deadline.go_on()
             self._user_seconds += self._loop.time() - began
 
     async def _with_answers(

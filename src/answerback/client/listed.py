@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..core.content import Block
+from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..dialects.mcp_blocks import read_block
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class RemoteTool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A server's tool, as the server describes it."""
+class ListedEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The members of every entry, as the server describes it."""
 
-    name: str
     title: str | None = None
     description: str | None = None
+    icons: Any = None
+    meta: Any = msgspec.field(default=None, name="_meta")
+
+
+class RemoteTool(ListedEntry, frozen=True, kw_only=True):
+    """A server's tool."""
+
+    name: str
     input_schema: Any = {}
     output_schema: Any = None
     annotations: Any = None
-    icons: Any = None
-    meta: Any = msgspec.field(default=None, name="_meta")
 
     @property
     def is_safe_to_repeat(self) -> bool:
@@ -36,42 +39,30 @@ class RemoteTool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
 
 
-class RemoteResource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RemoteResource(ListedEntry, frozen=True, kw_only=True):
     """A server's resource."""
 
     uri: str
     name: str = ""
-    title: str | None = None
-    description: str | None = None
     mime_type: str | None = None
     size: Any = None
     annotations: Any = None
-    icons: Any = None
-    meta: Any = msgspec.field(default=None, name="_meta")
 
 
-class RemoteTemplate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RemoteTemplate(ListedEntry, frozen=True, kw_only=True):
     """A template for the URIs of resources."""
 
     uri_template: str
     name: str = ""
-    title: str | None = None
-    description: str | None = None
     mime_type: str | None = None
     annotations: Any = None
-    icons: Any = None
-    meta: Any = msgspec.field(default=None, name="_meta")
 
 
-class RemotePrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RemotePrompt(ListedEntry, frozen=True, kw_only=True):
     """A server's prompt, and its arguments."""
 
     name: str
-    title: str | None = None
-    description: str | None = None
     arguments: Any = ()
-    icons: Any = None
-    meta: Any = msgspec.field(default=None, name="_meta")
 
 
 class PromptMessage(msgspec.Struct, frozen=True):
@@ -106,7 +97,5 @@ def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
         try:
             entries.append(msgspec.convert(each, kind))
         except msgspec.ValidationError:
-            import logging
-
-            logging.getLogger("answerback.client").warning("malformed entry: %.200r", each)
+            logger("answerback.client").warning("malformed entry: %.200r", each)
     return entries

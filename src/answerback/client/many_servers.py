@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
-from ..errors import TOOL_NOT_FOUND, NotFound, ToolError
-from .eras import ServerFacts
+from ..error_codes import TOOL_NOT_FOUND
+from ..errors import NotFound, ToolError
+from .call_options import CallOptions, ClientOptions
 from .faults import ConnectError
 from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
-from .request_policy import CallOptions, ClientOptions
+from .request_params import ServerFacts
 from .targets import BadTarget
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ..core.json_value import JsonObject
 
 T = TypeVar("T")
 Listed = TypeVar("Listed", bound=msgspec.Struct)
@@ -129,22 +126,16 @@ class ManyServers(ServerMethods):
     """The servers by name. The tool `add` of the server `math` is called `math_add`."""
 
     def __init__(self, servers: Mapping[str, RemoteServer], failures: dict[str, str] | None = None):
-        self._sessions = ManySessions(servers, {} if failures is None else failures)
-        super().__init__(self._sessions, ClientOptions())
+        sessions = ManySessions(servers, {} if failures is None else failures)
+        super().__init__(sessions, ClientOptions())
+        self.servers = sessions.servers
+        self.failures = sessions.failures
+        """Why a server could not be used the last time, by its name."""
 
     @property
     def info(self) -> dict[str, ServerFacts]:
         """The facts about each server, by its name."""
         return {name: server.info for name, server in self.servers.items()}
-
-    @property
-    def servers(self) -> dict[str, RemoteServer]:
-        return self._sessions.servers
-
-    @property
-    def failures(self) -> dict[str, str]:
-        """Why a server could not be used the last time, by its name."""
-        return self._sessions.failures
 
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the same servers with other options."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from ..core.json_value import Json, JsonObject
 from ..protocol.routing_headers import encode_header
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 MARK = "x-mcp-header"
 HeaderPaths: TypeAlias = dict[tuple[str, ...], str]

@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import msgspec
-
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
-from .eras import ServerFacts
+from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
-from .request_policy import CallOptions, ClientOptions
+from .request_params import ServerFacts
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ..core.json_value import JsonObject
     from .client_session import ClientSession
+    from .many_servers import ManySessions
     from .rest_session import RestSession
-
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-class ServerSession(Protocol):
-    """Sends a RemoteServer's requests: over MCP, over plain REST, or to several servers."""
-
-    async def open(self) -> object:
-        """Open the connection; raises ConnectError."""
-
-    async def close(self) -> None: ...
-
-    async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
-        """Return a whole list; raises ToolError."""
-
-    async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]: ...
-
-    async def read(self, uri: str, options: ClientOptions) -> Reply[Any]: ...
-
-    async def result(
-        self, method: str, params: Mapping[str, Any], options: ClientOptions
-    ) -> JsonObject:
-        """Return the result of a request that changes nothing; raises ToolError."""
-
-    async def subscribe(self, uri: str, options: ClientOptions, *, wanted: bool) -> None:
-        """Subscribe or unsubscribe; raises ToolError."""
 
 
 class ServerMethods:
@@ -56,7 +27,9 @@ class ServerMethods:
     ToolError if they fail.
     """
 
-    def __init__(self, session: ServerSession, options: ClientOptions) -> None:
+    def __init__(
+        self, session: ClientSession | RestSession | ManySessions, options: ClientOptions
+    ) -> None:
         self._session = session
         self._options = options
 

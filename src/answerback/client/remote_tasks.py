@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
-from ..errors import UNKNOWN_ERROR
+from ..error_codes import UNKNOWN_ERROR
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..protocol.params import TASKS
+from .call_options import ClientOptions
 from .client_connection import ClientRequest, Deadline
-from .client_session import ClientSession
-from .eras import ServerFacts
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
+from .remote_server import RemoteServer
+from .request_params import ServerFacts
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from .remote_server import RemoteServer
-    from .request_policy import ClientOptions
+    from .client_session import ClientSession
 
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 """Seconds between polls if the server names none, and the bounds for those that it names."""
@@ -47,10 +47,11 @@ def task_in(result: JsonObject) -> JsonObject | None:
 
 
 async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
-    """Return the result of a call that creates a task; raises RpcError or NoAnswer.
+    """Return a call's result, which may be a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
     """
+    asked.params = {**asked.params, "task": {}}
     creating = asyncio.ensure_future(session.request(asked))
     try:
         return await asyncio.shield(creating)
@@ -119,13 +120,15 @@ async def start_task(
     server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
     """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+    from .client_session import ClientSession
+
     session, options = server._session, server._options
     if not isinstance(session, ClientSession):
         raise TypeError("start_task needs one server that speaks MCP")
     params = {"name": name, "arguments": {**(arguments or {}), **named}}
     asked = ClientRequest("tools/call", params, Deadline(options.timeout), tool=name)
     try:
-        result = await session.create_task(asked)
+        result = await create_task(session, asked)
     except (NoAnswer, RpcError) as error:
         raise raised_error(error) from None
     return StartedTask(session, options, name, result)

@@ -9,28 +9,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urljoin
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
 from ..core.secrets.mask import mask_url
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
-from ..errors import NotFound, ToolError
+from ..errors import NotFound
 from ..reading import read
+from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import Deadline
-from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
 from .listed import RemoteTool, read_entries
-from .request_policy import ClientOptions, refused_reply, under_policy
+from .request_params import ServerFacts
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from .transports.http_requests import ClientAuth
+from .transports.http_requests import ClientAuth, HttpRequests
 
 T = TypeVar("T", bound=msgspec.Struct)
 _JSON = {"accept": "application/json", "content-type": "application/json"}
@@ -46,8 +44,6 @@ class RestSession:
     def __init__(
         self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool = False
     ) -> None:
-        from .transports.http_requests import HttpRequests
-
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
         self.known: dict[str, KnownTool] = {}
@@ -75,10 +71,7 @@ class RestSession:
             except NoAnswer as error:
                 return failed_reply(error)
 
-        try:
-            return await under_policy(options, once, may_repeat=is_safe)
-        except ToolError as refusal:
-            return refused_reply(refusal)
+        return await reply_under_policy(options, once, may_repeat=is_safe)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")
@@ -141,7 +134,8 @@ class RestSession:
         found: HttpReply | None = None
         for number in range(first, len(forms)):
             path, sent = forms[number]
-            answer = await self._post(path, sent)
+            url = self.base + path
+            answer = await self._send("POST", url, _JSON, msgspec.json.encode(sent))
             # A tool's reply has its own code; a missing page has none.
             if answer.status in _NO_PAGE and not _is_tools_reply(answer):
                 found = found or answer
@@ -182,9 +176,6 @@ class RestSession:
             if response.status_code >= 300:
                 raise self._http.refusal(response, await self._http.refusal_body(response))
             return await response.aread()
-
-    async def _post(self, path: str, body: JsonObject) -> HttpReply:
-        return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))
 
     async def _send(
         self, method: str, url: str, headers: dict[str, str], body: bytes | None = None

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
-from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
+from ..error_codes import INVALID_OUTPUT
+from ..errors import MalformedReply, MissingExtraError
 from ..reading.read_reply import Hints, read_with
 from .faults import INVALID_RESPONSE
 from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
-
 
 _STRUCTURED = "structuredContent"
 
@@ -85,10 +86,7 @@ def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
         try:
             found[tool.name] = KnownTool(tool)
         except BadAnnotation as exc:
-            import logging
-
-            logger = logging.getLogger("answerback.client")
-            logger.warning("the tool %r is left out: %s", tool.name, exc)
+            logger("answerback.client").warning("the tool %r is left out: %s", tool.name, exc)
     return found
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..core.peer import Log, Progress
 from ..protocol.jsonrpc import RpcError, error_frame, result_frame
 from ..protocol.params import Id
@@ -18,11 +19,9 @@ from .frames import Incoming
 from .user_handlers import UserHandlers
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
     from .client_connection import ClientConnection
 
-
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/tools/list_changed": "tools",
     "notifications/resources/list_changed": "resources",
@@ -52,9 +51,8 @@ class PageVisits:
 
     def complete(self, id: Json) -> None:
         """End the wait for a visited page."""
-        completed = self._waiting.get(id) if isinstance(id, str) else None
-        if completed is not None:
-            completed.set()
+        if isinstance(id, str) and id in self._waiting:
+            self._waiting[id].set()
 
 
 class ServerMessages:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
+from ..core.json_value import JsonObject
 from ..protocol.jsonrpc import RpcError
 from .client_connection import ClientConnection, ClientRequest, Deadline
 from .faults import NoAnswer
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 _AGAIN_SECONDS = 1.0
 """Seconds until a broken subscription is reopened."""

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
+from ..core.log import logger
 from ..protocol.jsonrpc import RpcError, error_frame
 from ..protocol.params import Id
 from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receive, Transport
 
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
-
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
 NOT_RECORDED = -32001
-_LOGGER = logging.getLogger("answerback.client")
+_LOGGER = logger("answerback.client")
 
 
 class TapLine(msgspec.Struct, omit_defaults=True):
@@ -67,10 +64,8 @@ class _FileTap:
             file.write(msgspec.json.encode(line).replace(b"\n", b" ") + b"\n")
 
 
-class _Tapped:
+class _Tapped(Transport):
     """A transport that shows its messages to a watcher."""
-
-    send_now = None
 
     def __init__(self, transport: Transport, watch: Watcher) -> None:
         self._transport = transport
@@ -109,17 +104,12 @@ class _Tapped:
         await self._transport.close()
 
 
-class Replay:
+class Replay(Transport):
     """The transport that answers from a tap's file.
 
     A request is answered as the first unused request in the file with the same method and
     parameters was, with the notifications and questions that preceded that answer.
     """
-
-    send_now = None
-    closes_to_cancel = False
-    has_headers = False
-    receives_changes = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -144,12 +134,6 @@ class Replay:
             return
         self._used.add(place)
         self._answer(place, asked)
-
-    async def listen(self) -> None:
-        """Do nothing: a file has no unasked messages."""
-
-    async def identity(self) -> str:
-        return ""
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.json_value import Json
 from ..core.secrets.mask import mask_command, mask_url
 from ..errors import AnswerbackError
 from ..registry.declarations import HasRegistry, Registry, registry_of
 from .frames import Transport
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json
     from .transports.http_requests import ClientAuth
 
 Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"
@@ -230,7 +230,8 @@ def make_transports(
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .transports.child_process import ChildProcess, child_environment
+        from .transports.child_environment import child_environment
+        from .transports.child_process import ChildProcess
 
         env = child_environment(entry.env, inherit=inherit)
         return (lambda: ChildProcess(entry.command, env, entry.cwd),)

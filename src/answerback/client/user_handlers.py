@@ -6,17 +6,15 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
+from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.peer import Level, Log, Progress
 from ..protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from ..registry.declarations import Change
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 OnProgress: TypeAlias = Callable[[Progress], object]
 Roots: TypeAlias = Sequence[str | Path] | Callable[[], Any]
@@ -101,9 +99,7 @@ async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
     except RpcError:
         raise
     except Exception as exc:
-        import logging
-
-        logging.getLogger("answerback.client").exception("a handler failed")
+        logger("answerback.client").exception("a handler failed")
         raise RpcError(INTERNAL_ERROR, f"the handler failed: {type(exc).__name__}") from exc
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -116,17 +116,19 @@ class Authenticator(Protocol):
     def anonymous(self) -> bool:
         """Whether requests without credentials are served."""
 
+    @abstractmethod
     async def authenticate(self, credentials: Credentials) -> User | None:
         """Return the user; None if there are no credentials.
 
         Raises Unauthorized if they are bad, and CannotAuthenticate if they cannot be checked.
         """
 
+    @abstractmethod
     def www_authenticate(self, challenge: Challenge) -> str:
         """Return the value of the `WWW-Authenticate` header for a challenge."""
 
 
-class AppAuth(ABC):
+class AppAuth(Authenticator):
     """An app's authenticator, with all that wires, gates and documents read from it.
 
     `OAuth` and `ApiKeys` are two. An author's own class is adapted to it.
@@ -147,24 +149,12 @@ class AppAuth(ABC):
 
     @property
     def anonymous(self) -> bool:
-        """Whether requests without credentials are served."""
         return False
 
     @property
     def pages(self) -> Mapping[str, AuthPage] | None:
         """The pages by path; None if clients cannot find out where to log in."""
         return None
-
-    @abstractmethod
-    async def authenticate(self, credentials: Credentials) -> User | None:
-        """Return the user; None if there are no credentials.
-
-        Raises Unauthorized if they are bad, and CannotAuthenticate if they cannot be checked.
-        """
-
-    @abstractmethod
-    def www_authenticate(self, challenge: Challenge) -> str:
-        """Return the value of the `WWW-Authenticate` header for a challenge."""
 
 
 class _AuthorsAuth(AppAuth):

@@ -43,7 +43,11 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         if self.audience is not None and not set(self.audience) <= {"user", "assistant"}:
             raise ValueError(f"audience is 'user', 'assistant' or both, not {self.audience!r}")
         if self.last_modified is not None:
-            _require_iso_8601(self.last_modified)
+            try:
+                datetime.fromisoformat(self.last_modified)
+            except ValueError:
+                message = f"lastModified must be ISO 8601, not {self.last_modified!r}"
+                raise ValueError(message) from None
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -237,10 +241,3 @@ def changed_block(block: Block, **changes: object) -> Block:
     for name, value in changes.items():
         msgspec.structs.force_setattr(changed, name, value)
     return changed
-
-
-def _require_iso_8601(text: str) -> None:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"lastModified must be ISO 8601, not {text!r}") from None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import msgspec
 
 from ..contract import Contract, Dialect
-from ..errors import CODES, UNKNOWN_ERROR, Code, ToolError, find_code
+from ..error_codes import CODES, UNKNOWN_ERROR, Code, find_code
+from ..errors import ToolError
 from .content import Block, Text
 from .shape import Shape
 
@@ -35,6 +37,7 @@ else:
             return Generic[parameters[0]]
 
 
+_compared_fields = attrgetter("content", "data", "error", "meta", "timestamp")
 FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
 """An object without any of these members is not a finished reply."""
 
@@ -139,17 +142,17 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
         *budget* is the maximum number of characters; a longer text is cut, with a note. With
         *untrusted*, the text is put between two markers that it cannot contain.
         """
-        from ..dialects import model_text
+        from ..dialects.model_text import text_for_model
 
-        return model_text(self, budget, untrusted=untrusted)
+        return text_for_model(self, budget, untrusted=untrusted)
 
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
         """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged."""
-        from ..dialects import model_blocks
+        from ..dialects.model_text import blocks_for_model
 
-        return model_blocks(self, budget, untrusted=untrusted)
+        return blocks_for_model(self, budget, untrusted=untrusted)
 
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.
@@ -165,13 +168,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
         """Compare the replies' content: all fields up to `timestamp`."""
         if not isinstance(other, Reply):
             return NotImplemented
-        return (self.content, self.data, self.error, self.meta, self.timestamp) == (
-            other.content,
-            other.data,
-            other.error,
-            other.meta,
-            other.timestamp,
-        )
+        return bool(_compared_fields(self) == _compared_fields(other))
 
     def __hash__(self) -> int:
         return hash((self.content, self.error, self.timestamp))

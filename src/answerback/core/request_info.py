@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from .metadata.client_hints import read_hints
-
-if TYPE_CHECKING:
-    from .metadata.client_hints import ClientHints
+from .metadata.client_hints import ClientHints, read_hints
 
 
 class ClientInfo(msgspec.Struct, frozen=True):

@@ -5,13 +5,11 @@ The shape follows from the return annotation, or from the value if none is decla
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
-if TYPE_CHECKING:
-    from .json_value import Json, JsonObject
-
+from .json_value import Json, JsonObject
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 

@@ -6,7 +6,7 @@ the clocks there. Calls that have a time-out and calls that ask import this modu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
@@ -29,9 +29,10 @@ RUNNING: ContextVar[tuple[StoppableClock, ...]] = ContextVar("running_clocks", d
 
 
 @contextmanager
-def clocks_stopped() -> Iterator[None]:
+def clocks_stopped(clocks: Collection[StoppableClock] | None = None) -> Iterator[None]:
     """Stop the call's clocks meanwhile: `with clocks_stopped(): await peer.ask(…)`."""
-    clocks = RUNNING.get()
+    if clocks is None:
+        clocks = RUNNING.get()
     for clock in clocks:
         clock.stop()
     try:

@@ -39,36 +39,30 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
         return self.stateless
 
 
-V2024_11_05 = Version(
-    name="2024-11-05",
-    audio=False,
-    links=False,
-    structured=False,
-    annotation_dates=False,
-    block_meta=False,
-    tool_annotations=False,
-    progress_messages=False,
-    completions=False,
-    titles=False,
-    icons=False,
-    elicitation=False,
-    choices=False,
-)
-V2025_03_26 = Version(
+# Each older version, from the next one, without what that one added.
+V2026_07_28 = Version(name="2026-07-28", stateless=True)
+V2025_11_25 = Version(name="2025-11-25", tasks=True)
+V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
+V2025_03_26 = msgspec.structs.replace(
+    V2025_06_18,
     name="2025-03-26",
     links=False,
     structured=False,
     annotation_dates=False,
     block_meta=False,
     titles=False,
-    icons=False,
     elicitation=False,
-    choices=False,
     batches=True,
 )
-V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
-V2025_11_25 = Version(name="2025-11-25", tasks=True)
-V2026_07_28 = Version(name="2026-07-28", stateless=True)
+V2024_11_05 = msgspec.structs.replace(
+    V2025_03_26,
+    name="2024-11-05",
+    audio=False,
+    tool_annotations=False,
+    progress_messages=False,
+    completions=False,
+    batches=False,
+)
 
 VERSIONS = {
     version.name: version

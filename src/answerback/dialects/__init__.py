@@ -1,9 +1,11 @@
 """Dialects: the forms of a reply on a wire (mcp, rest, envelope, problem).
 
-Each dialect writes replies, reads them back, and returns what it can carry of one (`project`):
+Each dialect writes replies and reads them back. What it reads is what it can carry of a reply:
 
     write(read(write(r))) == write(r)
-    read(write(r)) == project(r)
+    read(write(r)) == carried(r)
+
+`tests/dialects/carried.py` says what each dialect carries.
 
 A dialect's module is imported at its first use. Dialects know nothing about wires.
 """
@@ -11,7 +13,8 @@ A dialect's module is imported at its first use. Dialects know nothing about wir
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -19,23 +22,21 @@ from ..contract import ENVELOPE, STANDARD, Contract, Dialect
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT, Shape
 from ..errors import MalformedReply
-from .http_reply import JSON, HttpReply, json_reply
+from .status_and_headers import JSON, HttpReply, json_reply
 
 if TYPE_CHECKING:
-    from ..core.content import Block
     from ..core.versions import Version
 
 __all__ = [
     "HttpReply",
     "MalformedReply",
     "as_sent",
-    "model_blocks",
-    "model_text",
-    "project",
     "read",
     "shape_of",
     "write",
 ]
+
+_DIALECTS = get_args(Dialect)
 
 
 def write(
@@ -62,18 +63,6 @@ def read(
     return reply
 
 
-def project(
-    reply: Reply[Any],
-    dialect: Dialect,
-    shape: Shape,
-    contract: Contract,
-    version: Version | None = None,
-) -> Reply[Any]:
-    """Return the part of the reply that *dialect* carries: `read` returns this for it."""
-    carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)
-    return carried
-
-
 def as_sent(
     reply: Reply[Any], dialect: Dialect, contract: Contract | None = None
 ) -> dict[str, Any]:
@@ -86,22 +75,6 @@ def as_sent(
         written = write_content(reply)
     sent: dict[str, Any] = msgspec.json.decode(written.body)
     return sent
-
-
-def model_text(reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False) -> str:
-    """Return the reply's text for a model; `reply.for_model` calls this."""
-    from .for_models import text_for_model
-
-    return text_for_model(reply, budget, untrusted=untrusted)
-
-
-def model_blocks(
-    reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False
-) -> tuple[Block, ...]:
-    """Return the reply's blocks for a model; `reply.blocks_for_model` calls this."""
-    from .for_models import blocks_for_model
-
-    return blocks_for_model(reply, budget, untrusted=untrusted)
 
 
 def shape_of(reply: Reply[Any], contract: Contract = STANDARD) -> Shape:
@@ -117,21 +90,6 @@ def shape_of(reply: Reply[Any], contract: Contract = STANDARD) -> Shape:
 
 @cache
 def _load(dialect: Dialect) -> Any:
-    match dialect:
-        case "mcp":
-            from . import mcp
-
-            return mcp
-        case "rest":
-            from . import rest
-
-            return rest
-        case "envelope":
-            from . import envelope
-
-            return envelope
-        case "problem":
-            from . import problem
-
-            return problem
-    raise ValueError(f"dialect={dialect!r} should be one of mcp, rest, envelope, problem")
+    if dialect not in _DIALECTS:
+        raise ValueError(f"dialect={dialect!r} should be one of {', '.join(_DIALECTS)}")
+    return import_module(f".{dialect}", __name__)

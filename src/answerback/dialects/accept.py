@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..contract import Contract, Dialect
-from .http_reply import JSON
+from .status_and_headers import JSON
 
 PROBLEM = "application/problem+json"
 MEDIA_TYPES: dict[str, Dialect] = {

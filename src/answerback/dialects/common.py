@@ -9,10 +9,11 @@ import msgspec
 
 from ..core.content import Annotations, Block, changed_block
 from ..core.reply import Error, Reply
-from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
+from ..error_codes import CODES, UNKNOWN_ERROR, code_for_status
+from ..errors import MalformedReply
 
 if TYPE_CHECKING:
-    from ..core.shape import Shape
+    pass
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""
@@ -25,13 +26,6 @@ encode = msgspec.json.Encoder().encode
 def encoded_data(reply: Reply[Any]) -> bytes:
     """Return the JSON of the reply's data, which must be set."""
     return encode(reply.data) if reply.encoded is None else reply.encoded
-
-
-def data_as_received(reply: Reply[Any], shape: Shape) -> Any:
-    """Return the reply's data as a client decodes it, without its wrapping."""
-    if reply.data is msgspec.UNSET:
-        return msgspec.UNSET
-    return shape.unwrap(msgspec.json.decode(shape.wrap(encoded_data(reply))))
 
 
 def as_received(value: Any) -> Any:

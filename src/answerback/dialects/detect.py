@@ -5,13 +5,11 @@ The rules, records, middleware, calls and pytest plugin all use it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..contract import Dialect
 from ..core.content import BLOCKS
-from ..errors import UNKNOWN_ERROR
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
+from ..error_codes import UNKNOWN_ERROR
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
 

@@ -14,14 +14,13 @@ from ..contract import STANDARD, Contract
 from ..core.content import Audio, Block, Embedded, Image, Link, Text, changed_block
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
-from ..core.versions import LATEST_STATEFUL, Version
-from ..errors import UNKNOWN_TEXT, MalformedReply
+from ..core.versions import Version
+from ..error_codes import UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .common import (
     META_PREFIX,
-    as_received,
     author_meta,
     build_block,
-    data_as_received,
     decode_object,
     details_from_object,
     encode,
@@ -33,8 +32,8 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
-from .mcp_blocks import MEDIA, project_block
+from .mcp_blocks import MEDIA
+from .reply_text import content_with_text, message_from_text
 
 ALT_TEXT_ADDED = META_PREFIX + "filled-in"
 """In a block's `_meta`: its `altText` was added only because the envelope requires one."""
@@ -77,20 +76,6 @@ def read(
         error=None if ok else _read_error(found, content, contract),
         meta=author_meta(found.get("meta")),
         timestamp=read_timestamp(found.get("timestamp")),
-    )
-
-
-def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
-) -> Reply[Any]:
-    """Return the whole reply as a client receives it, with the contract's text."""
-    content = content_with_text(reply, shape, contract)
-    return Reply(
-        content=tuple(project_block(block, LATEST_STATEFUL) for block in content),
-        data=data_as_received(reply, shape) if reply.error is None else msgspec.UNSET,
-        error=None if reply.error is None else project_error(reply.error),
-        meta=as_received(author_meta(reply.meta)),
-        timestamp=to_utc(reply.timestamp),
     )
 
 

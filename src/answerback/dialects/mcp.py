@@ -11,27 +11,25 @@ from ..core.content import Block, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import LATEST_STATEFUL, Version
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .common import (
     META_PREFIX,
     REFUSAL,
     answerback_meta,
-    as_received,
     author_meta,
-    data_as_received,
     decode_object,
     encode,
     encoded_data,
     is_retryable,
-    project_error,
     read_error,
     read_timestamp,
     to_utc,
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import project_block, read_block, write_block
+from .reply_text import content_with_text, message_from_text
 
 ERROR = META_PREFIX + "error"
 TIMESTAMP = META_PREFIX + "timestamp"
@@ -49,18 +47,10 @@ _SERVER_INFO_META = b',"_meta":{"' + SERVER_INFO.encode() + b'":%b}'
 
 
 def write(
-    reply: Reply[Any],
-    shape: Shape,
-    contract: Contract,
-    version: Version | None = None,
-    *,
-    server_info: bytes = b"",
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> bytes:
-    """Return the result as compact JSON.
-
-    *server_info* is the JSON of the server's name and version, for the result's `_meta`.
-    """
-    return b"".join(write_in_pieces(reply, shape, contract, version, server_info=server_info))
+    """Return the result as compact JSON."""
+    return b"".join(write_in_pieces(reply, shape, contract, version))
 
 
 def write_in_pieces(
@@ -71,7 +61,10 @@ def write_in_pieces(
     *,
     server_info: bytes = b"",
 ) -> tuple[bytes, ...]:
-    """Return the result's pieces; large ones can be sent without copying them."""
+    """Return the result's pieces; large ones can be sent without copying them.
+
+    *server_info* is the JSON of the server's name and version, for the result's `_meta`.
+    """
     # This runs for every call. It is faster without calls into modules other than `shape`.
     version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured and shape.structured:
@@ -106,24 +99,6 @@ def read(
         error=_read_error(found, content, contract) if failed else None,
         meta=author_meta(meta),
         timestamp=read_timestamp(_read_time(found, contract)),
-    )
-
-
-def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
-) -> Reply[Any]:
-    """Return the part of the reply that *version* carries; from 2025-06-18 on, all but the time.
-
-    Only a contract with `envelope_in_mcp` carries the time; else `read` sets it to its own time.
-    """
-    version = version or LATEST_STATEFUL
-    carried = reply.error is None and _carries_data(shape, contract, version)
-    return Reply(
-        content=_content(reply, shape, contract, version),
-        data=data_as_received(reply, shape) if carried else msgspec.UNSET,
-        error=None if reply.error is None else project_error(reply.error),
-        meta=as_received(author_meta(reply.meta)),
-        timestamp=to_utc(reply.timestamp),
     )
 
 

@@ -106,17 +106,13 @@ def read_block(found: Any) -> Block:
         case "resource":
             return _read_resource(found)
     text = found.get("text")
-    return build_block(
-        Text, {"text": text if isinstance(text, str) else _json_without_meta(found)}, found
-    )
-
-
-def _json_without_meta(found: dict[str, Any]) -> str:
-    """Return a block's JSON without its metadata, which is not for models."""
-    return encode(_without_meta(found)).decode()
+    if not isinstance(text, str):
+        text = encode(_without_meta(found)).decode()
+    return build_block(Text, {"text": text}, found)
 
 
 def _without_meta(value: Any) -> Any:
+    """Return a block's JSON without its metadata, which is not for models."""
     if isinstance(value, dict):
         return {name: _without_meta(each) for name, each in value.items() if name != "_meta"}
     return list(map(_without_meta, value)) if isinstance(value, list) else value

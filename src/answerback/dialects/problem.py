@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ..contract import STANDARD, Contract
 from ..core.reply import Reply
 from ..core.shape import BARE, Shape
-from ..errors import UNKNOWN_ERROR, code_for_status
+from ..error_codes import UNKNOWN_ERROR, code_for_status
 from . import rest
 from .common import (
-    as_received,
     decode_object,
     encode,
     is_retryable,
@@ -24,7 +21,7 @@ from .common import (
     read_error,
     without_none,
 )
-from .http_reply import ERROR_CODE, HttpReply, json_reply
+from .status_and_headers import ERROR_CODE, HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..core.versions import Version
@@ -40,9 +37,11 @@ def write(
     error = reply.error
     if error is None:
         return rest.write(reply, shape, contract, version)
+    from http import HTTPStatus
+
     status = error.row.status
     # RFC 9457: with the type about:blank, the title should be the status phrase.
-    body = {"type": "about:blank", "title": _phrase(status), "status": status}
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     body |= {"detail": error.message, "code": error.code, "retryable": is_retryable(error)}
     body |= without_none(details=error.details, hint=error.hint)
     return json_reply(reply, encode(body), PROBLEM)
@@ -66,24 +65,3 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
         kind=kind_for_status(str(code), http_reply.status),
     )
     return Reply(error=read_error(members, str(message)))
-
-
-def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
-) -> Reply[Any]:
-    """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
-    if reply.error is None:
-        return rest.project(reply, shape, contract, version)
-    error = msgspec.structs.replace(
-        reply.error,
-        details=as_received(reply.error.details),
-        retryable=is_retryable(reply.error),
-        kind=kind_for_status(reply.error.code, reply.error.row.status),
-    )
-    return Reply(error=error, timestamp=reply.timestamp)
-
-
-def _phrase(status: int) -> str:
-    from http import HTTPStatus
-
-    return HTTPStatus(status).phrase

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ..contract import Dialect
 from ..types.json_schema import schemas
 from ..types.schema_renderer import rename_refs
 from . import wire_types
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
 
 Schema = dict[str, Any]
 

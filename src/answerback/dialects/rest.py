@@ -14,14 +14,14 @@ from ..contract import STANDARD, Contract
 from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
-from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
-from .http_reply import (
+from ..error_codes import UNKNOWN_ERROR, code_for_status
+from ..errors import MalformedReply
+from .status_and_headers import (
     ERROR_CODE,
     ERROR_HINT,
     JSON,
     HttpReply,
     header_text,
-    header_token,
     is_header_token,
     json_reply,
 )
@@ -47,7 +47,7 @@ def write(
     match reply.content:
         case (Image(url=None) | Audio(url=None) as media,):
             headers = ((FORM, _media_kind(media)), ("X-Content-Type-Options", "nosniff"))
-            return HttpReply(200, media.data, _safe_mime(media), headers)
+            return HttpReply(200, media.data, safe_mime(media), headers)
     return write_content(reply)
 
 
@@ -89,33 +89,10 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
     return _read_content(found) if form == "content" else Reply(data=shape.unwrap(found))
 
 
-def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
-) -> Reply[Any]:
-    """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
-    # Imported here, because a server only writes replies.
-    from .common import data_as_received, kind_for_status
-
-    timestamp = reply.timestamp
-    if reply.error is not None:
-        code = header_token(reply.error.code)
-        kind = kind_for_status(code, reply.error.row.status)
-        hint = _hint_from_header(header_text(reply.error.hint or ""))
-        error = Error(code, reply.error.message, hint=hint, kind=kind)
-        return Reply(error=error, timestamp=timestamp)
-    if reply.data is not msgspec.UNSET:
-        return Reply(data=data_as_received(reply, shape), timestamp=timestamp)
-    match reply.content:
-        case (Image(url=None) | Audio(url=None) as media,):
-            bare = type(media)(media.data, _safe_mime(media))
-            return Reply(content=(bare,), timestamp=timestamp)
-    return Reply(content=_content(reply), timestamp=timestamp)
-
-
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
     from ..core.versions import LATEST_STATEFUL
-    from .contract_text import DONE
     from .mcp_blocks import project_block
+    from .reply_text import DONE
 
     blocks = reply.content or (Text(DONE),)
     return tuple(project_block(block, LATEST_STATEFUL) for block in blocks)
@@ -125,7 +102,7 @@ def _media_kind(media: Image | Audio) -> str:
     return "image" if isinstance(media, Image) else "audio"
 
 
-def _safe_mime(media: Image | Audio) -> str:
+def safe_mime(media: Image | Audio) -> str:
     """Return the media type if it is an image or audio type that is safe in a header.
 
     Any other is replaced, so that a browser does not render the bytes as, say, HTML.

@@ -4,7 +4,7 @@ A gate is a function of `ctx`; the ones here are ready to use.
 """
 
 from ..core.authentication import UsedTokens
-from ..tools.gate_list import Refusal
+from ..tools.requires import Refusal
 from .links import LinkRefused, Redeemed
 from .prompts import link_prompt, login_prompt, subscription_prompt
 from .ready import linked, login, scope, subscription

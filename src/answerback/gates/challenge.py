@@ -18,9 +18,7 @@ WWW_AUTHENTICATE = "mcp/www_authenticate"
 def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
     """Return the value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
     challenge = _quotable(challenge)
-    if auth is not None:
-        return auth.www_authenticate(challenge)
-    return bearer_challenge(challenge)
+    return bearer_challenge(challenge) if auth is None else auth.www_authenticate(challenge)
 
 
 def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:

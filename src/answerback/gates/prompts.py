@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
-from ..tools.gate_list import Refusal
+from ..tools.requires import Refusal
 from .links import Redeemed, check_page, link_to
 
 LOGIN_REQUIRED = "LOGIN_REQUIRED"
@@ -73,9 +73,7 @@ def link_refusal(feature: str | None, service: str, link: str | None) -> Refusal
 
 
 def _leading_on(text: str, code: str, feature: str | None, link: str | None) -> Refusal:
-    if link is None:
-        return Refusal(text, code, feature=feature)
-    hint = "open the link, then try again"
+    hint = None if link is None else "open the link, then try again"
     return Refusal(text, code, hint=hint, url=link, feature=feature)
 
 

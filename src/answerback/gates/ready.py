@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tools.context import Context
-from ..tools.gate_list import NeedsScopes, ReadyGate, Refusal, UserGate
+from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
 from ..tools.signature import callable_kind
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
@@ -164,10 +164,9 @@ class EntitlementGate(ReadyGate):
         if has_it:
             return None
         code = self.codes[-1]
-        link = None
+        purpose = Redeemed(code, self._name, self._feature)
         page = None if self._page is None else page_url(self._page)
-        if page is not None:
-            link = link_to(page, ctx.user, Redeemed(code, self._name, self._feature))
+        link = None if page is None else link_to(page, ctx.user, purpose)
         refuse = subscription_refusal if code == SUBSCRIPTION_REQUIRED else link_refusal
         return refuse(self._feature, self._name, link)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..tools.gate_list import ReadyGate
+from ..core.json_value import JsonObject
+from ..tools.requires import ReadyGate
 
 if TYPE_CHECKING:
     from ..core.authentication import AppAuth
-    from ..core.json_value import JsonObject
     from ..tools.tool import Tool
 
 T = TypeVar("T", bound="Tool")

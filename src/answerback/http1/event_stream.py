@@ -27,14 +27,17 @@ class EventDecoder:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
-        self._pending = 0
         self._ends_with_return = False
         self._is_first = True
         self._id = ""
-        self._event = ""
+        self._clear()
+
+    def _clear(self) -> None:
         self._data: list[bytes] = []
+        self._event = ""
         self._retry: int | None = None
         self._has_fields = False
+        self._pending = 0
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Return the events that end in *data*; raises HttpFailure if one is too large."""
@@ -86,13 +89,6 @@ class EventDecoder:
                     self._pending -= len(line)  # A comment is not kept.
                 return
         self._has_fields = True
-
-    def _clear(self) -> None:
-        self._data = []
-        self._event = ""
-        self._retry = None
-        self._has_fields = False
-        self._pending = 0
 
 
 class ReceivedEvents(AsyncIterator[StreamEvent]):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import select
 from collections.abc import Callable
 from typing import cast
 
+from ..core.limits import LARGE_BODY
 from .http_errors import HttpFailure
 from .http_parsing import BadResponse, ResponseHead, ResponseReader
 
@@ -14,8 +16,6 @@ _MAX_AHEAD = 128 * 1024
 """Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
-_LARGE_BODY = 64 * 1024
-"""From this size on, joining the head and the body costs more than writing them separately."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -52,7 +52,7 @@ class HttpConnection(asyncio.Protocol):
             raise HttpFailure("the connection was closed", may_have_run=False)
         reader = self._reader = ResponseReader(method)
         self._error, self._wants_all = None, False
-        if body is None or len(body) < _LARGE_BODY:
+        if body is None or len(body) < LARGE_BODY:
             transport.write(head if not body else head + body)
         else:
             transport.write(head)
@@ -185,41 +185,28 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpResponse:
-    """A response whose body is still to be read."""
+    """A response whose body is still to be read, by the methods of its connection."""
 
     def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
-        self._connection = connection
         self.status_code = head.status
         self.headers = head.headers
         self.url = url
+        self.aread = connection.read_all
+        self.read_some = connection.read_some
+        self.close = connection.release
+        self.drain = connection.drain
 
     @property
     def is_event_stream(self) -> bool:
         found = self.headers.get("content-type", "")
         return found.partition(";")[0].strip().lower() == "text/event-stream"
 
-    async def aread(self) -> bytes:
-        """Return the whole body; raises HttpFailure."""
-        return await self._connection.read_all()
-
     async def read_up_to(self, limit: int) -> bytes:
         """Return the body, or its first *limit* bytes; raises HttpFailure."""
         body = bytearray()
-        while len(body) < limit and (part := await self._connection.read_some()):
+        while len(body) < limit and (part := await self.read_some()):
             body += part
         return bytes(body[:limit])
-
-    async def read_some(self) -> bytes:
-        """Return the next part of the body, or nothing at its end; raises HttpFailure."""
-        return await self._connection.read_some()
-
-    def close(self) -> None:
-        """Stop reading; close the connection if the response is not complete."""
-        self._connection.release()
-
-    def drain(self) -> None:
-        """Keep the connection, although the end of its response has not arrived yet."""
-        self._connection.drain()
 
 
 def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
@@ -234,8 +221,5 @@ def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
 
 def _keep_seconds(header: str) -> float | None:
     """Return the time in `Keep-Alive: timeout=5`."""
-    for part in header.split(","):
-        name, _, value = part.strip().partition("=")
-        if name.lower() == "timeout" and value.isdigit() and len(value) < 10:
-            return float(value)
-    return None
+    found = re.search(r"(?:^|,)\s*timeout=(\d{1,9})\s*(?:,|$)", header, re.ASCII | re.IGNORECASE)
+    return None if found is None else float(found[1])

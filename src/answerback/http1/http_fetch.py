@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from ssl import SSLContext
 
 import msgspec
 
 from .http_errors import HttpFailure
 from .http_pool import HttpPool
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 
 class BodyTooLarge(HttpFailure):

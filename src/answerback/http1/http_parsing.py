@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from typing import Any
 
 import msgspec
@@ -264,10 +265,7 @@ class _Unzip:
     """Unpacks gzip, and refuses data that unpacks to far more than was sent."""
 
     def __init__(self) -> None:
-        import zlib
-
         self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        self._error = zlib.error
         self._packed = 0
         self._unpacked = 0
 
@@ -280,7 +278,7 @@ class _Unzip:
         room = max(_FREE, _MAX_RATIO * self._packed) - self._unpacked
         try:
             found = self._zlib.decompress(piece, min(room, MAX_BODY) + 1)
-        except self._error:
+        except zlib.error:
             raise BadResponse("the compressed response is malformed") from None
         self._unpacked += len(found)
         if self._zlib.unused_data:

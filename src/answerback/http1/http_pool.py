@@ -7,16 +7,14 @@ import os
 import sys
 from asyncio import BaseEventLoop
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from ssl import SSLContext
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from .http_connection import HttpConnection, HttpResponse
 from .http_errors import HttpFailure
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 4.0
@@ -187,7 +185,8 @@ class HttpPool:
             connection.close()
             if not isinstance(exc, OSError | HttpFailure | ValueError):
                 raise
-            reason = "it took too long" if isinstance(exc, TimeoutError) else _reason(exc)
+            reason = str(exc) or type(exc).__name__
+            reason = "it took too long" if isinstance(exc, TimeoutError) else reason
             text = f"cannot connect to {where.scheme}://{where.netloc}: {reason}"
             raise HttpFailure(text, may_have_run=False) from None
         if self.is_closed:
@@ -246,10 +245,6 @@ async def _open_tunnel(
     if transport is None:
         raise OSError("the tunnel was closed")
     connection.connection_made(transport)
-
-
-def _reason(exc: BaseException) -> str:
-    return str(exc) or type(exc).__name__
 
 
 def tls_context() -> SSLContext:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
 
 from .checker import CallTimer
-from .http_checker import FASTAPI_PAGES, MAX_CHECKED_BYTES, AppResponse, BodyChecker
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
-    from ..records import Records
+from .http_checker import MAX_CHECKED_BYTES, AppResponse, HttpMiddleware
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -18,29 +14,12 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class ValidReplies:
-    """Middleware that refuses invalid replies: `app.add_middleware(ValidReplies)`.
-
-    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
-    one is replaced by an error with status 500; the framework's own errors (404) pass unchanged.
-    Install it so that it sees responses before any middleware compresses them.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        dialect: Dialect | None = None,
-        records: Records | None = None,
-        only: Sequence[str] = ("/",),
-        skip: Sequence[str] = FASTAPI_PAGES,
-    ) -> None:
-        self.app = app
-        self._checker = BodyChecker(dialect, records, only, skip)
+class ValidReplies(HttpMiddleware[ASGIApp]):
+    """Middleware that refuses invalid replies: `app.add_middleware(ValidReplies)`."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._checker.applies_to(scope["method"], scope["path"]):
-            held = _HeldResponse(self._checker, scope["path"], send)
+        if scope["type"] == "http" and self.applies_to(scope["method"], scope["path"]):
+            held = _HeldResponse(self, scope["path"], send)
             await self.app(scope, receive, held.send)
         else:
             await self.app(scope, receive, send)
@@ -49,7 +28,7 @@ class ValidReplies:
 class _HeldResponse:
     """A response, buffered until its body is complete, then checked and sent."""
 
-    def __init__(self, checker: BodyChecker, path: str, send: Send) -> None:
+    def __init__(self, checker: ValidReplies, path: str, send: Send) -> None:
         self._checker = checker
         self._path = path
         self._send = send
@@ -58,7 +37,8 @@ class _HeldResponse:
         self._body = bytearray()
 
     async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._must_hold(message):
+        is_start = message["type"] == "http.response.start"
+        if is_start and self._checker.has_checkable_body(message["status"], _media_type(message)):
             self._start = message
         elif message["type"] == "http.response.body" and self._start is not None:
             await self._add_body(self._start, message)
@@ -68,9 +48,6 @@ class _HeldResponse:
             if start is not None:
                 await self._send(start)
             await self._send(message)
-
-    def _must_hold(self, start: Message) -> bool:
-        return self._checker.has_checkable_body(start["status"], _media_type(start))
 
     async def _add_body(self, start: Message, message: Message) -> None:
         self._body += message.get("body", b"")
@@ -83,8 +60,9 @@ class _HeldResponse:
             await self._send(start)
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             return
-        response = AppResponse(self._path, "asgi", start["status"], _media_type(start), body)
-        checked = self._checker.check(response, self._timer)
+        status, media_type = start["status"], _media_type(start)
+        response = AppResponse(self._path, "asgi", status, media_type, body, self._timer)
+        checked = self._checker.check(response)
         if checked.body is not None:
             headers = _headers_for(checked.body, start)
             start = {**start, "status": checked.status, "headers": headers}

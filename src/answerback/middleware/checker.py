@@ -85,16 +85,14 @@ class Checker:
             except MissingExtraError:  # No JSON Schema validator is installed: check the rest.
                 findings = validate(reply, dialect=dialect, **(known | {"schema": None}))
         except Exception as exc:  # noqa: BLE001 -- a reply that cannot be checked is not sent
-            return self._refuse_unchecked(reply, exc)
+            logger().error("Error validating MCP response: %s", exc, exc_info=exc)
+            return CheckResult(reply, (), CHECK_FAILED, "the response could not be checked")
         errors = [each for each in findings if each.severity == "error"]
         if not errors:
             return CheckResult(reply, findings)
-        logger().error("Invalid MCP response: %s", _uncapitalised(errors[0].message))
-        return CheckResult(reply, findings, INVALID_FORMAT, errors[0].message)
-
-    def _refuse_unchecked(self, reply: object, exc: Exception) -> CheckResult:
-        logger().error("Error validating MCP response: %s", exc, exc_info=exc)
-        return CheckResult(reply, (), CHECK_FAILED, "the response could not be checked")
+        message = errors[0].message
+        logger().error("Invalid MCP response: %s", message[:1].lower() + message[1:])
+        return CheckResult(reply, findings, INVALID_FORMAT, message)
 
     def refuse_non_json(self, exc: Exception) -> CheckResult:
         """Refuse a body that is not JSON; the parser's message goes to the log only."""
@@ -150,7 +148,3 @@ def mcp_refusal(result: CheckResult) -> JsonObject:
         "isError": True,
         "_meta": {"answerback/error": error},
     }
-
-
-def _uncapitalised(message: str) -> str:
-    return message[:1].lower() + message[1:]

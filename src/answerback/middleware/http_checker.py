@@ -1,15 +1,16 @@
-"""Checks HTTP response bodies; shared by the ASGI and WSGI middleware."""
+"""HttpMiddleware: checks HTTP response bodies; the base of the ASGI and WSGI middleware."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from ..errors import code_for_status
+from ..core.json_value import Json, JsonObject
+from ..error_codes import code_for_status
 from .checker import (
     CallTimer,
     Checker,
@@ -22,9 +23,9 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from ..core.json_value import Json, JsonObject
     from ..records import Records
 
+A = TypeVar("A")
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
 MAX_CHECKED_BYTES = 16 * 1024 * 1024
 _STATUS_WITHOUT_BODY = (204, 205, 304)
@@ -39,6 +40,7 @@ class AppResponse(msgspec.Struct, frozen=True):
     status: int
     media_type: str
     body: bytes
+    timer: CallTimer
 
     @property
     def failed(self) -> bool:
@@ -52,8 +54,12 @@ class CheckedResponse(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
-class BodyChecker:
-    """A checker for all responses whose path is below *only* and not below *skip*.
+class HttpMiddleware(Generic[A]):
+    """Refuses an app's invalid replies.
+
+    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
+    one is replaced by an error with status 500. Install it so that it sees responses before any
+    middleware compresses them.
 
     The framework's own errors (404, 401) are not replies: their status says what they are. They
     pass unchanged, or as envelopes with the same status if the dialect is `envelope`.
@@ -61,11 +67,14 @@ class BodyChecker:
 
     def __init__(
         self,
-        dialect: Dialect | None,
-        records: Records | None,
-        only: Sequence[str],
-        skip: Sequence[str],
+        app: A,
+        *,
+        dialect: Dialect | None = None,
+        records: Records | None = None,
+        only: Sequence[str] = ("/",),
+        skip: Sequence[str] = FASTAPI_PAGES,
     ) -> None:
+        self.app = app
         self._checker = Checker(dialect, records)
         self._only = tuple(only)
         self._skip = tuple(skip)
@@ -81,56 +90,54 @@ class BodyChecker:
         bodiless = status in _STATUS_WITHOUT_BODY or 300 <= status < 400
         return not bodiless and not media_type.startswith("text/event-stream")
 
-    def check(self, response: AppResponse, timer: CallTimer) -> CheckedResponse:
+    def check(self, response: AppResponse) -> CheckedResponse:
         try:
             found = msgspec.json.decode(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             if response.failed and not (response.body and "json" in response.media_type):
-                return self._pass_framework_error(response, None, timer)
+                return self._pass_framework_error(response, None)
             result = self._checker.refuse_non_json(exc)
-            self._record(response, result, timer)
+            self._record(response, result)
             return CheckedResponse(500, _encode(envelope_refusal(result)))
         if isinstance(found, dict) and "jsonrpc" in found:
-            return self._check_jsonrpc(response, found, timer)
+            return self._check_jsonrpc(response, found)
         if response.failed and not looks_like_reply(found):
-            return self._pass_framework_error(response, found, timer)
-        return self._check_reply(response, found, timer)
+            return self._pass_framework_error(response, found)
+        return self._check_reply(response, found)
 
-    def _check_reply(self, response: AppResponse, found: Json, timer: CallTimer) -> CheckedResponse:
+    def _check_reply(self, response: AppResponse, found: Json) -> CheckedResponse:
         changed = self._add_timestamp(found)
         result = self._checker.check(found)
-        self._record(response, result, timer)
+        self._record(response, result)
         if result.code:
             return CheckedResponse(500, _encode(envelope_refusal(result)))
         return CheckedResponse(response.status, _encode(found) if changed else None)
 
-    def _check_jsonrpc(
-        self, response: AppResponse, frame: JsonObject, timer: CallTimer
-    ) -> CheckedResponse:
+    def _check_jsonrpc(self, response: AppResponse, frame: JsonObject) -> CheckedResponse:
         """Check the result of a `tools/call`; a refusal stays a result, as MCP clients expect."""
         found = frame.get("result")
         if not isinstance(found, dict) or "content" not in found:
             return CheckedResponse(response.status)
         result = Checker("mcp").check(found)
-        self._record(response, result, timer)
+        self._record(response, result)
         if not result.code:
             return CheckedResponse(response.status)
         body = _encode({**frame, "result": mcp_refusal(result)})
         return CheckedResponse(response.status, body)
 
-    def _pass_framework_error(
-        self, response: AppResponse, found: object, timer: CallTimer
-    ) -> CheckedResponse:
+    def _pass_framework_error(self, response: AppResponse, found: object) -> CheckedResponse:
         code = code_for_status(response.status) or f"HTTP_{response.status}"
-        self._record(response, CheckResult(code=code), timer)
+        self._record(response, CheckResult(code=code))
         if self._checker.dialect != "envelope":
             return CheckedResponse(response.status)
-        envelope = envelope_failure(code, _phrase(response.status), found)
+        phrases = (each.phrase for each in HTTPStatus if each == response.status)
+        phrase = next(phrases, f"HTTP status {response.status}")
+        envelope = envelope_failure(code, phrase, found)
         return CheckedResponse(response.status, _encode(envelope))
 
-    def _record(self, response: AppResponse, result: CheckResult, timer: CallTimer) -> None:
+    def _record(self, response: AppResponse, result: CheckResult) -> None:
         if self._checker.records is not None:
-            item = timer.record_of(response.path, response.wire, result)
+            item = response.timer.record_of(response.path, response.wire, result)
             item.size = len(response.body)
             self._checker.record(item)
 
@@ -141,10 +148,3 @@ class BodyChecker:
         if lacks:
             found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         return lacks
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return f"HTTP status {status}"

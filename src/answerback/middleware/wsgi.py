@@ -2,59 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .checker import CallTimer
-from .http_checker import FASTAPI_PAGES, AppResponse, BodyChecker
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
-    from ..records import Records
-
-_STATUS_LINES = {500: "500 Internal Server Error"}
+from .http_checker import AppResponse, HttpMiddleware
 
 
-class ValidReplies:
-    """Middleware that refuses invalid replies: `app.wsgi_app = ValidReplies(app.wsgi_app)`.
-
-    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
-    one is replaced by an error with status 500; the framework's own errors (404) pass unchanged.
-    Install it so that it sees responses before any middleware compresses them.
-    """
-
-    def __init__(
-        self,
-        app: Callable[..., Iterable[bytes]],
-        *,
-        dialect: Dialect | None = None,
-        records: Records | None = None,
-        only: Sequence[str] = ("/",),
-        skip: Sequence[str] = FASTAPI_PAGES,
-    ) -> None:
-        self.app = app
-        self._checker = BodyChecker(dialect, records, only, skip)
+class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
+    """Middleware that refuses invalid replies: `app.wsgi_app = ValidReplies(app.wsgi_app)`."""
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         path = environ.get("PATH_INFO") or "/"
-        if not self._checker.applies_to(environ.get("REQUEST_METHOD", "GET"), path):
+        if not self.applies_to(environ.get("REQUEST_METHOD", "GET"), path):
             return self.app(environ, start_response)
         timer, started = CallTimer(), _StartResponse()
         chunks = _AppBody(self.app(environ, started), started)
         status = int(started.status.split()[0])
-        if not self._checker.has_checkable_body(status, started.media_type):
+        if not self.has_checkable_body(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
-        body = _read_all(chunks)
-        response = AppResponse(path, "wsgi", status, started.media_type, body)
-        checked = self._checker.check(response, timer)
+        try:
+            body = b"".join(chunks)
+        finally:
+            chunks.close()
+        checked = self.check(AppResponse(path, "wsgi", status, started.media_type, body, timer))
         if checked.body is None:
             start_response(started.status, started.headers)
             return [body]
-        status_line = _STATUS_LINES.get(checked.status, started.status)
+        is_refused = checked.status == 500
+        status_line = "500 Internal Server Error" if is_refused else started.status
         start_response(status_line, _headers_for(checked.body, started.headers))
         return [checked.body]
 
@@ -99,13 +79,6 @@ class _AppBody:
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
-
-
-def _read_all(chunks: _AppBody) -> bytes:
-    try:
-        return b"".join(chunks)
-    finally:
-        chunks.close()
 
 
 def _headers_for(body: bytes, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -56,11 +56,11 @@ def to_gemini(tools: Any) -> ModelTools:
     return ModelTools(tools, GEMINI, _gemini_declaration)
 
 
-def _function(name: str, tool: ToolEntry, converted: Converted, strict: bool) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": name}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = converted.schema
+def _function(
+    name: str, tool: ToolEntry, converted: Converted, strict: bool, schema: str = "parameters"
+) -> dict[str, Any]:
+    about = {"description": tool.description} if tool.description else {}
+    function = {"name": name, **about, schema: converted.schema}
     return function | {"strict": True} if strict else function
 
 
@@ -78,11 +78,7 @@ def _responses_tool(
 def _anthropic_tool(
     name: str, tool: ToolEntry, converted: Converted, strict: bool
 ) -> dict[str, Any]:
-    members: dict[str, Any] = {"name": name}
-    if tool.description:
-        members["description"] = tool.description
-    members["input_schema"] = converted.schema
-    return members | {"strict": True} if strict else members
+    return _function(name, tool, converted, strict, schema="input_schema")
 
 
 def _gemini_declaration(

@@ -7,25 +7,17 @@ None is the plan of a value that stays unchanged.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, repeat
 from typing import Any, TypeAlias
 
 import msgspec
 
-from ..errors import INVALID_ARGUMENTS, InvalidInput
-from .schema_facts import target
+from ..error_codes import INVALID_ARGUMENTS
+from ..errors import InvalidInput
+from .schema_facts import target, type_of_value
 
 KEY, VALUE = "key", "value"
 """The members of a pair; a map becomes a list of pairs if a provider takes no maps."""
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
 
 
 class MemberPlan(msgspec.Struct, frozen=True):
@@ -90,8 +82,6 @@ class Decoder(msgspec.Struct, frozen=True):
 
     def _decode(self, value: Any, plan: Plan, known: Known) -> Any:
         match plan:
-            case None:
-                return value
             case RefPlan():
                 return self._decode(value, self._target(plan), known)
             case ObjectPlan() if isinstance(value, dict):
@@ -100,16 +90,15 @@ class Decoder(msgspec.Struct, frozen=True):
                 return {key: self._decode(each, inner, known) for key, each in value.items()}
             case MapPlan(pairs=True) if isinstance(value, list):
                 return self._pairs(value, plan, known)
-            case ArrayPlan() if isinstance(value, list):
-                plans = (_plan_at(plan, at) for at in range(len(value)))
-                return [
-                    self._decode(each, inner, known)
-                    for each, inner in zip(value, plans, strict=True)
-                ]
+            case ArrayPlan(items, prefix) if isinstance(value, list):
+                planned = zip(value, chain(prefix, repeat(items)), strict=False)
+                return [self._decode(each, inner, known) for each, inner in planned]
             case TuplePlan() if isinstance(value, dict):
                 return self._tuple(value, plan, known)
             case UnionPlan(branches):
-                return self._chosen(value, branches, known)
+                for schema, inner in branches:
+                    if fits(value, schema, self.defs, known):
+                        return self._decode(value, inner, known)
         return value
 
     def _target(self, plan: Plan) -> Plan:
@@ -148,18 +137,6 @@ class Decoder(msgspec.Struct, frozen=True):
             return value
         return [self._decode(value[names[at]], plan.plans[at], known) for at in range(count)]
 
-    def _chosen(
-        self, value: Any, branches: tuple[tuple[dict[str, Any], Plan], ...], known: Known
-    ) -> Any:
-        for schema, plan in branches:
-            if fits(value, schema, self.defs, known):
-                return self._decode(value, plan, known)
-        return value
-
-
-def _plan_at(plan: ArrayPlan, at: int) -> Plan:
-    return plan.prefix[at] if at < len(plan.prefix) else plan.items
-
 
 def item_name(at: int) -> str:
     """Return the name of the object member that stands for a tuple's item."""
@@ -169,8 +146,7 @@ def item_name(at: int) -> str:
 def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
     """Return whether *value* has the types and members of a converted schema.
 
-    *known* keeps the answers for one call: recursive alternatives ask again and
-    again.
+    *known* keeps the answers for one call: recursive alternatives ask again and again.
     """
     schema = target(schema, defs)
     key = (id(value), id(schema))
@@ -200,11 +176,10 @@ def has_type(value: Any, types: Any) -> bool:
         return True
     if isinstance(types, list):
         return any(has_type(value, each) for each in types)
-    if isinstance(value, bool):
-        return bool(types == "boolean")
     if types == "integer" and isinstance(value, float):
         return value.is_integer()
-    return isinstance(value, _TYPES.get(types, (object,)))
+    found = type_of_value(value)
+    return bool(types == found or (types == "number" and found == "integer"))
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..errors import INVALID_ARGUMENTS, TOOL_NOT_FOUND, InvalidInput, NotFound
+from ..error_codes import INVALID_ARGUMENTS, TOOL_NOT_FOUND
+from ..errors import InvalidInput, NotFound
 from .argument_plans import Decoder
 from .provider_names import fitting_names
 from .provider_rules import Provider, ProviderRules

@@ -1,19 +1,19 @@
 """The parts of a reply that a model gets: text, images and documents, and whether it failed.
 
-`dialects.for_models` decides what a model may see; this module knows what a provider takes.
+`dialects.model_text` decides what a model may see; this module knows what a provider takes.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
 import msgspec
 
 from ..core.content import Block, Embedded, Image
 from ..core.reply import Reply
 from ..dialects.common import encoded_data
-from ..dialects.contract_text import DONE
-from ..dialects.for_models import ModelView, view_for_model
+from ..dialects.model_text import ModelView, view_for_model
+from ..dialects.reply_text import DONE
 from ..reading import read
 from .provider_rules import ProviderRules
 
@@ -42,11 +42,10 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
     *result* is whatever `read` reads.
     """
     reply = read(result)
+    has_media = reply.error is None or rules.media_in_errors
 
     def takes(block: Block) -> bool:
-        if reply.error is not None and not rules.media_in_errors:
-            return False
-        return _is_taken_image(block, rules) or _is_taken_document(block, rules)
+        return has_media and _is_taken(block, rules)
 
     view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
     images = tuple(each for each in view.media if isinstance(each, Image))
@@ -70,12 +69,10 @@ def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
     return data if is_whole else msgspec.UNSET
 
 
-def _is_taken_image(block: Block, rules: ProviderRules) -> TypeGuard[Image]:
+def _is_taken(block: Block, rules: ProviderRules) -> bool:
+    if isinstance(block, Embedded):
+        return block.blob is not None and block.mime in rules.documents
     if not isinstance(block, Image):
         return False
     # Gemini reads no images from the web.
     return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
-
-
-def _is_taken_document(block: Block, rules: ProviderRules) -> TypeGuard[Embedded]:
-    return isinstance(block, Embedded) and block.blob is not None and block.mime in rules.documents

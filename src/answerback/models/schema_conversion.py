@@ -329,8 +329,8 @@ def _tuple(
 
 def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
     """Return one alternative for each of a schema's several types."""
-    rest = {key: each for key, each in schema.items() if key not in ("type", "enum")}
-    rest = {key: each for key, each in rest.items() if key not in ("description", "title")}
+    left_out = ("type", "enum", "description", "title")
+    rest = {key: each for key, each in schema.items() if key not in left_out}
     branches = []
     for each in types:
         branch: dict[str, Any] = {"type": each} if each == "null" else {**rest, "type": each}

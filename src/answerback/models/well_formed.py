@@ -54,6 +54,8 @@ def _inner(schema: Any, changed: Callable[[str, str], None], path: str) -> Any:
 
 
 def _is_well_formed(keyword: str, value: Any) -> bool:
+    if keyword in _KINDS:
+        return isinstance(value, _KINDS[keyword])
     check = _CHECKS.get(keyword)
     return check is None or check(value)
 
@@ -80,29 +82,19 @@ def _is_count(value: Any) -> bool:
     return is_integer(value) and value >= 0
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(_SCHEMAS_BY_NAME, Mapping),
+    **dict.fromkeys(("pattern", "format", "title", "description", "$ref"), str),
+    **dict.fromkeys(("$schema", "$id", "$comment", "$anchor"), str),
+    **dict.fromkeys(("nullable", "uniqueItems", "deprecated", "readOnly"), bool),
+}
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "type": _is_type,
     "enum": _is_filled_list,
     "required": _are_names,
-    **dict.fromkeys(_SCHEMAS_BY_NAME, _is_object),
     **dict.fromkeys(_SCHEMA_LISTS, _is_filled_list),
     **dict.fromkeys(("minimum", "maximum", "multipleOf"), _is_number),
     **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), _is_number),
     **dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength"), _is_count),
     **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _is_count),
-    **dict.fromkeys(("pattern", "format", "title", "description", "$ref"), _is_text),
-    **dict.fromkeys(("$schema", "$id", "$comment", "$anchor"), _is_text),
-    **dict.fromkeys(("nullable", "uniqueItems", "deprecated", "readOnly"), _is_flag),
 }

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
 
 from ..calls.call import Call, reply_or_refusal
+from ..calls.runtime import Runtime
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
 from .gated import referenced_entry
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
-    from ..core.json_value import JsonObject
-    from .mcp_peer import McpPeer
-    from .params import Complete
+from .mcp_peer import McpPeer
+from .params import Complete
 
 MAX_VALUES = 100
 
@@ -42,9 +40,10 @@ async def complete(
         raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
     key = completion_key(asked.ref.target, argument)
     tool = registry.completions.get(key)
+    has_own_gates = tool is not None and bool(tool.settings.requires)
     if referenced.gates is not None:
         await _pass_gates(referenced, runtime, peer)
-    if referenced.gates is not None and referenced.gates.late and not _has_own_gates(tool):
+    if referenced.gates is not None and referenced.gates.late and not has_own_gates:
         # These gates depend on argument values, which are not known yet.
         values: list[str] = []
     elif tool is not None:
@@ -60,10 +59,6 @@ async def complete(
         "total": len(values),
         "hasMore": len(values) > MAX_VALUES,
     }
-
-
-def _has_own_gates(completion: Tool | None) -> bool:
-    return completion is not None and bool(completion.settings.requires)
 
 
 async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:

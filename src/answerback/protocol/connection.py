@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ..calls.failures import log_internal_error
 from ..calls.runners import NO_LOOP, ON_LOOP, InThread, run_at_once
 from ..calls.thread_pool import outcome_of
-from ..core.versions import Version
 from ..errors import ToolError
 from ..registry.declarations import Registry
 from .engine import Engine
@@ -33,7 +32,6 @@ from .jsonrpc import (
 )
 from .mcp_peer import McpPeer
 from .params import CancelledParams, Id
-from .session import ClientCapabilities
 from .single_session import SingleSession
 from .subscriptions import Subscription
 
@@ -53,7 +51,7 @@ class Connection:
         registry: Registry,
         engine: Engine,
         send: Callable[[Frame], None],
-        make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
+        make_peer: Callable[[], McpPeer],
         on_response: Callable[[Response], None],
         post_to_loop: Callable[[Callable[[asyncio.AbstractEventLoop], object]], None],
     ) -> None:

@@ -7,14 +7,16 @@ is missing on a page, a client that can show pages is asked to. Others get text 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
-from ..core.authentication import Challenge
-from ..core.hosts import LOGS_IN_BY_RESULT, detect_host
+from ..calls.runtime import Runtime
+from ..core.authentication import AppAuth, Challenge
+from ..core.host_quirks import LOGS_IN_BY_RESULT, detect_host
+from ..core.json_value import JsonObject
 from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply
 from ..core.versions import V2025_11_25
@@ -27,28 +29,16 @@ from ..gates.prompts import (
     login_refusal,
 )
 from ..gates.schemes import codes_of
-from ..tools.gate_list import UserGate
+from ..registry.declarations import Registry
+from ..tools.requires import Refusal, UserGate
 from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
-    from ..core.authentication import AppAuth
-    from ..core.json_value import JsonObject
-    from ..registry.declarations import Registry
-    from ..tools.gate_list import Refusal
-    from .mcp_peer import McpPeer
+from .mcp_peer import McpPeer
 
 _OUTPUT_TEMPLATE = "openai/outputTemplate"
 
 
-def refuse(
-    kind: str,
-    call: Call,
-    peer: McpPeer,
-    reply: Reply[Any],
-    runtime: Runtime,
-) -> Outcome:
+def refuse(kind: str, call: Call, peer: McpPeer, reply: Reply[Any], runtime: Runtime) -> Outcome:
     """Return the outcome to send instead of *reply*; raises RpcError if no result can carry it.
 
     *kind* is "tool", "resource", "prompt" or "completion".
@@ -161,6 +151,6 @@ def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
 
 def _widget_meta(call: Call) -> JsonObject:
     """Return the tool's widget, which shows the refusal."""
-    settings = None if call.tool is None else call.tool.settings
-    template = ((settings.meta if settings is not None else None) or {}).get(_OUTPUT_TEMPLATE)
+    meta = None if call.tool is None else call.tool.settings.meta
+    template = (meta or {}).get(_OUTPUT_TEMPLATE)
     return {} if template is None else {_OUTPUT_TEMPLATE: template}

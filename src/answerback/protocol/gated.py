@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..registry.declarations import completion_key
+from ..registry.declarations import Registry, completion_key
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
 from .params import Complete, GetPrompt, ReadResource, Reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..registry.declarations import Registry
     from ..tools.resource import Resource
     from ..tools.tool import Tool
     from .mcp_peer import McpPeer
@@ -56,12 +54,8 @@ def _completed(registry: Registry, asked: Complete) -> Tool | None:
 
 def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
     """Return the prompt or the resource that a reference names."""
-    found: Tool | None
-    if ref.type == "ref/prompt":
-        found = registry.prompts.get(ref.target)
-    else:
-        found = registry.resources.get(ref.target)
-    return found
+    entries = registry.prompts if ref.type == "ref/prompt" else registry.resources
+    return entries.get(ref.target)
 
 
 def _resource(
@@ -119,7 +113,4 @@ def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
 
 
 def _is_visible_to_user(user: object) -> Callable[[Tool], bool]:
-    def is_visible(entry: Tool) -> bool:
-        return entry.gates is None or not entry.gates.hide_from(user)
-
-    return is_visible
+    return lambda entry: entry.gates is None or not entry.gates.hide_from(user)

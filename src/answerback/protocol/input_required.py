@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import time
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.peer import NeedsInput
 from ..core.signing import Signer
 from .jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
 from .mcp_peer import McpPeer
 from .params import RetriedRequest
 from .session import missing_capability
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 _PURPOSE = b"round"
 LIFETIME = 600

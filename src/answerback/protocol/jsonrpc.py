@@ -133,7 +133,7 @@ def parse(text: bytes) -> Message:
 
 def is_batch(text: bytes) -> bool:
     """Return True for a JSON array."""
-    return text[:1] == b"[" or text.lstrip(b" \t\r\n").startswith(b"[")
+    return text[:1] != b"{" and text.lstrip(b" \t\r\n").startswith(b"[")
 
 
 def parse_batch(text: bytes) -> list[bytes]:
@@ -175,13 +175,12 @@ def read_params(params: Params, type: type[T]) -> T:
 def meta_of(request: Request) -> Meta | None:
     """Return the `_meta` of a request; raises RpcError, with the request's id."""
     params = request.params
-    if not isinstance(params, Common):
-        try:
-            params = read_params(params, Common)
-        except RpcError as error:
-            error.id = request.id
-            raise
-    return None if params.meta is msgspec.UNSET else params.meta
+    try:
+        common = params if isinstance(params, ToolCall) else read_params(params, Common)
+    except RpcError as error:
+        error.id = request.id
+        raise
+    return None if common.meta is msgspec.UNSET else common.meta
 
 
 def is_stateless(meta: Meta | None) -> bool:

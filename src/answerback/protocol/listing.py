@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -59,7 +60,11 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     if version.tasks and tool.settings.task != "forbidden":
         entry["execution"] = {"taskSupport": tool.settings.task}
     if tool.settings.widget is not None:
-        _require_widget(tool)
+        from .widgets.tool_keys import missing_widget
+
+        # It was removed, or never registered.
+        if (message := missing_widget(tool)) is not None:
+            raise RpcError(INTERNAL_ERROR, message)
     extras = _extras(tool.settings, version)
     schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
     # ChatGPT reads them here, though no version of MCP has them.
@@ -77,14 +82,6 @@ def _schemes_of_gates(tool: Tool) -> list[Any]:
     from ..gates.schemes import security_schemes
 
     return security_schemes(tool)
-
-
-def _require_widget(tool: Tool) -> None:
-    """Refuse the list if a tool's widget was removed or never registered."""
-    from .widgets.tool_keys import missing_widget
-
-    if (message := missing_widget(tool)) is not None:
-        raise RpcError(INTERNAL_ERROR, message)
 
 
 def _output_schema(tool: Tool) -> JsonObject | None:
@@ -145,27 +142,20 @@ def _extras(settings: ToolSettings, version: Version) -> JsonObject:
     return extras
 
 
-def _tools(registry: Registry) -> list[Any]:
-    return list(registry.tools.values())
-
-
-def _resources(registry: Registry) -> list[Any]:
-    return [each for each in registry.resources.values() if each.template is None]
-
-
-def _templates(registry: Registry) -> list[Any]:
-    return [each for each in registry.resources.values() if each.template is not None]
-
-
-def _prompts(registry: Registry) -> list[Any]:
-    return list(registry.prompts.values())
+def _resources(registry: Registry, *, are_templates: bool) -> list[Any]:
+    found = registry.resources.values()
+    return [each for each in found if (each.template is not None) is are_templates]
 
 
 LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
-    "tools/list": ("tools", _tools, tool_entry),
-    "resources/list": ("resources", _resources, resource_entry),
-    "resources/templates/list": ("resourceTemplates", _templates, resource_entry),
-    "prompts/list": ("prompts", _prompts, prompt_entry),
+    "tools/list": ("tools", lambda registry: list(registry.tools.values()), tool_entry),
+    "resources/list": ("resources", partial(_resources, are_templates=False), resource_entry),
+    "resources/templates/list": (
+        "resourceTemplates",
+        partial(_resources, are_templates=True),
+        resource_entry,
+    ),
+    "prompts/list": ("prompts", lambda registry: list(registry.prompts.values()), prompt_entry),
 }
 """By method: the member with the list, the items, and the function that shows an item."""
 

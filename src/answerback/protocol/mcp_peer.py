@@ -48,7 +48,11 @@ class McpPeer(Peer):
     notifications and cannot ask the client: it is for wires that respond once.
     """
 
-    # Most of these keep their defaults, so they are set on the class: each call makes a peer.
+    # Whoever makes a peer sets these three.
+    id: Id
+    version: Version
+    client: ClientCapabilities
+    # Most of the others keep their defaults, which are on the class: each call makes a peer.
     caller = ""
     """The client's address."""
     level: Level | None = None
@@ -68,13 +72,6 @@ class McpPeer(Peer):
     """The session of the request, in the stateful era."""
     _questions = 0
     _last_progress = float("-inf")
-
-    id: Id
-
-    def __init__(self, id: Id, version: Version, client: ClientCapabilities) -> None:
-        self.id = id
-        self.version = version
-        self.client = client
 
     def send(self, frame: bytes) -> None:
         """Send a notification. Never blocks for long; any thread may call it."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ..core.json_value import Json
 from ..core.request_info import ClientInfo, RequestHeaders, RequestInfo
+from .mcp_peer import McpPeer
 from .params import PREFIX, Id
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
-    from .mcp_peer import McpPeer
 
 
 class _Params(msgspec.Struct):
@@ -64,7 +62,12 @@ class McpRequestInfo(RequestInfo):
     @cached_property
     def session(self) -> str | None:
         session = self._source.session
-        return None if session is None else _opaque(session.nonce)
+        if session is None:
+            return None
+        from hashlib import blake2b
+
+        # The name does not reveal the session id.
+        return blake2b(session.nonce, digest_size=12, person=b"session name").hexdigest()
 
     @cached_property
     def meta(self) -> Mapping[str, Any] | None:
@@ -95,10 +98,3 @@ def client_info(found: Json) -> ClientInfo | None:
         return None
     version = found.get("version")
     return ClientInfo(name, version if isinstance(version, str) else "")
-
-
-def _opaque(nonce: bytes) -> str:
-    """Return a session name that does not reveal the session id."""
-    from hashlib import blake2b
-
-    return blake2b(nonce, digest_size=12, person=b"session name").hexdigest()

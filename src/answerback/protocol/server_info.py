@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
 from ..registry.declarations import Registry
@@ -14,10 +14,6 @@ from .jsonrpc import Params, read_params
 from .listing import icons_of
 from .params import TASKS, Initialize
 from .session import ClientCapabilities, Session
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 WIDGETS = "io.modelcontextprotocol/ui"
 """The name of MCP's Apps extension."""

@@ -66,7 +66,8 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
         packed = _LAYOUT.pack(
             _VERSIONS.index(self.version), bits, self.home, self.issued, self.subject, self.nonce
         )
-        return signer.sign(packed + _packed_info(self.info), _PURPOSE)
+        info = "" if self.info is None else f"{self.info.name}\0{self.info.version}"
+        return signer.sign(packed + info.encode("utf-8", "replace")[:_MAX_INFO], _PURPOSE)
 
     @classmethod
     def verify(cls, token: str, signer: Signer) -> Self | None:
@@ -77,7 +78,8 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
         version, bits, home, issued, subject, nonce = _LAYOUT.unpack_from(packed)
         if version >= len(_VERSIONS):
             return None
-        capabilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
+        name, _, client_version = packed[_LAYOUT.size :].decode("utf-8", "ignore").partition("\0")
+        capabilities = {bit: bool(bits >> place & 1) for place, bit in enumerate(_BITS)}
         found = cls(
             version=_VERSIONS[version],
             client=ClientCapabilities(**capabilities),
@@ -85,7 +87,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
             issued=issued,
             subject=subject,
             nonce=nonce,
-            info=_unpacked_info(packed[_LAYOUT.size :]),
+            info=ClientInfo(name, client_version) if name else None,
         )
         return found if found.is_valid else None
 
@@ -93,14 +95,3 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
     def is_valid(self) -> bool:
         """Whether it is neither too old nor from the future; clocks may differ by a minute."""
         return -60 <= time.time() - self.issued <= LIFETIME
-
-
-def _packed_info(info: ClientInfo | None) -> bytes:
-    if info is None:
-        return b""
-    return f"{info.name}\0{info.version}".encode("utf-8", "replace")[:_MAX_INFO]
-
-
-def _unpacked_info(packed: bytes) -> ClientInfo | None:
-    name, _, version = packed.decode("utf-8", "ignore").partition("\0")
-    return ClientInfo(name, version) if name else None

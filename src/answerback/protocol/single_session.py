@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..core.versions import LATEST_STATEFUL, Version
+from ..core.versions import LATEST_STATEFUL
 from ..registry.declarations import Change, Registry
 from .jsonrpc import (
     METHOD_NOT_FOUND,
@@ -20,7 +20,7 @@ from .jsonrpc import (
     read_params,
 )
 from .mcp_peer import McpPeer
-from .params import Id, ReadResource, SetLevel
+from .params import ReadResource, SetLevel
 from .server_info import ServerInfo
 from .session import ClientCapabilities, Session, require_meta, stateless_version
 from .subscriptions import change_frame, subscribed_uri
@@ -53,9 +53,7 @@ class SingleSession:
         """Send no more changes."""
         self._unsubscribe()
 
-    def peer_for(
-        self, request: Request, make_peer: Callable[[Id, Version, ClientCapabilities], P]
-    ) -> P | None:
+    def peer_for(self, request: Request, make_peer: Callable[[], P]) -> P | None:
         """Return a request's peer, in its era; None if the request is about the session itself.
 
         Raises RpcError for a request that its era does not have.
@@ -67,27 +65,29 @@ class SingleSession:
             version = stateless_version(meta)
             if is_about_session:
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-            peer = make_peer(request.id, version, client)
+            peer = make_peer()
+            peer.version, peer.client = version, client
             peer.level = meta.level
         elif is_about_session:
             return None
         else:
-            peer = self._stateful_peer(request.id, make_peer)
+            peer = make_peer()
+            self._join(peer)
+        peer.id = request.id
         if meta is not None:
             peer.progress_token = meta.token
         return peer
 
-    def _stateful_peer(
-        self, id: Id, make_peer: Callable[[Id, Version, ClientCapabilities], P]
-    ) -> P:
+    def _join(self, peer: McpPeer) -> None:
+        """Give the peer of a stateful request what the session knows about the client."""
         session = self.state
         if session is None:
             # Requests before `initialize` are served too, so that they can be tried in a shell.
-            return make_peer(id, LATEST_STATEFUL, ClientCapabilities())
-        peer = make_peer(id, session.version, session.client)
+            peer.version, peer.client = LATEST_STATEFUL, ClientCapabilities()
+            return
+        peer.version, peer.client = session.version, session.client
         peer.level = session.level
         peer.session = session
-        return peer
 
     def answer(self, request: Request) -> bytes:
         """Return the result of a request about the session itself; raises RpcError."""

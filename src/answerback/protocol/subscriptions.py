@@ -47,15 +47,10 @@ class Filter(msgspec.Struct, omit_defaults=True):
     tasks: tuple[str, ...] = msgspec.field(default=(), name="taskIds")
 
     def wants(self, change: Change) -> bool:
-        match change.kind:
-            case "tools":
-                return self.tools
-            case "prompts":
-                return self.prompts
-            case "resources":
-                return self.resources
-            case _:
-                return change.uri in self.uris
+        if change.kind == "resource":
+            return change.uri in self.uris
+        is_wanted: bool = getattr(self, change.kind)
+        return is_wanted
 
 
 class Listen(msgspec.Struct):

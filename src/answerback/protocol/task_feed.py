@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from ..calls.runners import run_at_once
+from ..core.json_value import JsonObject
+from ..core.versions import Version
 from ..tasks.task_record import TaskRecord, owner_of
 from .jsonrpc import notification_frame
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-    from ..core.versions import Version
-    from .mcp_peer import McpPeer
-    from .task_methods import TaskMethods
+from .mcp_peer import McpPeer
+from .task_methods import TaskMethods
 
 MAX_TASKS = 100
 """Maximum tasks in one subscription; others send no notifications."""
@@ -48,14 +45,13 @@ class TaskFeed:
         with self._lock:
             for id, owner in self._owners.items():
                 task = run_at_once(self._methods.service.get(id, owner))
-                if task is not None and self._sent.get(id) != (mark := _mark(task)):
+                if task is None:
+                    continue
+                mark = (task.state, task.message, tuple(task.questions))
+                if self._sent.get(id) != mark:
                     self._sent[id] = mark
                     shown = self._methods.task_json(task, self._version)
                     send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
-
-
-def _mark(task: TaskRecord) -> tuple[Any, ...]:
-    return (task.state, task.message, tuple(task.questions))
 
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:

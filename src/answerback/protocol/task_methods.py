@@ -6,20 +6,19 @@ Loaded at the first call of a tool that may run as a task.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..calls.call import Call, Outcome
-from ..core.json_value import is_number
+from ..core.json_value import Json, JsonObject, is_number
 from ..core.peer import Question
 from ..core.reply import Error
 from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
-from ..tasks.task_record import TaskRecord, owner_of
+from ..tasks.task_record import TaskRecord, owner_of, task_members
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -35,7 +34,6 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
-    from ..core.json_value import Json, JsonObject
     from ..tasks.service import TaskService
 
 RELATED_TASK = PREFIX + "related-task"
@@ -76,7 +74,8 @@ class TaskMethods:
             return await self._methods[method](peer, raw)
         except ToolError as exc:
             # The store cannot be read or written.
-            raise _unavailable(exc) from None
+            data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+            raise RpcError(INTERNAL_ERROR, exc.message, data) from None
 
     def handler(
         self, call: Call, asked: ToolCall, peer: McpPeer
@@ -138,17 +137,14 @@ class TaskMethods:
         elif task.state == "failed":
             members["error"] = _rpc_error(task)
         elif task.state == "input_required":
-            members["inputRequests"] = {
-                key: {"method": each.method, "params": each.params}
-                for key, each in task.questions.items()
-            }
+            members["inputRequests"] = task.questions
         return members
 
     async def _update(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, TaskUpdate)
         owner = _owner(peer)
         if await self.service.answer(asked.id, owner, asked.responses) is None:
-            raise _unknown(asked.id)
+            raise _unknown()
         return self._server_info.encode_result({}, peer.version)
 
     async def _cancel(self, peer: McpPeer, raw: Params) -> bytes:
@@ -174,7 +170,7 @@ class TaskMethods:
                 _WAIT_SECONDS,
             )
             if found is None:
-                raise _unknown(task.id)
+                raise _unknown()
             task = found
         if task.state != "completed":
             error = _rpc_error(task)
@@ -205,10 +201,9 @@ class TaskMethods:
         return self._server_info.encode_result(result, peer.version)
 
     async def _find(self, peer: McpPeer, raw: Params) -> TaskRecord:
-        id = read_params(raw, TaskId).id
-        task = await self.service.get(id, _owner(peer))
+        task = await self.service.get(read_params(raw, TaskId).id, _owner(peer))
         if task is None:
-            raise _unknown(id)
+            raise _unknown()
         return task
 
     def _tool_result(self, task: TaskRecord, version: Version) -> bytes:
@@ -233,11 +228,6 @@ def missing_tasks(message: str) -> RpcError:
     return RpcError(MISSING_CAPABILITY, message, data)
 
 
-def _unavailable(exc: ToolError) -> RpcError:
-    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
-    return RpcError(INTERNAL_ERROR, exc.message, data)
-
-
 def _owner(peer: McpPeer) -> str:
     return owner_of(peer.describe_request("mcp").user)
 
@@ -247,7 +237,7 @@ def _key(asked: ToolCall) -> str | None:
     return None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
 
 
-def _unknown(id: str) -> RpcError:
+def _unknown() -> RpcError:
     # The id may be someone else's secret, so it is not repeated.
     return RpcError(INVALID_PARAMS, "Unknown task: it never existed, has expired, or is not yours")
 
@@ -255,20 +245,7 @@ def _unknown(id: str) -> RpcError:
 def _members(task: TaskRecord, version: Version) -> JsonObject:
     ttl = None if task.ttl is None else int(task.ttl * 1000)
     suffix = "Ms" if version.stateless else ""
-    members: JsonObject = {
-        "taskId": task.id,
-        "status": task.state,
-        "createdAt": _iso(task.created),
-        "lastUpdatedAt": _iso(task.changed),
-        "ttl" + suffix: ttl,
-        "pollInterval" + suffix: POLL_MS,
-    }
-    return members | ({"statusMessage": task.message} if task.message else {})
-
-
-def _iso(seconds: float) -> str:
-    when = datetime.fromtimestamp(seconds, UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return task_members(task) | {"ttl" + suffix: ttl, "pollInterval" + suffix: POLL_MS}
 
 
 def _rpc_error(task: TaskRecord) -> JsonObject:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..core.reply import Error
-from ..errors import (
+from ..error_codes import (
     CODES,
     INPUT_REQUIRED,
     INVALID_ARGUMENTS,
@@ -121,7 +121,7 @@ def object_error(found: Any) -> Error:
         is_code = message is not None and re.fullmatch("[A-Z][A-Z0-9_]*", inner) is not None
         code, message = (inner, message) if is_code else (code, inner)
     elif isinstance(inner, list):
-        message = message or _texts_of(inner)
+        message = message or "; ".join(filter(None, map(_item_text, inner[:_MAX_ITEMS])))
     status = _status(places)
     kind = code_for_status(status) if status is not None else None
     code = code or kind or UNKNOWN_ERROR
@@ -171,10 +171,6 @@ def _code(places: list[Any]) -> str | None:
     """Return the code, unless it is a number or the URI of a problem type."""
     found = _first_text(places, _CODE_NAMES)
     return None if found is None or ":" in found or found.isdecimal() else found
-
-
-def _texts_of(items: list[Any]) -> str | None:
-    return "; ".join(filter(None, map(_item_text, items[:_MAX_ITEMS]))) or None
 
 
 def _item_text(item: Any) -> str | None:

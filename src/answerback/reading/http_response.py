@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,8 +12,10 @@ from ..core.reply import Received, Reply
 from ..dialects import problem, rest
 from ..dialects.common import kind_for_status
 from ..dialects.detect import is_json_rpc, received_dialect
-from ..dialects.http_reply import ERROR_CODE, HttpReply
-from ..errors import UNKNOWN_ERROR, MalformedReply
+from ..dialects.status_and_headers import ERROR_CODE, HttpReply
+from ..error_codes import UNKNOWN_ERROR
+from ..errors import MalformedReply
+from ..http1.event_stream import EventDecoder
 from .sources import NotJson, load_json
 
 Read = Callable[[Any], tuple[Reply[Any], tuple[Any, ...]]]
@@ -98,22 +100,12 @@ def response_in_events(stream: str) -> Any:
     Notifications may precede it.
     """
     found: Any = None
-    for data in _events(stream):
+    events = stream.encode("utf-8", "replace") + b"\n\n"
+    for event in EventDecoder(limit=len(events)).feed(events):
         try:
-            message = load_json(data)
+            message = load_json(event.data.decode())
         except NotJson:
             continue
         if isinstance(message, dict) and not {"result", "error"}.isdisjoint(message):
             found = message
     return found
-
-
-def _events(stream: str) -> Iterator[str]:
-    lines: list[str] = []
-    for line in [*stream.replace("\r\n", "\n").replace("\r", "\n").split("\n"), ""]:
-        name, _, value = line.partition(":")
-        if name == "data":
-            lines.append(value.removeprefix(" "))
-        elif not line and lines:
-            yield "\n".join(lines)
-            lines = []

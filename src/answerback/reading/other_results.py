@@ -12,7 +12,8 @@ import msgspec
 from ..core.reply import Error, Reply
 from ..dialects.common import author_meta
 from ..dialects.mcp_blocks import read_block
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .foreign_errors import json_rpc_error, task_error
 
 

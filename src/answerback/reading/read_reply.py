@@ -13,12 +13,13 @@ import msgspec
 from ..contract import ENVELOPE, STANDARD
 from ..core.content import Text
 from ..core.reply import Error, Received, Reply
-from ..core.shape import RESULT
+from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
 from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
-from ..dialects.http_reply import HttpReply
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..dialects.status_and_headers import HttpReply
+from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import MalformedReply
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
 from .http_response import read_response, response_in_events
 from .mending import mended
@@ -55,15 +56,6 @@ class Hints(msgspec.Struct, frozen=True):
 @overload
 def read(
     result: Any,
-    into: None = None,
-    *,
-    output_schema: dict[str, Any] | None = None,
-    strict: bool = False,
-    max_bytes: int = MAX_BYTES,
-) -> Reply[Any]: ...
-@overload
-def read(
-    result: Any,
     into: type[T],
     *,
     output_schema: dict[str, Any] | None = None,
@@ -73,7 +65,7 @@ def read(
 @overload
 def read(
     result: Any,
-    into: Any,
+    into: Any = None,
     *,
     output_schema: dict[str, Any] | None = None,
     strict: bool = False,
@@ -93,18 +85,12 @@ def read(
     data's type, *output_schema* the tool's schema. An unreadable reply becomes a failed reply;
     with *strict* it raises `MalformedReply`, a `ValueError`.
     """
-    if into is None:
-        decoder = None
-    else:
-        from .typed_data import decoder_for
-
-        decoder = decoder_for(into)
     reply = read_with(result, Hints.of(output_schema, into), max_bytes)
-    if decoder is not None:
-        from .typed_data import with_type
+    if into is not None:
+        from .typed_data import decoder_for, with_type
 
         understood = reply.ok
-        reply = with_type(reply, decoder)
+        reply = with_type(reply, decoder_for(into))
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.findings:
@@ -123,7 +109,10 @@ def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[An
     raw = result
     try:
         raw = source_of(result, max_bytes)
-        reply, findings = _read_source(raw, hints)
+        if isinstance(raw, HttpReply):
+            reply, findings = read_response(raw, lambda found: _read_json(found, hints))
+        else:
+            reply, findings = _read_json(raw, hints)
     except TooLarge as exc:
         return _failed(str(exc), raw, code=TOO_LARGE)
     except MalformedReply as exc:
@@ -155,9 +144,8 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return Reply(content=content, meta=meta, received=Received(found))
     if type(data) is not dict or (not hints.trust_data and _is_failure(data)):
         return None
-    data, is_wrapped = _unwrapped(data, meta, hints)
+    data, shape = _unwrapped(data, meta, hints)
     received = Received(found, "structuredContent")
-    shape = RESULT if is_wrapped else None
     return Reply(content=content, data=data, meta=meta, shape=shape, received=received)
 
 
@@ -216,12 +204,6 @@ def _findings_in(raw: Any, message: str) -> tuple[Any, ...]:
     return (own.finding(Fault("", message)),)
 
 
-def _read_source(source: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
-    if isinstance(source, HttpReply):
-        return read_response(source, lambda found: _read_json(found, hints))
-    return _read_json(source, hints)
-
-
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
     """Read decoded JSON, or text that is not JSON; return also the findings that were mended."""
     if isinstance(found, str):
@@ -273,8 +255,7 @@ def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
         # The metadata of a list or a prompt is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
-    data, is_wrapped = _unwrapped(found, {}, hints)
-    shape = RESULT if is_wrapped else None
+    data, shape = _unwrapped(found, {}, hints)
     return Reply(data=data, meta=meta, shape=shape, received=Received(None, place))
 
 
@@ -296,9 +277,8 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
-    data, is_wrapped = _unwrapped(reply.data, found.get("_meta"), hints)
-    place = "structuredContent" if "structuredContent" in found else "data"
-    received, shape = Received(None, place), RESULT if is_wrapped else None
+    data, shape = _unwrapped(reply.data, found.get("_meta"), hints)
+    received = Received(None, "structuredContent" if "structuredContent" in found else "data")
     changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
     return changed, findings
 
@@ -374,9 +354,9 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return reply
     if not hints.trust_data and _is_failure(found):
         return msgspec.structs.replace(reply, error=object_error(found))
-    data, is_wrapped = _unwrapped(found, {}, hints)
-    if is_wrapped or not isinstance(found, dict):
-        return _with_text_data(reply, data, is_wrapped=is_wrapped)
+    data, shape = _unwrapped(found, {}, hints)
+    if shape is not None or not isinstance(found, dict):
+        return _with_text_data(reply, data, shape)
     match finished_dialect(found):
         case "envelope" if "data" in found:
             # The whole envelope as text, which the `standard` convention calls wrong.
@@ -386,8 +366,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     return _with_text_data(reply, found)
 
 
-def _with_text_data(reply: Reply[Any], data: Any, *, is_wrapped: bool = False) -> Reply[Any]:
-    shape = RESULT if is_wrapped else None
+def _with_text_data(reply: Reply[Any], data: Any, shape: Shape | None = None) -> Reply[Any]:
     return msgspec.structs.replace(reply, data=data, shape=shape, received=Received(None, "text"))
 
 
@@ -417,16 +396,16 @@ def _is_failure(found: Any) -> bool:
     return is_failure_json(found)
 
 
-def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, bool]:
+def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:
     """Return the data without `{"result": …}` if a marker or the schema says that it is wrapped."""
     if not isinstance(data, dict) or len(data) != 1 or "result" not in data:
-        return data, False
+        return data, None
     if hints.is_wrapped:
-        return data["result"], True
+        return data["result"], RESULT
     match meta:
         case {"fastmcp": {"wrap_result": True}}:
-            return data["result"], True
-    return data, False
+            return data["result"], RESULT
+    return data, None
 
 
 def _wraps(schema: dict[str, Any] | None) -> bool:

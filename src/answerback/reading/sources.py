@@ -12,8 +12,8 @@ import msgspec
 
 from ..core.content import BLOCKS
 from ..core.reply import Error
-from ..dialects.http_reply import HttpReply
 from ..dialects.mcp_blocks import write_block
+from ..dialects.status_and_headers import HttpReply
 from ..errors import MalformedReply, ToolError
 from ..types.json_text import MAX_DEPTH, is_too_deep, with_whole_characters
 
@@ -51,7 +51,8 @@ def source_of(result: Any, max_bytes: int) -> Any:
         case dict():
             return _result_in_mcp_names(result)
         case HttpReply():
-            return _bounded(result, max_bytes)
+            _check_size(result.body, max_bytes)
+            return result
         case [list() as blocks, dict() | None as structured] if isinstance(result, tuple):
             # The SDK's `call_tool` returned such pairs in some of its versions.
             content = [_plain(block) for block in blocks]
@@ -69,8 +70,7 @@ def source_of(result: Any, max_bytes: int) -> Any:
 
 def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> Any:
     """Return the JSON object or array in *text*, else the text as str."""
-    if len(text) > max_bytes:
-        raise TooLarge(f"the reply has {len(text)} bytes; at most {max_bytes} are read")
+    _check_size(text, max_bytes)
     if not isinstance(text, str):
         try:
             text = bytes(text).decode("utf-8-sig")
@@ -106,17 +106,16 @@ def load_json(text: str) -> Any:
         raise NotJson(f"not JSON: {exc}") from None
 
 
-def _bounded(response: HttpReply, max_bytes: int) -> HttpReply:
-    if len(response.body) > max_bytes:
-        raise TooLarge(f"the reply has {len(response.body)} bytes; at most {max_bytes} are read")
-    return response
+def _check_size(text: str | bytes | bytearray | memoryview, max_bytes: int) -> None:
+    if len(text) > max_bytes:
+        raise TooLarge(f"the reply has {len(text)} bytes; at most {max_bytes} are read")
 
 
 def _from_object(result: Any, max_bytes: int) -> Any:
     if isinstance(result, BaseException):
         return _from_exception(result)
     if hasattr(result, "status_code") and hasattr(result, "headers"):
-        return _bounded(_from_response(result), max_bytes)
+        return source_of(_from_response(result), max_bytes)
     if hasattr(result, "structured_content") and not hasattr(result, "model_dump"):
         return _from_parsed_result(result)
     plain = _plain(result)
@@ -154,11 +153,9 @@ def _from_exception(raised: BaseException) -> Any:
         return {"jsonrpc": "2.0", "error": error}
     if any(kind.__name__ in _TOOL_ERRORS for kind in type(raised).__mro__):
         return {"content": [{"type": "text", "text": str(raised)}], "isError": True}
-    raise (
-        raised
-        if isinstance(raised, MalformedReply)
-        else MalformedReply(f"no reply can be read from an exception of {type(raised).__name__}")
-    )
+    if isinstance(raised, MalformedReply):
+        raise raised
+    raise MalformedReply(f"no reply can be read from an exception of {type(raised).__name__}")
 
 
 def _from_parsed_result(result: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
-from ..errors import INVALID_OUTPUT
+from ..error_codes import INVALID_OUTPUT
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.json_text import ENCODER
 from ..types.problems import InvalidArguments, InvalidJson
@@ -26,7 +26,7 @@ def decoder_for(into: Any) -> Arguments:
         # An annotation with an unhashable value in it cannot be looked up.
         if "unhashable" not in str(exc):
             raise
-        return _decoder(into)
+        return _cached_decoder.__wrapped__(into)
 
 
 def with_type(reply: Reply[Any], decoder: Arguments) -> Reply[Any]:
@@ -68,12 +68,8 @@ def _failed(reply: Reply[Any], error: Error) -> Reply[Any]:
     return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
 
 
-def _decoder(into: Any) -> Arguments:
+@lru_cache(maxsize=128)
+def _cached_decoder(into: Any) -> Arguments:
     parameter = Parameter(name=_NAME, annotation=into)
     check_parameter(parameter, "into")
     return Arguments([parameter])
-
-
-@lru_cache(maxsize=128)
-def _cached_decoder(into: Any) -> Arguments:
-    return _decoder(into)

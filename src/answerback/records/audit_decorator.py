@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
 
 import msgspec
 
-from ..contract import Dialect as DialectName
+from ..contract import Dialect
 from ..core.log import logger
 from ..core.reply import Reply
 from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
 if TYPE_CHECKING:
-    from ..contract import Dialect
     from .recorder import Records
     from .sink import Sink
 
@@ -71,20 +70,22 @@ def audit(
         fn = first
     elif first is not None:
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
-    _check_types(fn, name, records)
-    if dialect is not None and dialect not in get_args(DialectName):
-        raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(DialectName))}")
-    auditor = _Auditor(name, _as_records(records), dialect)
+    _check_types(name, records)
+    if dialect is not None and dialect not in get_args(Dialect):
+        raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(Dialect))}")
+    if records is not None:
+        from .recorder import Records
+
+        records = records if isinstance(records, Records) else Records(records)
+    auditor = _Auditor(name, records, dialect)
     return auditor.decorate if fn is None else auditor.decorate(fn)
 
 
 _FORMS = "write @audit, @audit('name'), @audit(records=records) or audit('name', fn)"
 
 
-def _check_types(fn: object, name: object, records: object) -> None:
+def _check_types(name: object, records: object) -> None:
     """Raise TypeError when the decorator is applied, not at the first call."""
-    if fn is not None and not callable(fn):
-        raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name must be text, not {name!r}")
     if records is not None and not _is_records_or_sink(records):
@@ -99,26 +100,17 @@ def _is_records_or_sink(value: object) -> bool:
     return is_sink or isinstance(value, Records)
 
 
-def _as_records(value: Any) -> Records | None:
-    from .recorder import Records
-
-    return value if value is None or isinstance(value, Records) else Records(value)
-
-
-class _Auditor:
+class _Auditor(msgspec.Struct, frozen=True):
     """A recorder for function calls."""
 
-    def __init__(
-        self, name: str | None, records: Records | None, dialect: Dialect | None = None
-    ) -> None:
-        self._name = name
-        self._records = records
-        self._dialect = dialect
+    name: str | None
+    records: Records | None
+    dialect: Dialect | None
 
     def decorate(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(fn):
             raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
-        name = self._name or str(getattr(fn, "__name__", fn))
+        name = self.name or str(getattr(fn, "__name__", fn))
         if inspect.iscoroutinefunction(fn):
 
             @wraps(fn)
@@ -154,9 +146,9 @@ class _Auditor:
     def _start(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord:
         """Return a record whose `duration_ns` is the clock at the start, until it is finished."""
         arguments = b""
-        if self._records is not None:
+        if self.records is not None:
             arguments = _bytes({"args": args, **kwargs} if args else kwargs)
-        return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
+        return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns())
 
     def _finish(self, record: CallRecord, reply: object) -> None:
         from ..dialects.detect import code_of
@@ -168,10 +160,10 @@ class _Auditor:
         else:
             record.size = len(_bytes(reply))
             record.code = code_of(reply)
-            if self._dialect is not None:
+            if self.dialect is not None:
                 from ..rules import validate
 
-                record.findings = validate(reply, self._dialect)
+                record.findings = validate(reply, self.dialect)
         self._add(record)
 
     def _finish_raised(self, record: CallRecord, exc: BaseException) -> None:
@@ -180,8 +172,8 @@ class _Auditor:
 
     def _add(self, record: CallRecord) -> None:
         record.duration_ns = perf_counter_ns() - record.duration_ns
-        if self._records is not None:
-            self._records.add(record)
+        if self.records is not None:
+            self.records.add(record)
         elif record.reply is not None:
             _log_findings(record)
 

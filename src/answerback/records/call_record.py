@@ -13,18 +13,16 @@ import msgspec
 from ..calls.call import Call, Outcome
 from ..core.content import Audio, Block, Embedded, Image, Text
 from ..core.reply import Reply
-from ..dialects.mcp_blocks import write_block
-from ..errors import TOOL_NOT_FOUND
+from ..error_codes import TOOL_NOT_FOUND
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
+from .recorded_bodies import masker_for
 
 if TYPE_CHECKING:
-    from ..core.secrets.mask import Masker
     from ..rules.finding import Finding
 
 
-MAX_KEPT_BYTES = 64 * 1024
 _MAX_NAME_LENGTH = 200
 _MAX_UNKNOWN_LENGTH = 60
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
@@ -44,8 +42,8 @@ class CallRecord(msgspec.Struct, gc=False):
     arguments: bytes
     started_at: float
     duration_ns: int
-    size: int
-    reply: object
+    size: int = 0
+    reply: object = None
     """A Reply, another framework's reply, or None if the call has none."""
     code: str = ""
     version: str = ""
@@ -67,18 +65,8 @@ def make_call_record(
 ) -> CallRecord:
     """Return the record of *call*; an *outcome* of None means that the call was cancelled."""
     peer = call.peer
-    record = CallRecord(
-        kind,
-        call.name,
-        call.wire,
-        call.arguments,
-        started_at,
-        duration_ns,
-        0,
-        None,
-        caller=call.caller,
-        tool=call.tool,
-    )
+    record = CallRecord(kind, call.name, call.wire, call.arguments, started_at, duration_ns)
+    record.caller, record.tool = call.caller, call.tool
     if protocol := peer.protocol:
         record.version = protocol
         record.request = str(peer.id)
@@ -158,16 +146,6 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
     )
 
 
-def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
-    """Return the masker for a call's secrets; *reply* is the reply's JSON."""
-    from ..core.secrets.mask import Masker
-
-    # Secret arguments whose names do not show it.
-    aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
-    bodies = (each for each in (record.arguments, reply) if len(each) <= MAX_KEPT_BYTES)
-    return Masker(*bodies, aliases=aliases)
-
-
 def _name(record: CallRecord) -> str:
     """Return the name that was called; one that the client made up is masked and shortened."""
     if not record.code and record.kind != "resource":
@@ -187,20 +165,6 @@ def digest(arguments: bytes) -> str:
         except (ValueError, RecursionError):
             pass
     return blake2b(arguments, digest_size=16).hexdigest()
-
-
-def reply_json(reply: object) -> bytes:
-    """Return the reply as JSON."""
-    if not isinstance(reply, Reply):
-        return _encode(reply)
-    members: dict[str, Any] = {"content": [write_block(block) for block in reply.content]}
-    if reply.data is not msgspec.UNSET:
-        members["data"] = msgspec.Raw(reply.encoded) if reply.encoded else reply.data
-    if reply.error is not None:
-        members["error"] = reply.error
-    if reply.meta:
-        members["meta"] = reply.meta
-    return _encode(members)
 
 
 def _reference(reply: object) -> str:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..core.moved_file import FileEmptied, FileRemoved
 from .event import ENDED, LOST, STARTED, Event
-from .sink import Entry, FileEmptied, FileRemoved, Sink, Store
+from .sink import Entry, Sink, Store
 
 _encode = msgspec.json.Encoder().encode
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .sink import Entry, FileEmptied, FileIdentity, file_lock
+from ..core.moved_file import FileEmptied, FileIdentity
+from .sink import Entry, file_lock
 
 _TAIL_BYTES = 1 << 20
 

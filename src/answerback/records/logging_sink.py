@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import msgspec
 
 from .event import ISSUE, Event
-from .sink import Entry
+from .sink import Entry, WriteOnlySink
 
 LOGGER = "answerback.records"
 
 
-class Logging:
+class Logging(WriteOnlySink):
     """A sink that logs a line for each event; for a reply with findings, a warning."""
 
     def __init__(self, logger: str = LOGGER) -> None:
@@ -25,21 +25,9 @@ class Logging:
     def __str__(self) -> str:
         return f"the log {self._logger.name!r}"
 
-    def open(self) -> Logging:
-        return self
-
-    def newest(self) -> str:
-        return ""
-
-    def holds(self, record_hash: str) -> bool:
-        return True  # Log lines cannot be read back, so the chain is never started again.
-
     def write(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
             log_event(self._logger, entry.event, entry.body)
-
-    def close(self) -> None:
-        pass
 
 
 def log_event(logger: logging.Logger, event: Event, body: bytes) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.versions import STATELESS
-from ..errors import find_code, needs_extra
+from ..error_codes import find_code
+from ..errors import needs_extra
 from .event import CANCELLED, ISSUE, Event
-from .sink import Entry
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
+from .sink import Entry, WriteOnlySink
 
 with needs_extra("otel"):
     from opentelemetry import context, metrics, trace
@@ -31,7 +28,7 @@ _INVALID_PARAMS, _INTERNAL_ERROR, _RESOURCE_NOT_FOUND = "-32602", "-32603", "-32
 _W3C = TraceContextTextMapPropagator()
 
 
-class OpenTelemetry:
+class OpenTelemetry(WriteOnlySink):
     """A sink that makes a span and a measurement for each reply; by default with global providers.
 
     A span is made after the call, with the call's start and end times. Its parent is the span
@@ -72,15 +69,6 @@ class OpenTelemetry:
         _W3C.inject(carrier)
         return carrier.get("traceparent", "")
 
-    def open(self) -> OpenTelemetry:
-        return self
-
-    def newest(self) -> str:
-        return ""
-
-    def holds(self, record_hash: str) -> bool:
-        return True  # Spans cannot be read back, so the chain is never started again.
-
     def write(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
             event = entry.event
@@ -88,9 +76,6 @@ class OpenTelemetry:
                 self._record(event)
             elif event.lost:
                 self._lost.add(event.lost)
-
-    def close(self) -> None:
-        pass
 
     def _record(self, event: Event) -> None:
         attributes = attributes_of(event)

@@ -7,7 +7,8 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 from urllib.request import pathname2url
 
 import msgspec
@@ -15,9 +16,6 @@ import msgspec
 from ..errors import AnswerbackError
 from .event import Event
 from .jsonl import JsonlLine, encode_line
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _NO_RECORDS = "there are no records in it"
 _SQLITE_HEADER = b"SQLite format 3\0"

@@ -6,27 +6,17 @@ from collections.abc import Callable, Sequence
 from time import perf_counter_ns, time
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from ..calls.call import Call, Handler, Outcome
 from ..core.log import logger
 from ..registry.declarations import HealthState
-from .call_record import (
-    MAX_KEPT_BYTES,
-    CallRecord,
-    make_call_record,
-    make_event,
-    masker_for,
-    reply_json,
-)
+from .call_record import CallRecord, make_call_record, make_event
 from .event import Event
+from .recorded_bodies import kept_bodies
+from .sink import Sink
 from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..calls.call import Call, Handler, Outcome
     from ..rules.finding import Finding
-    from .sink import Sink
 
 
 class Records:
@@ -116,12 +106,15 @@ class Records:
         try:
             unchecked = queue_is_filling and self._check and record.findings is None
             findings = () if unchecked else self._findings(record)
-            kept = self._kept(record)
+            kept = kept_bodies(record, arguments=self._arguments, content=self._content)
             if unchecked:
                 kept["unchecked"] = True
             return make_event(record, findings, kept)
         except Exception:  # noqa: BLE001 -- a bug in a rule must not cost the record
-            self._log_check_failure(record)
+            if not self._check_failure_logged:
+                self._check_failure_logged = True
+                message = "a reply of %r could not be checked; it is recorded without findings"
+                logger().exception(message, record.name)
             return make_event(record, (), {"unchecked": True})
 
     def _findings(self, record: CallRecord) -> Sequence[Finding]:
@@ -136,25 +129,3 @@ class Records:
 
             self._findings_in = findings_in
         return self._findings_in(record.reply, record.version, record.kind)
-
-    def _kept(self, record: CallRecord) -> dict[str, Any]:
-        """Return the event's members that hold the arguments and the reply."""
-        if not (self._arguments or self._content):
-            return {}
-        bodies: dict[str, bytes] = {}
-        if self._arguments:
-            bodies["arguments"] = record.arguments
-        if self._content and record.reply is not None:
-            too_large = record.size > MAX_KEPT_BYTES
-            bodies["reply"] = b"" if too_large else reply_json(record.reply)
-        # A large body is not shortened: half a secret would no longer be recognised and masked.
-        fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= MAX_KEPT_BYTES}
-        masker = masker_for(record, fitting.get("reply", b""))
-        kept = {name: msgspec.Raw(masker.json(body)) for name, body in fitting.items()}
-        return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
-
-    def _log_check_failure(self, record: CallRecord) -> None:
-        if not self._check_failure_logged:
-            self._check_failure_logged = True
-            message = "a reply of %r could not be checked; it is recorded without findings"
-            logger().exception(message, record.name)

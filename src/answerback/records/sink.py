@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
@@ -47,62 +47,20 @@ class Sink(Protocol):
     def open(self) -> Store: ...
 
 
-class FileMoved(FileNotFoundError):
-    """The open file is no longer at its path. A new file can be opened there at once."""
+class WriteOnlySink:
+    """A sink that is its own store. It cannot be read back, so its chain is never started again."""
 
+    def open(self) -> Self:
+        return self
 
-class FileRemoved(FileMoved):
-    """The open file was deleted. Its content is lost when it is closed."""
+    def newest(self) -> str:
+        return ""
 
-
-class FileEmptied(FileMoved):
-    """The open file was emptied, as logrotate's `copytruncate` does after copying the file."""
-
-
-class FileIdentity:
-    """The device and inode that a path had when its file was opened.
-
-    If `os.stat` failed at that time, `check` never raises.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._opened = self._stat()
-        self._fd = self._open_path()
-
-    def check(self) -> None:
-        """Raise FileRemoved if the file was deleted, or FileMoved if it is no longer at its path.
-
-        Data written to a deleted file is lost without an error. If the number of links cannot
-        be read, a deleted file counts as moved.
-        """
-        if self._opened is not None and self._stat() != self._opened:
-            removed = self._fd is not None and os.fstat(self._fd).st_nlink == 0
-            kind = FileRemoved if removed else FileMoved
-            raise kind("the file was moved or removed while it was open")
+    def holds(self, record_hash: str) -> bool:
+        return True
 
     def close(self) -> None:
-        fd, self._fd = self._fd, None
-        if fd is not None:
-            os.close(fd)
-
-    def _stat(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
-    def _open_path(self) -> int | None:
-        """Open a descriptor only to count links; None if the system has no O_PATH.
-
-        An ordinary descriptor would drop SQLite's locks when it is closed.
-        """
-        flags = getattr(os, "O_PATH", None)
-        try:
-            return None if flags is None else os.open(self._path, flags)
-        except OSError:
-            return None
+        pass
 
 
 @contextmanager

@@ -6,13 +6,11 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
-from typing import TYPE_CHECKING, Any
+from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
+from typing import Any
 
-from .sink import Entry, FileIdentity, folder_lock
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
+from ..core.moved_file import FileIdentity
+from .sink import Entry, folder_lock
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (

@@ -14,10 +14,11 @@ from time import sleep
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..core.log import logger
+from ..core.moved_file import FileMoved
 from .event import Event
 from .hash_chain import ChainWriter, PreviousFiles
 from .queue import Queue, TakenItems
-from .sink import FileMoved, Sink
+from .sink import Sink
 
 T = TypeVar("T")
 MakeEvent: TypeAlias = Callable[[T, bool], Event]

@@ -1,4 +1,4 @@
-"""Composition: apps within apps, and which of their entries are enabled.
+"""Composition: apps within apps.
 
 An app's tables are replaced as a whole when the app, or one it includes, changes. So a call finds
 its tool with one dict lookup. A new name is added to copies of the tables; any other change
@@ -8,41 +8,24 @@ rebuilds them.
 from __future__ import annotations
 
 import re
-from _thread import RLock
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from weakref import ref
 
 import msgspec
 
 from ..contract import RESERVED_ROUTES
-from ..tools.gate_list import add_gates
 from ..tools.tool import Tool
-from .declarations import Change, Registry, Table
+from .declarations import Change, Registry, Table, adopt
+from .enabling import LISTED, Enabled, lock
 from .lifespan import Lifespan
-
-if TYPE_CHECKING:
-    from weakref import ref
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts", "completions"]
 KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts", "completions")
-_LISTED: tuple[Literal["tools", "resources", "prompts"], ...] = ("tools", "resources", "prompts")
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 _MAX_NAME = 128
-# One lock for all apps, because changing an app also changes the apps that include it.
-_lock = RLock()
-
-
-class Switch(msgspec.Struct, frozen=True, array_like=True):
-    """Something was enabled or disabled in one of the combined apps."""
-
-    app: int
-    """The position of its app in `Registry.apps()`."""
-    what: Literal["name", "tag"]
-    value: str
-    on: bool
 
 
 class _Merged(msgspec.Struct):
@@ -57,17 +40,13 @@ _Additions: TypeAlias = "dict[tuple[Composition, str], tuple[Tool, bool]]"
 
 
 class Composition:
-    """The apps that one app includes, the apps that include it, and its switches."""
+    """The apps that one app includes, the apps that include it, and what is enabled in it."""
 
     def __init__(self, app: Registry) -> None:
         self.app = app
         self.included: list[tuple[Registry, str]] = []
         self.parents: list[ref[Registry]] = []
-        self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
-        """The last one that applies to an entry wins."""
-        self.only: frozenset[str] = frozenset()
-        self.without: frozenset[str] = frozenset()
-        """The command line's tags; an entry they exclude cannot be enabled."""
+        self.enabled = Enabled()
         self._views: dict[tuple[Kind, str], tuple[Tool, Tool]] = {}
         self.merged: dict[Kind, _Merged] = {}
         self.change(lambda: None)
@@ -81,10 +60,10 @@ class Composition:
 
     def put(self, table: Table[Any], name: str, entry: Tool) -> None:
         """Add an entry; raises ValueError if it clashes in an app that includes this one."""
-        with _lock:
+        with lock:
             kind = next(kind for kind in KINDS if _table(self.app, kind) is table)
             added: _Additions = {}
-            if self._plan(kind, name, entry, self._serves(name, entry), added):
+            if self._plan(kind, name, entry, self.enabled.serves(name, entry), added):
                 table.own[name] = entry
                 for (composition, key), (view, served) in added.items():
                     composition._add(kind, key, view, served=served)
@@ -107,13 +86,13 @@ class Composition:
         if key in self.merged[kind].entries or (self, key) in added:
             return False
         added[self, key] = entry, served
-        for parent in self._including():
+        for parent in self.including():
             for prefix in [prefix for child, prefix in parent.included if child is self.app]:
                 theirs = _key(kind, prefix, key)
                 if theirs in parent.merged[kind].entries:
                     return False
                 view = parent._view(kind, theirs, entry)
-                is_served = served and parent._serves(theirs, view)
+                is_served = served and parent.enabled.serves(theirs, view)
                 if not parent._plan(kind, theirs, view, is_served, added):
                     return False
         return True
@@ -132,7 +111,7 @@ class Composition:
             table.serve(found)
 
     def remove(self, table: Table[Any], name: str) -> None:
-        with _lock:
+        with lock:
             if name not in table.own and (entry := table.get(name)) is not None:
                 owner = entry.path[-1].name
                 raise ValueError(
@@ -152,7 +131,7 @@ class Composition:
             while waiting:
                 each = waiting.pop(0)
                 planned[each] = each._merge(planned)
-                waiting += each._including()
+                waiting += each.including()
         except BaseException:
             undo()
             raise
@@ -169,8 +148,8 @@ class Composition:
     def check_include(self, other: Registry) -> None:
         """Check with the runtimes that serve the app, or an app that includes it."""
         for runtime in self.app.changes.attached():
-            runtime.check_include(other)
-        for each in self._including():
+            _check_while_served(self.app, other, runs_middleware=runtime.runs_middleware)
+        for each in self.including():
             each.check_include(other)
 
     def join_lifespan(self, other: Registry) -> None:
@@ -182,10 +161,10 @@ class Composition:
             app.lifespan = Lifespan(None, app)
         if other.lifespan not in app.lifespan.included:
             app.lifespan.included.append(other.lifespan)
-        for each in self._including():
+        for each in self.including():
             each.join_lifespan(app)
 
-    def _including(self) -> Iterator[Composition]:
+    def including(self) -> Iterator[Composition]:
         for parent in self.parents:
             if (app := parent()) is not None and app.composition is not None:
                 yield app.composition
@@ -194,7 +173,7 @@ class Composition:
         merged: dict[Kind, _Merged] = {}
         for kind in KINDS:
             own = _table(self.app, kind).own
-            served = {name: each for name, each in own.items() if self._serves(name, each)}
+            served = {name: each for name, each in own.items() if self.enabled.serves(name, each)}
             merged[kind] = _Merged(dict(own), served)
         for child, prefix in self.included:
             assert child.composition is not None
@@ -209,11 +188,14 @@ class Composition:
             if (present := into.entries.get(key)) is not None:
                 # An app included twice contributes each resource once.
                 if kind != "completions" and present.source is not entry.source:
-                    raise ValueError(_clash(kind, key, self.app, entry))
+                    raise ValueError(
+                        f"there is a {entry.noun} {key!r} in {self.app.name!r} already, "
+                        f"which includes {entry.path[-1].name!r}; give one of them another name"
+                    )
                 view = present
             else:
                 view = into.entries[key] = self._view(kind, key, entry)
-            if name in theirs.served and self._serves(key, view):
+            if name in theirs.served and self.enabled.serves(key, view):
                 into.served.setdefault(key, view)
 
     def _view(self, kind: Kind, key: str, entry: Tool) -> Tool:
@@ -222,26 +204,6 @@ class Composition:
         if known is None or known[0] is not entry:
             known = self._views[kind, key] = (entry, _view(kind, key, entry, self.app))
         return known[1]
-
-    def _serves(self, name: str, entry: Tool) -> bool:
-        tags = entry.settings.tags
-        # Tags select tools, and a widget follows its tools.
-        if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
-            return False
-        if not self.without.isdisjoint(tags):
-            return False
-        served = True
-        for (what, value), on in self.switches.items():
-            if value == name if what == "name" else value in tags:
-                served = on
-        return served
-
-
-def composition_of(app: Registry) -> Composition:
-    """Return an app's composition, created on first use."""
-    if app.composition is None:
-        app.composition = Composition(app)
-    return app.composition
 
 
 def include(app: Registry, other: Registry, prefix: str) -> None:
@@ -253,10 +215,10 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         raise ValueError(
             f"prefix={prefix!r} cannot begin a name; use up to 64 of A-Z a-z 0-9 _ . -"
         )
-    with _lock:
+    with lock:
         if any(each is app for each in other.apps()):
             raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps cannot be a cycle")
-        mine, theirs = composition_of(app), composition_of(other)
+        mine, theirs = app.composed(), other.composed()
         if any(each is other and known == prefix for each, known in mine.included):
             raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
         is_first = all(each is not other for each, _ in mine.included)
@@ -268,9 +230,24 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
             theirs.parents.append(ref(app))
             _forward_changes(app, other)
             mine.join_lifespan(other)
-    for kind in _LISTED:
+    for kind in LISTED:
         if theirs.merged[kind].served:
             app.changes.publish(Change(kind))
+
+
+def _check_while_served(app: Registry, other: Registry, *, runs_middleware: bool) -> None:
+    """Raise ValueError if *app*, which is served, cannot include *other* any more."""
+    if other.lifespan is not None:
+        raise ValueError(
+            f"{other.name!r} has a lifespan; include it before {app.name!r} is served or called"
+        )
+    for each in other.apps():
+        if not runs_middleware and (each.middleware or each.observers):
+            raise ValueError(
+                f"{each.name!r} has middleware or observers; "
+                f"include it before {app.name!r} is served or called"
+            )
+    check_auth(app, other.apps())
 
 
 def check_auth(app: Registry, included: Iterable[Registry]) -> None:
@@ -305,80 +282,9 @@ def _forward_changes(app: Registry, other: Registry) -> None:
     found = ref(app, lambda _: end())
 
 
-def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> None:
-    """Enable or disable by name or by tag, here and in the other processes that serve it."""
-    if (name is None) == (tag is None):
-        raise TypeError("give a name or a tag: app.disable('add') or app.disable(tag='write')")
-    if name is not None:
-        known = composition_of(app).merged
-        if not any(name in known[kind].entries for kind in _LISTED):
-            raise ValueError(f"{app.name!r} has no tool, prompt or resource {name!r}")
-    what: Literal["name", "tag"] = "tag" if name is None else "name"
-    _apply(app, what, name or tag or "", on=on, forward=True)
-
-
-def apply_switch(root: Registry, received: Switch) -> None:
-    """Apply what another process enabled or disabled; it sends the notifications itself."""
-    apps = list(root.apps())
-    if received.app < len(apps):
-        _apply(apps[received.app], received.what, received.value, on=received.on, forward=False)
-
-
-def switches_of(root: Registry) -> list[Switch]:
-    """Return every switch so far, for a starting process."""
-    return [
-        Switch(number, what, value, on)
-        for number, app in enumerate(root.apps())
-        if app.composition is not None
-        for (what, value), on in app.composition.switches.items()
-    ]
-
-
-def _apply(
-    app: Registry, what: Literal["name", "tag"], value: str, *, on: bool, forward: bool
-) -> None:
-    composition = composition_of(app)
-    with _lock:
-        before = {kind: composition.merged[kind].served for kind in _LISTED}
-        composition.switches.pop((what, value), None)
-        composition.switches[what, value] = on
-        composition.change(lambda: None)
-        changed = [kind for kind in _LISTED if before[kind] != composition.merged[kind].served]
-    if not forward:
-        return
-    # Before the notifications, so that a notified client finds the new list.
-    _forward_switch(app, app, what, value, on)
-    for kind in changed:
-        app.changes.publish(Change(kind))
-
-
-def _forward_switch(
-    app: Registry, root: Registry, what: Literal["name", "tag"], value: str, on: bool
-) -> None:
-    """Send a switch of *app* to the other processes that serve it, or an app that includes it."""
-    number = next(number for number, each in enumerate(root.apps()) if each is app)
-    root.changes.publish_switch(Switch(number, what, value, on))
-    if root.composition is not None:
-        for each in root.composition._including():
-            _forward_switch(app, each.app, what, value, on)
-
-
-def select_tags(app: Registry, only: Collection[str], without: Collection[str]) -> None:
-    """Serve only the entries with one of the tags *only*, and none with one of *without*."""
-    if only or without:
-        composition = composition_of(app)
-        composition.only, composition.without = frozenset(only), frozenset(without)
-        composition.change(lambda: None)
-
-
 def _table(app: Registry, kind: Kind) -> Table[Any]:
-    tables: dict[Kind, Table[Any]] = {
-        "tools": app.tools,
-        "resources": app.resources,
-        "prompts": app.prompts,
-        "completions": app.completions,
-    }
-    return tables[kind]
+    table: Table[Any] = getattr(app, kind)
+    return table
 
 
 def _key(kind: Kind, prefix: str, name: str) -> str:
@@ -389,13 +295,6 @@ def _key(kind: Kind, prefix: str, name: str) -> str:
         argument, _, owner = name.partition(" of ")
         return name if ":" in owner else f"{argument} of {prefix}{owner}"
     return prefix + name
-
-
-def _clash(kind: Kind, key: str, app: Registry, entry: Tool) -> str:
-    return (
-        f"there is a {entry.noun} {key!r} in {app.name!r} already, "
-        f"which includes {entry.path[-1].name!r}; give one of them another name"
-    )
 
 
 _INDEPENDENT = frozenset({"signature", "docstring"})
@@ -412,7 +311,8 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     inherited = _inherited(entry, app) if kind == "tools" else {}
     is_same = entry.contract is app.contract and not inherited
     for name, value in vars(entry).items():
-        if is_same or name in _INDEPENDENT or not _is_cached(type(entry), name):
+        is_cached = isinstance(getattr(type(entry), name, None), cached_property)
+        if is_same or name in _INDEPENDENT or not is_cached:
             setattr(made, name, value)
     if inherited:
         made.chosen_options = entry.chosen_options | inherited.keys()
@@ -420,14 +320,7 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     if kind in ("tools", "prompts"):
         made.name = key
     made.contract = app.contract
-    made.path = (app, *entry.path)
-    made.middleware = (*app.middleware, *entry.middleware)
-    requires = () if entry.is_widget else app.requires
-    if requires or entry.gates is not None:
-        add_gates(made, requires, app.limits.gates)
-        app.has_gates = True
-    app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"
-    app.has_keys = app.has_keys or entry.settings.idempotency_key
+    adopt(app, made)
     # As at registration: refuse a return type that *app*'s contract does not allow.
     with suppress(NameError):
         _ = made.returns
@@ -439,7 +332,3 @@ def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
     return {
         name: each for name, each in app.tool_defaults.items() if name not in entry.chosen_options
     }
-
-
-def _is_cached(kind: type[Tool], name: str) -> bool:
-    return isinstance(getattr(kind, name, None), cached_property)

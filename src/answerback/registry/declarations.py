@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from ..core.content import Icon
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
-    from .composition import Composition, Switch
+    from .composition import Composition
+    from .enabling import Switch
     from .lifespan import Lifespan
     from .own_routes import OwnRoute
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=Tool)
+ListedKind: TypeAlias = Literal["tools", "resources", "prompts"]
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -46,8 +48,8 @@ Listener: TypeAlias = Callable[[Change], None]
 class Attached(Protocol):
     """Serves a registry: `answerback.calls.runtime.Runtime`."""
 
-    def check_include(self, other: Registry) -> None:
-        """Raise ValueError if the registry cannot include *other* any more."""
+    runs_middleware: bool
+    """Whether its handlers run middleware and observers."""
 
 
 class ChangeFeed:
@@ -233,11 +235,6 @@ class Registry:
         self.changes.publish(Change("tools"))
         return tool
 
-    def remove_tool(self, name: str) -> None:
-        """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
-        _remove(self, self.tools, name)
-        self.changes.publish(Change("tools"))
-
     def add_resource(self, uri: str, fn: Callable[..., Any], options: ResourceOptions) -> None:
         """Register a function that returns the content of *uri*, or of every URI of a template."""
         from ..tools.resource import Resource
@@ -245,11 +242,6 @@ class Registry:
         if uri in self.resources.own:
             raise ValueError(f"there is a resource {uri!r} already")
         put_resource(self, Resource(uri, fn, options, self.contract))
-
-    def remove_resource(self, uri: str) -> None:
-        """Stop serving a resource, and notify the clients that subscribed to the list."""
-        _remove(self, self.resources, uri)
-        self.changes.publish(Change("resources"))
 
     def add_prompt(self, fn: Callable[..., Any], options: CommonOptions) -> None:
         """Register a function that returns messages."""
@@ -261,17 +253,35 @@ class Registry:
         _put(self, self.prompts, prompt.name, prompt)
         self.changes.publish(Change("prompts"))
 
-    def remove_prompt(self, name: str) -> None:
-        """Stop serving a prompt, and notify the clients that subscribed to the list."""
-        _remove(self, self.prompts, name)
-        self.changes.publish(Change("prompts"))
+    def remove(self, kind: ListedKind, name: str) -> None:
+        """Stop serving an entry, and notify the clients that subscribed to its list."""
+        table: Table[Any] = getattr(self, kind)
+        if self.composition is None:
+            del table.own[name]
+        else:
+            self.composition.remove(table, name)
+        self.changes.publish(Change(kind))
 
     def add_completion(
         self, of: str, argument: str, fn: Callable[..., Any], requires: Sequence[Callable[..., Any]]
     ) -> None:
         """Register a function that completes an argument of a prompt or a resource URI."""
-        tool = _completion_tool(fn, self.contract, requires)
+        tool = Tool(fn, {"returns": "value", "requires": requires}, self.contract)
+        names = {parameter.name for parameter in tool.signature.parameters}
+        if unknown := sorted(names - {"value", "arguments"}):
+            raise TypeError(
+                f"completion {tool.name!r} takes {unknown}; "
+                "it is given value: str and arguments: dict[str, str]"
+            )
         _put(self, self.completions, completion_key(of, argument), tool)
+
+    def composed(self) -> Composition:
+        """Return the combined apps, created on first use."""
+        if self.composition is None:
+            from .composition import Composition
+
+            self.composition = Composition(self)
+        return self.composition
 
     def apps(self) -> Iterator[Registry]:
         """Return this app and the apps it includes, each once."""
@@ -294,22 +304,26 @@ def registry_of(app: HasRegistry) -> Registry:
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
-    entry.path = (registry,)
-    entry.middleware = registry.middleware
-    # A widget's page contains no data, and it shows its tools' refusals.
-    requires = () if entry.is_widget else registry.requires
-    if requires or entry.settings.requires:
-        from ..tools.gate_list import add_gates
-
-        add_gates(entry, requires, registry.limits.gates)
-        registry.has_gates = True
-    if entry.settings.task != "forbidden":
-        registry.has_tasks = True
-    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
+    adopt(registry, entry)
     if registry.composition is None:
         table.own[name] = entry
     else:
         registry.composition.put(table, name, entry)
+
+
+def adopt(registry: Registry, entry: Tool) -> None:
+    """Put the middleware and gates of *registry* before those that *entry* has already."""
+    entry.path = (registry, *entry.path)
+    entry.middleware = registry.middleware + entry.middleware
+    # A widget's page contains no data, and it shows its tools' refusals.
+    requires = () if entry.is_widget else registry.requires
+    if requires or entry.settings.requires or entry.gates is not None:
+        from ..tools.requires import add_gates
+
+        add_gates(entry, requires, registry.limits.gates)
+        registry.has_gates = True
+    registry.has_tasks = registry.has_tasks or entry.settings.task != "forbidden"
+    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
 
 
 def put_resource(registry: Registry, resource: Resource) -> None:
@@ -318,27 +332,6 @@ def put_resource(registry: Registry, resource: Resource) -> None:
     registry.changes.publish(Change("resources"))
 
 
-def _remove(registry: Registry, table: Table[T], name: str) -> None:
-    if registry.composition is None:
-        del table.own[name]
-    else:
-        registry.composition.remove(table, name)
-
-
 def completion_key(owner: str, argument: str) -> str:
     """Return a completion's key: *owner* is the prompt's name or the resource's URI."""
     return f"{argument} of {owner}"
-
-
-def _completion_tool(
-    fn: Callable[..., Any], contract: Contract, requires: Sequence[Callable[..., Any]]
-) -> Tool:
-    """Return the author's function; refused if it has parameters that a completion does not get."""
-    tool = Tool(fn, {"returns": "value", "requires": requires}, contract)
-    unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
-    if unknown:
-        raise TypeError(
-            f"completion {tool.name!r} takes {sorted(unknown)}; "
-            "it is given value: str and arguments: dict[str, str]"
-        )
-    return tool

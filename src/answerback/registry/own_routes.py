@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ..contract import RESERVED_ROUTES
-
-if TYPE_CHECKING:
-    from .declarations import Registry
+from .declarations import Registry
 
 RouteFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
 """Takes Starlette's Request and returns one of its responses."""

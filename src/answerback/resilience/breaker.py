@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 from weakref import WeakValueDictionary
 
+from ..core.log import logger
 from .caller_errors import unavailable
 from .clock import REAL_CLOCK, Clock
 from .option_checks import (
@@ -153,9 +154,9 @@ class Breaker(Part):
         self.counts = counts
         self.clock = clock
         # An empty store may be falsy.
-        if store is None:
-            store = _shared_state(service, failures, reset, clock)
-        self.store: BreakerStore = store
+        self.store: BreakerStore = (
+            _shared_state(service, failures, reset, clock) if store is None else store
+        )
 
     def __repr__(self) -> str:
         return f"Breaker({self.service!r}, {self.state})"
@@ -182,14 +183,16 @@ class Breaker(Part):
 
     def leave(self, ticket: int, failed: bool | None) -> bool:
         """Count a call's outcome; return whether the breaker opened now."""
-        if failed is False and self.store.state == "closed":
-            return self.store.leave(ticket, failed)
         before = self.store.state
         opened = self.store.leave(ticket, failed)
         if opened:
-            _log("opened", "warning", self.service, self.reset)
-        elif failed is False and before != self.store.state:
-            _log("closed", "info", self.service, self.reset)
+            text = "breaker %r is open: the service failed; its calls are refused for %g seconds"
+            fields = {"service": self.service, "breaker": "opened"}
+            logger().warning(text, self.service, self.reset, extra=fields)
+        elif failed is False and before != "closed" and before != self.store.state:
+            fields = {"service": self.service, "breaker": "closed"}
+            text = "breaker %r is closed: the service answers again"
+            logger().info(text, self.service, extra=fields)
         return opened
 
 
@@ -203,18 +206,3 @@ def _shared_state(service: str, failures: int, reset: float, clock: Clock) -> Se
             f"reset={found.reset:g}; use that one, or give the same numbers"
         )
     return found
-
-
-_MESSAGES = {
-    "opened": "breaker %r is open: the service failed; its calls are refused for %g seconds",
-    "closed": "breaker %r is closed: the service answers again",
-}
-
-
-def _log(event: str, level: str, service: str, seconds: float) -> None:
-    import logging
-
-    arguments: tuple[Any, ...] = (service, seconds) if event == "opened" else (service,)
-    fields = {"service": service, "breaker": event}
-    number = logging.getLevelNamesMapping()[level.upper()]
-    logging.getLogger("answerback").log(number, _MESSAGES[event], *arguments, extra=fields)

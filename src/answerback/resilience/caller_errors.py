@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
+from ..core.json_value import JsonObject
 from ..core.reply import Error
-from ..errors import CHECK_FIRST, RateLimited, TimedOut, Unavailable
+from ..error_codes import CHECK_FIRST
+from ..errors import RateLimited, TimedOut, ToolError, Unavailable
+from .service_failure import ServiceFailure
 
-if TYPE_CHECKING:
-    from .service_failure import ServiceFailure
+E = TypeVar("E", bound=ToolError)
 
 
 def unavailable(seconds: float) -> Unavailable:
     """Return an open breaker's refusal."""
-    after = max(1, ceil(seconds))
-    error = Unavailable(
-        "Service temporarily unavailable",
-        details={"retry_after": after},
-        retryable=True,
-        hint=f"try again {_in(after)}",
-    )
-    error.may_have_run = False
-    return error
+    return _refusal(Unavailable, "Service temporarily unavailable", {}, seconds)
 
 
 def rate_limited(limit: str, seconds: float) -> RateLimited:
     """Return a limit's refusal."""
+    message = f"Too many calls: the limit is {limit}"
+    return _refusal(RateLimited, message, {"limit": limit}, seconds)
+
+
+def _refusal(kind: type[E], message: str, details: JsonObject, seconds: float) -> E:
     after = max(1, ceil(seconds))
-    error = RateLimited(
-        f"Too many calls: the limit is {limit}",
-        details={"limit": limit, "retry_after": after},
-        retryable=True,
-        hint=f"try again {_in(after)}",
-    )
+    details["retry_after"] = after
+    error = kind(message, details=details, retryable=True, hint=f"try again {_in(after)}")
     error.may_have_run = False
     return error
 

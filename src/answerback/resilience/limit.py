@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from _thread import allocate_lock
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ..core.authentication import User
+from ..tools.context import Context
 from .caller_errors import rate_limited
 from .clock import REAL_CLOCK, Clock
 from .option_checks import check_clock, check_count, check_first, check_plain, check_store
 from .policy import Part, Policy
-
-if TYPE_CHECKING:
-    from ..tools.context import Context
 
 Per: TypeAlias = "Literal['all', 'user', 'client', 'address'] | Callable[[Any], Hashable]"
 
@@ -135,8 +133,6 @@ class Limit(Part):
     def key(self, ctx: Context[Any]) -> Hashable:
         """Return the key the call is counted by."""
         per = self.per
-        if per == "all":
-            return None
         if callable(per):
             return per(ctx)
         user = None if per == "address" else ctx.user
@@ -152,13 +148,11 @@ class Limit(Part):
                 self._running[key] = running + 1
         if self._buckets is not None:
             try:
-                wait = self._buckets.take(key)
+                if (wait := self._buckets.take(key)) > 0:
+                    raise rate_limited(str(self.rate), wait)
             except BaseException:
                 self.leave(key)
                 raise
-            if wait > 0:
-                self.leave(key)
-                raise rate_limited(str(self.rate), wait)
 
     def leave(self, key: Hashable) -> None:
         """End a counted call."""

@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+import msgspec
+
 from ..registry.declarations import HealthState
-from ..tools.tool_options import limits_of
+from ..tools.context import RunningCall
+from ..tools.tool_options import ToolSettings, limits_of
 from .option_checks import check_function
 from .policy_run import PolicyRun
 from .running import run_async, run_sync
 
 if TYPE_CHECKING:
-    from ..tools.context import RunningCall
     from ..tools.tool import Tool
-    from ..tools.tool_options import ToolSettings
     from .breaker import Breaker
     from .limit import Limit
     from .retry import Retry
@@ -73,24 +74,14 @@ def _is_async(fn: Callable[..., Any]) -> bool:
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 -- the method is needed, to see whether it is async
 
 
-class Policy:
+class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The combined parts. A tool has one; a client may make one for its requests."""
 
-    __slots__ = ("breaker", "limits", "may_repeat", "retry")
-
-    def __init__(
-        self,
-        *,
-        limits: tuple[Limit, ...] = (),
-        breaker: Breaker | None = None,
-        retry: Retry | None = None,
-        may_repeat: bool = False,
-    ) -> None:
-        self.limits = limits
-        self.breaker = breaker
-        self.retry = retry
-        self.may_repeat = may_repeat
-        """Whether an attempt that may have taken effect may be repeated."""
+    limits: tuple[Limit, ...] = ()
+    breaker: Breaker | None = None
+    retry: Retry | None = None
+    may_repeat: bool = False
+    """Whether an attempt that may have taken effect may be repeated."""
 
     def run(
         self,

@@ -5,50 +5,36 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..core.log import logger
 from ..core.reply import Error
 from ..errors import ToolError
-from ..tools.context import Context
+from ..tools.context import Context, RunningCall
 from .caller_errors import service_failed
 from .clock import REAL_CLOCK, Clock, Stopwatch
 from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
-    from ..tools.context import RunningCall
     from ..tools.tool import Tool
     from .limit import Limit
     from .policy import Policy
 
 
-class PolicyRun:
+class PolicyRun(msgspec.Struct, eq=False):
     """The attempts, the breaker's ticket and the counted limits of one call."""
 
-    __slots__ = (
-        "_entered",
-        "_failed",
-        "_policy",
-        "_ticket",
-        "_tool",
-        "attempts",
-        "call",
-        "opened",
-        "watch",
-    )
-
-    def __init__(
-        self, policy: Policy, call: RunningCall | None = None, tool: Tool | None = None
-    ) -> None:
-        self._policy = policy
-        self._tool = tool
-        self._entered: list[tuple[Limit, Hashable]] = []
-        self._ticket: int | None = None
-        self._failed: bool | None = None
-        self.attempts = 0
-        """How many times the function was started."""
-        self.opened = False
-        """Whether the call opened the breaker."""
-        self.call = call
-        self.watch: Stopwatch | None = None
+    _policy: Policy
+    call: RunningCall | None = None
+    _tool: Tool | None = None
+    attempts: int = 0
+    """How many times the function was started."""
+    opened: bool = False
+    """Whether the call opened the breaker."""
+    watch: Stopwatch | None = None
+    _entered: list[tuple[Limit, Hashable]] = []
+    _ticket: int | None = None
+    _failed: bool | None = None
 
     @property
     def clock(self) -> Clock:
@@ -72,14 +58,17 @@ class PolicyRun:
             if policy.breaker is not None:
                 self._ticket = policy.breaker.enter()
         except BaseException:
-            for limit, key in self._entered:
-                limit.give_back(key)
-            self._entered.clear()
+            self._give_back()
             raise
         retry = policy.retry
         # Without a deadline the clock only counts questions, and most functions cannot ask any.
         if retry is not None and (retry.deadline is not None or self._can_ask()):
             self.watch = Stopwatch(retry.clock.now)
+
+    def _give_back(self) -> None:
+        for limit, key in self._entered:
+            limit.give_back(key)
+        self._entered.clear()
 
     def _can_ask(self) -> bool:
         if self._tool is None:
@@ -123,7 +112,8 @@ class PolicyRun:
         breaker, retry = policy.breaker, policy.retry
         # A refusal says nothing about the service, and neither does a caller's mistake.
         self._failed = True if failure.of_service or policy.counts(exc) else None
-        if retry is None or self._was_asked():
+        # After the user has answered a question, another attempt would repeat it.
+        if retry is None or (self.watch is not None and self.watch.questions > 0):
             return None
         wait = retry.wait_after(self.attempts - 1, exc, failure, policy.may_repeat)
         left = self.seconds_left()
@@ -131,10 +121,6 @@ class PolicyRun:
             return None
         # Other calls may have opened it meanwhile, unless this call is the probe.
         return None if breaker is not None and not breaker.holds(self._ticket) else wait
-
-    def _was_asked(self) -> bool:
-        """Return whether the user has answered a question: another attempt would repeat it."""
-        return self.watch is not None and self.watch.questions > 0
 
     def check_cancelled(self) -> None:
         """Stop retrying once the client has gone."""
@@ -159,9 +145,7 @@ class PolicyRun:
 
     def undo(self) -> None:
         """Make the breaker and the limits forget the call, whose function was not started."""
-        for limit, key in self._entered:
-            limit.give_back(key)
-        self._entered.clear()
+        self._give_back()
         self._failed = None
         self.attempts = 0
         self.end()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from contextvars import Token
 from types import CoroutineType
 from typing import Any
 
 from ..calls.runners import ON_LOOP, run_at_once
-from ..core.stopped_clocks import RUNNING, StoppableClock
+from ..core.stopped_clocks import RUNNING
 from .policy_run import PolicyRun
 from .service_failure import read_failure
 
@@ -33,7 +32,8 @@ def run_sync(run: PolicyRun, operation: Operation) -> Any:
 
 async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
     run.begin()
-    token = _put_clock(run)
+    # Questions to the user pause the call's clock; only a retry has one.
+    token = None if run.watch is None else RUNNING.set((*RUNNING.get(), run.watch))
     try:
         while True:
             run.attempts += 1
@@ -59,7 +59,8 @@ async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
             await wait_for(run, wait)
             run.check_cancelled()
     finally:
-        _take_clock(token)
+        if token is not None:
+            RUNNING.reset(token)
         run.end()
 
 
@@ -76,15 +77,3 @@ async def _wait_on_loop(run: PolicyRun, seconds: float) -> None:
 
 async def _wait_in_thread(run: PolicyRun, seconds: float) -> None:
     run.clock.wait(seconds)
-
-
-def _put_clock(run: PolicyRun) -> Token[tuple[StoppableClock, ...]] | None:
-    """Let questions to the user pause the call's clock; only a retry has one."""
-    if run.watch is None:
-        return None
-    return RUNNING.set((*RUNNING.get(), run.watch))
-
-
-def _take_clock(token: Token[tuple[StoppableClock, ...]] | None) -> None:
-    if token is not None:
-        RUNNING.reset(token)

@@ -16,7 +16,8 @@ import msgspec
 from ..core.json_value import is_number
 from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..dialects.detect import finished_dialect
-from ..errors import CODES, UNKNOWN_ERROR, ToolError
+from ..error_codes import CODES, UNKNOWN_ERROR
+from ..errors import ToolError
 from ..tools.return_type import is_result_class
 
 
@@ -92,9 +93,11 @@ def _of_exception(exc: Exception) -> ServiceFailure:
     chain = tuple(_with_causes(exc))
     timed_out = any(_is_one_of(each, _TIMED_OUT_CLASSES) for each in chain)
     may_have_run = getattr(exc, "may_have_run", None)
-    if may_have_run is False or any(map(_was_never_sent, chain)):
+    if may_have_run is False or any(
+        _is_one_of(each, _NEVER_SENT_CLASSES, _NEVER_SENT) for each in chain
+    ):
         return ServiceFailure(True, True, False, after, timed_out)
-    is_broken = any(map(_is_broken, chain))
+    is_broken = any(_is_one_of(each, _BROKEN_CLASSES, _BROKEN) for each in chain)
     return ServiceFailure(is_broken, is_broken, True, after, timed_out)
 
 
@@ -209,17 +212,10 @@ def _with_causes(exc: BaseException) -> Iterator[BaseException]:
             return
 
 
-def _is_one_of(exc: BaseException, names: frozenset[str]) -> bool:
+def _is_one_of(
+    exc: BaseException, names: frozenset[str], numbers: frozenset[int] = frozenset()
+) -> bool:
+    """Return whether a class of *exc* has one of the names, or its `errno` is in *numbers*."""
+    if isinstance(exc, OSError) and exc.errno in numbers:
+        return True
     return not names.isdisjoint(each.__name__ for each in type(exc).__mro__)
-
-
-def _was_never_sent(exc: BaseException) -> bool:
-    if isinstance(exc, OSError) and exc.errno in _NEVER_SENT:
-        return True
-    return _is_one_of(exc, _NEVER_SENT_CLASSES)
-
-
-def _is_broken(exc: BaseException) -> bool:
-    if isinstance(exc, OSError) and exc.errno in _BROKEN:
-        return True
-    return _is_one_of(exc, _BROKEN_CLASSES)

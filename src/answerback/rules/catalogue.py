@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from ..contract import Dialect
 from ..core.suggestions import did_you_mean
 from .checks import (
     ab1_content,
@@ -21,13 +21,7 @@ from .checks import (
     ab6_size,
     ab32_output_schema,
 )
-from .finding import Faults, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ..contract import Dialect
-    from .finding import Part
+from .finding import Faults, Part, Rule
 
 FAMILIES = {
     "AB1": "shape",
@@ -37,10 +31,6 @@ FAMILIES = {
     "AB5": "leaks",
     "AB6": "size",
 }
-
-
-def _rules_in(modules: Iterable[ModuleType]) -> list[Rule]:
-    return [each for module in modules for each in vars(module).values() if isinstance(each, Rule)]
 
 
 _MODULES = (
@@ -54,8 +44,8 @@ _MODULES = (
     ab5_leaks,
     ab6_size,
 )
-RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
-
+_RULES = (each for module in _MODULES for each in vars(module).values() if isinstance(each, Rule))
+RULES = {each.id: each for each in sorted(_RULES, key=lambda each: each.id)}
 RULE_BY_CHECK = {each.check: each for each in RULES.values()}
 
 _BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")

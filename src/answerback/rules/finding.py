@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ..contract import Dialect
 from ..core.secrets.mask import mask
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
 
 Severity = Literal["error", "warning", "note"]
 Part = Literal["document", "reply", "block", "text", "leak", "tool", "rpc"]
@@ -108,32 +106,30 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return Finding(self.id, self.name, self.severity, fault.pointer, message, hint)
 
 
-class RuleInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a rule that its check function does not give."""
-
-    scope: Scope
-    bad: Any
-    good: Any
-    severity: Severity = "error"
-    hint: str = ""
-    fix: Fix | None = None
-
-
-def rule(rule_id: str, info: RuleInfo) -> Callable[[Callable[..., Faults]], Rule]:
+def rule(
+    rule_id: str,
+    *,
+    scope: Scope,
+    bad: Any,
+    good: Any,
+    severity: Severity = "error",
+    hint: str = "",
+    fix: Fix | None = None,
+) -> Callable[[Callable[..., Faults]], Rule]:
     """Make a rule from a check function: its name is the rule's name, its docstring the reason."""
 
     def make_rule(check: Callable[..., Faults]) -> Rule:
         return Rule(
             id=rule_id,
             name=check.__name__.replace("_", "-"),
-            severity=info.severity,
-            scope=info.scope,
+            severity=severity,
+            scope=scope,
             why=" ".join((check.__doc__ or "").split()),
-            hint=info.hint,
-            bad=_example(info.bad),
-            good=_example(info.good),
+            hint=hint,
+            bad=_example(bad),
+            good=_example(good),
             check=check,
-            fix=info.fix,
+            fix=fix,
         )
 
     return make_rule

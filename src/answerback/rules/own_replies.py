@@ -24,7 +24,7 @@ from ..core.reply import Error, Reply
 from ..core.secrets.secret_forms import may_hold_secrets
 from ..core.shape import RESULT
 from ..dialects import shape_of
-from ..dialects.contract_text import HINT_LINE, content_with_text
+from ..dialects.reply_text import HINT_LINE, content_with_text
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
 from .checks.ab3_text_and_data import RESULT_MEMBERS
 from .detectors.failure_json import FAILURE_MEMBERS

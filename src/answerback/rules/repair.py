@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..contract import Dialect
 from .catalogue import RULES
 from .finding import Finding
 from .reply_view import CheckContext
 from .validation import check
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
 
 _MAX_ROUNDS = 4  # A fix may cause a finding that another fix can repair.
 

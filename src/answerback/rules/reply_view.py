@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
+from ..contract import Dialect
+from ..core.versions import Version
 from .json_values import pointer_token, walk_strings
-
-if TYPE_CHECKING:
-    from ..contract import Dialect
-    from ..core.versions import Version
 
 MEDIA = ("image", "audio")
 _LONG = 2_000
@@ -43,23 +41,6 @@ class ReplyView:
     `blocks`, `texts` and `media` pair an index in `content` with the block, its text or its base64.
     """
 
-    __slots__ = (
-        "_error_texts",
-        "_json_text",
-        "_json_texts",
-        "_may_have_nulls",
-        "_texts_unlike_data",
-        "blocks",
-        "context",
-        "data",
-        "dialect",
-        "failed",
-        "json",
-        "media",
-        "texts",
-        "version",
-    )
-
     def __init__(
         self, reply: Any, dialect: Dialect, context: CheckContext, json_text: str | None = None
     ) -> None:
@@ -88,7 +69,6 @@ class ReplyView:
         self._json_texts: list[JsonText] | None = None
         self._texts_unlike_data: list[JsonText] | None = None
         self._json_text = json_text
-        self._may_have_nulls: bool | None = None
         self._error_texts: list[tuple[str, str]] | None = None
 
     @property
@@ -119,9 +99,12 @@ class ReplyView:
     @property
     def may_have_nulls(self) -> bool:
         """Whether the JSON may hold null, or NaN, which the encoder writes as null."""
-        if self._may_have_nulls is None:
-            self._may_have_nulls = "null" in self.json_text
-        return self._may_have_nulls
+        return "null" in self.json_text
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether the reply is of 2026-07-28 or later; without a version, its members tell."""
+        return "resultType" in self.json if self.version is None else self.version.stateless
 
     @property
     def text_to_scan(self) -> str:

@@ -101,19 +101,16 @@ def _row(rule: Rule) -> str:
 
 def _conditions(example: Example) -> list[str]:
     """Return the context that the example is checked in, as a sentence."""
+    has_no_schema = example.listed and example.schema is None
     conditions = [
         f"asked with `{example.method}`" if example.method else "",
         f"in MCP {example.version}" if example.version else "",
         "from a tool whose output schema is below" if example.schema else "",
-        "from a tool that declares no output schema" if _has_no_schema(example) else "",
+        "from a tool that declares no output schema" if has_no_schema else "",
         f"as {_DIALECTS[example.dialect]}" if example.dialect in ("rest", "problem") else "",
     ]
     text = ", ".join(each for each in conditions if each)
     return [text[:1].upper() + text[1:] + ":", ""] if text else []
-
-
-def _has_no_schema(example: Example) -> bool:
-    return example.listed and example.schema is None
 
 
 def _fenced(example: Example) -> list[str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import msgspec
 
-from ..contract import ENVELOPE, STANDARD
-from ..contract import Dialect as _Dialect
+from ..contract import ENVELOPE, STANDARD, Dialect
 from ..core.reply import Reply
 from ..core.secrets.secret_forms import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
@@ -21,10 +20,7 @@ from .finding import Fault, Faults, Finding
 from .json_values import kind_name
 from .reply_view import NO_CONTEXT, CheckContext, ReplyView
 
-if TYPE_CHECKING:
-    from ..contract import Dialect
-
-DIALECTS: tuple[str, ...] = get_args(_Dialect)
+DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
 def validate(

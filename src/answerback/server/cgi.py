@@ -35,6 +35,8 @@ _DISCARD_TIMEOUT = 5.0
 
 # Written by hand, because it is sent when our own code failed.
 _INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
+_NO_LENGTH = "There is a body, and CONTENT_LENGTH is not set"
+_LENGTH_HINT = "set CONTENT_LENGTH to the number of bytes of the body"
 _MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY to more where the server runs this"
 
 
@@ -68,7 +70,7 @@ class CgiRequest:
 
     def describe_request(self, wire: str) -> RequestInfo:
         """Return the data of the request for `ctx.request`."""
-        from .http.http_request_info import CgiRequestInfo
+        from .cgi_request_info import CgiRequestInfo
 
         info = CgiRequestInfo(wire, self._environ)
         info.authenticated, info.has_auth = self.user, self.has_auth
@@ -95,7 +97,7 @@ class RequestBody:
         if self._is_without_length:
             return _bad_request("Content-Length is missing; CGI cannot read a body without it")
         if not length:
-            return _no_length() if self._has_body() else b""
+            return _bad_request(_NO_LENGTH, _LENGTH_HINT) if self._has_body() else b""
         if not _is_number(length):
             return _bad_request(f"Invalid Content-Length: {length}")
         limit = _max_body(self._environ)
@@ -252,16 +254,8 @@ def _log(exc: BaseException) -> None:
         log.error("the request could not be answered", exc_info=exc)
 
 
-def _no_length() -> Reply[Any]:
-    return failure(
-        "There is a body, and CONTENT_LENGTH is not set",
-        code="INVALID_INPUT",
-        hint="set CONTENT_LENGTH to the number of bytes of the body",
-    )
-
-
-def _bad_request(message: str) -> Reply[Any]:
-    return failure(message, code="INVALID_INPUT")
+def _bad_request(message: str, hint: str | None = None) -> Reply[Any]:
+    return failure(message, code="INVALID_INPUT", hint=hint)
 
 
 def _max_body(environ: Environ) -> int:

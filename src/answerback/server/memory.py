@@ -11,7 +11,7 @@ from ..calls.call import Call, reply_or_refusal
 from ..calls.runtime import Runtime
 from ..core.peer import NO_PEER, Peer
 from ..core.reply import Reply
-from ..dialects.contract_text import content_with_text
+from ..dialects.reply_text import content_with_text
 
 
 async def call(

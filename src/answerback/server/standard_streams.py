@@ -33,12 +33,9 @@ class Stdout:
                 rest = rest[os.write(self._fd, rest) :]
             except BlockingIOError:
                 # Some parents, such as Node, pass a non-blocking pipe.
-                self._wait_until_writable()
+                import select
 
-    def _wait_until_writable(self) -> None:
-        import select
-
-        select.select([], [self._fd], [])
+                select.select([], [self._fd], [])
 
     def is_ready(self) -> bool:
         """Return whether a few bytes can be written without blocking."""

@@ -3,7 +3,7 @@
 `TaskService` (in `service`) is what a wire uses; `TaskRecord` (in `task_record`) is a task's one
 record. How a wire uses them:
 
-    service = task_service(registry, handlers)   # created on first use, then reused
+    service = task_service(runtime)              # created on first use, then reused
     made = await service.create(call, key=…)     # a TaskRecord; if refused, a Reply or NeedsInput
     task = await service.get(id, owner)          # None: no such task, or another user's
     task = await service.answer(id, owner, {key: answer})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -17,14 +17,13 @@ from ..calls.call import Call, Handler, Outcome
 from ..calls.runtime import ADMITTED
 from ..core.reply import Error, Reply, failure
 from ..errors import Conflict, ToolError
+from .idempotency_keys import checked_key
+from .service import TaskService
 from .stored_reply import dump_reply
 from .task_record import KEYS, TaskRecord
-from .task_store import TaskStore, checked_key
+from .task_store import TaskStore
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
-
-if TYPE_CHECKING:
-    from .service import TaskService
 
 _replace = msgspec.structs.replace
 

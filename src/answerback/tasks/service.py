@@ -17,9 +17,12 @@ from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
+from .idempotency_keys import checked_key
+from .memory_store import MemoryStore
+from .task_expiry import first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import MemoryStore, TaskStore, checked_key
+from .task_store import TaskStore
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
@@ -226,8 +229,6 @@ class TaskService:
         now = time()
         request = (call.request or call.peer).describe_request(call.wire)
         user = call.user if call.user is not None or request is None else request.user
-        limits = self.limits
-        kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
         return TaskRecord(
             id=new_id(),
             tool=call.name,
@@ -241,7 +242,7 @@ class TaskService:
             can=call.peer.can,
             created=now,
             changed=now,
-            expires=now + kept,
+            expires=first_expiry(now, ttl, self.limits),
             answers=dict(answers),
             idempotency_key=key,
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),

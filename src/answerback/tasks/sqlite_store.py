@@ -14,15 +14,10 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
+from .idempotency_keys import checked_repeat
+from .task_admission import check_room
 from .task_record import FORMAT, TaskRecord
-from .task_store import (
-    Change,
-    Claim,
-    checked_repeat,
-    too_many_bytes,
-    too_many_of_owner,
-    too_many_waiting,
-)
+from .task_store import Change, Claim
 from .transitions import claimed
 
 if TYPE_CHECKING:
@@ -58,6 +53,8 @@ COMMIT;
 # Files from earlier versions get it when they are opened.
 _OWNERS = "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)"
 _WAITING = "FROM tasks WHERE state = 'working' AND worker = ''"
+# Two queries, because SQLite finds a minimum or a maximum in an index, but not both at once.
+_WAITING_NUMBERS = f"SELECT (SELECT min(number) {_WAITING}), (SELECT max(number) {_WAITING})"
 _UNFINISHED = (
     "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
 )
@@ -229,11 +226,6 @@ def _may_need_room(error: Exception) -> bool:
 
 
 def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-    def are_at_least(limit: int, query: str, *values: object) -> bool:
-        # Reads no more rows than the limit needs.
-        row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
-        return connection.execute(row, (*values, limit - 1)).fetchone() is not None
-
     if task.idempotency_key is not None:
         query = "SELECT record FROM tasks WHERE owner = ? AND key = ?"
         found = connection.execute(query, (task.owner, task.idempotency_key)).fetchone()
@@ -242,12 +234,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
             return checked_repeat(known, task)
         if found is not None:
             raise Unavailable("The call that has this idempotency key cannot be read")
-    if _used_bytes(connection) + len(task.arguments) > limits.total_bytes:
-        raise too_many_bytes(limits)
-    if task.is_waiting and are_at_least(limits.queue, _WAITING):
-        raise too_many_waiting(limits)
-    if task.owner and are_at_least(limits.per_owner, _UNFINISHED, task.owner):
-        raise too_many_of_owner(limits)
+    check_room(task, _Kept(connection), limits)
     connection.execute(
         "INSERT INTO tasks (id, owner, key, state, worker, lease, fence, expires, record)"
         " VALUES (?,?,?,?,?,?,?,?,?)",
@@ -256,11 +243,33 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
     return task
 
 
-def _used_bytes(connection: Connection) -> int:
-    """Return the size of the file, without its free pages."""
-    names = ("page_count", "freelist_count", "page_size")
-    pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-    return int((pages - free) * size)
+class _Kept:
+    """Counts the tasks of a file, and reads no more rows than a limit needs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def bytes_with(self, task: TaskRecord) -> int:
+        # The size of the file, without its free pages.
+        names = ("page_count", "freelist_count", "page_size")
+        rows = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        pages, free, size = rows
+        return int((pages - free) * size) + len(task.arguments)
+
+    def waits(self, count: int) -> bool:
+        # Each task has its own number, so there cannot be more waiting tasks than numbers from
+        # the oldest to the newest. Usually that is below the limit, and no rows are counted.
+        oldest, newest = self._connection.execute(_WAITING_NUMBERS).fetchone()
+        if oldest is None or newest - oldest + 1 < count:
+            return False
+        return self._are_at_least(count, _WAITING)
+
+    def has_unfinished(self, owner: str, count: int) -> bool:
+        return self._are_at_least(count, _UNFINISHED, owner)
+
+    def _are_at_least(self, count: int, query: str, *values: object) -> bool:
+        row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
+        return self._connection.execute(row, (*values, count - 1)).fetchone() is not None
 
 
 def _change(connection: Connection, id: str, change: Change) -> TaskRecord | None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.content import BLOCKS, Block, changed_block
+from ..core.json_value import JsonObject
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
-
-if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
-
 
 _BLOCK_TYPES: dict[str, type[Any]] = {each.type: each for each in BLOCKS}
 # Their `_meta` was checked when the block was made, and the check depends on who made it.

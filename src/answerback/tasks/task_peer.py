@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
+from ..core.authentication import User
+from ..core.json_value import Json
 from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from .task_record import OpenQuestion, TaskRecord
-
-if TYPE_CHECKING:
-    from ..core.authentication import User
-    from ..core.json_value import Json
 
 
 class TaskPeer(Peer):
@@ -45,7 +42,7 @@ class TaskPeer(Peer):
             # The protocol has no log messages for tasks.
             NO_PEER.notify(note)
         elif not self.cancelled:
-            self._report(progress_text(note))
+            self._report(_progress_text(note))
 
     async def ask(self, question: Question) -> Json:
         """Return the answer; raises NeedsInput if there is none yet, which ends the run."""
@@ -53,7 +50,7 @@ class TaskPeer(Peer):
         return find_answer(question, self._questions, self.task.answers)
 
 
-def progress_text(note: Progress) -> str:
+def _progress_text(note: Progress) -> str:
     """Return the progress as a task's message, such as "3 of 10: reading"."""
     done = f"{note.progress:g}" if note.total is None else f"{note.progress:g} of {note.total:g}"
     return f"{done}: {note.message}" if note.message else done

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from ..core.authentication import User
+from ..core.json_value import JsonObject
 from ..core.peer import Abilities
+from ..core.reply import Reply
 from .stored_reply import load_reply
-
-if TYPE_CHECKING:
-    from ..core.authentication import User
-    from ..core.reply import Reply
 
 FORMAT = 1
 """The record's format version; records with a later one are not read."""
@@ -130,6 +129,23 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.result is None:
             raise ValueError(f"the task is {self.state}, and has no reply")
         return load_reply(self.result)
+
+
+def task_members(task: TaskRecord) -> JsonObject:
+    """Return the members of a task that every wire shows, with MCP's names."""
+    members: JsonObject = {
+        "taskId": task.id,
+        "status": task.state,
+        "createdAt": iso_time(task.created),
+        "lastUpdatedAt": iso_time(task.changed),
+    }
+    return members | ({"statusMessage": task.message} if task.message else {})
+
+
+def iso_time(seconds: float) -> str:
+    """Return a time as RFC 3339, such as 2026-01-31T12:00:00.000Z."""
+    when = datetime.fromtimestamp(seconds, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def new_id() -> str:

@@ -9,23 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from ..calls.call import Call, Outcome, reply_or_refusal
+from ..calls.call import Call, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
-from ..calls.runtime import runtime_for_tasks
+from ..calls.runtime import Runtime, runtime_for_tasks
 from ..core.limits import TaskLimits
 from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
 from .stored_reply import dump_reply
 from .task_peer import TaskPeer, open_questions
-from .task_record import OpenQuestion, TaskRecord
+from .task_record import TaskRecord
 from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
-
-if TYPE_CHECKING:
-    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 LEASE = 30.0
@@ -68,6 +65,8 @@ class TaskRun:
         report: Callable[[TaskRun, str], None],
     ) -> None:
         self.task = task
+        self.claim: dict[str, Any] = {"worker": task.worker, "fence": task.fence}
+        """Shows the store that this worker may change the task."""
         self.loop = loop
         self.peer = TaskPeer(task, partial(report, self))
         self.message: str | None = None
@@ -151,8 +150,7 @@ class TaskRunner:
         if running:
             await asyncio.wait(running, timeout=seconds)
         for run in tuple(self.runs.values()):
-            claim: dict[str, Any] = {"worker": self.worker, "fence": run.task.fence}
-            give_up: Change = partial(given_up, **claim, now=time(), is_shutdown=True)
+            give_up: Change = partial(given_up, **run.claim, now=time(), is_shutdown=True)
             with suppress(Unavailable):
                 await self.off_loop(self._store.change, run.task.id, give_up)
             run.cancel()
@@ -220,21 +218,22 @@ class TaskRunner:
             user=peer.user,
             stage="run",
         )
-        claim: dict[str, Any] = {"worker": self.worker, "fence": task.fence}
         try:
             outcome = await self._runtime.handlers.tools(call)
         except Exception:  # noqa: BLE001 -- a bug of ours ends one task, not the runner
             log_internal_error(f"the task of {task.tool!r}")
-            return partial(refused, **claim, error=ToolError("Internal error"), now=time())
+            return partial(refused, **run.claim, error=ToolError("Internal error"), now=time())
         if call.tool is None:
             message = f"The tool {task.tool!r} is no longer served"
             error = ToolError(message, code="TOOL_NOT_FOUND")
-            return partial(refused, **claim, error=error, now=time())
-        questions = _questions(outcome, task)
+            return partial(refused, **run.claim, error=error, now=time())
+        questions = (
+            None if isinstance(outcome, Reply) else open_questions(outcome.questions, task.can)
+        )
         if questions:
-            return partial(asked, **claim, questions=questions, now=time())
+            return partial(asked, **run.claim, questions=questions, now=time())
         reply = _checked_size(reply_or_refusal(outcome), self._limits.result_bytes)
-        return partial(finished, **claim, reply=reply, shape=call.shape, now=time())
+        return partial(finished, **run.claim, reply=reply, shape=call.shape, now=time())
 
     async def _write(self, run: TaskRun, change: Change) -> None:
         """Write the outcome, and retry while the store cannot be written."""
@@ -257,22 +256,10 @@ class TaskRunner:
             self._write_message(run, message)
 
     def _write_message(self, run: TaskRun, message: str) -> None:
-        change = partial(
-            reported,
-            worker=self.worker,
-            fence=run.task.fence,
-            message=message,
-            now=time(),
-        )
+        change = partial(reported, **run.claim, message=message, now=time())
         changed = self._store.change(run.task.id, change)
         if changed is not None:
             self._on_change(changed)
-
-
-def _questions(outcome: Outcome, task: TaskRecord) -> dict[str, OpenQuestion]:
-    if isinstance(outcome, Reply):
-        return {}
-    return open_questions(outcome.questions, task.can)
 
 
 def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:

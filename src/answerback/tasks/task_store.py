@@ -1,26 +1,15 @@
-"""TaskStore: where task records are kept; and the in-memory store, for one process."""
+"""TaskStore: where task records are kept."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from heapq import heappop, heappush
-from itertools import islice
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..core.limits import TaskLimits
-from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
 from .task_record import TaskRecord
-from .transitions import claimed
 
 Change: TypeAlias = Callable[[TaskRecord], "TaskRecord | None"]
 """A function of `transitions` with its arguments; None leaves the record as it is."""
-
-
-_RECORD_BYTES = 1024
-"""Approximate size of a record without its arguments and result."""
-_EXPIRED_AT_A_TIME = 1_000
-"""Records the in-memory store checks in one step, because an event loop waits meanwhile."""
 
 
 class Claim(NamedTuple):
@@ -30,10 +19,6 @@ class Claim(NamedTuple):
     worker: str
     fence: int
     lease: float
-
-
-MAX_KEY = 255
-"""Maximum characters in an idempotency key."""
 
 
 class TaskStore(Protocol):
@@ -86,191 +71,3 @@ class TaskStore(Protocol):
         """Return a number that changes whenever another process may have changed a record."""
 
     def close(self) -> None: ...
-
-
-class KeyReused(Conflict):
-    """The idempotency key belongs to a call with another tool or other arguments."""
-
-    code = "KEY_REUSED"
-
-
-def checked_key(key: str | None) -> str | None:
-    """Return the client's idempotency key; raises InvalidInput if it is not a valid name."""
-    if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
-        return key
-    raise InvalidInput(
-        f"The idempotency key should be 1 to {MAX_KEY} characters of ASCII, without spaces",
-        hint="use a new random UUID for each call, and the same one to repeat it",
-    )
-
-
-def too_many_waiting(limits: TaskLimits) -> Unavailable:
-    return Unavailable(
-        f"Too many tasks wait, more than {limits.queue}", retryable=True, retry_after=5
-    )
-
-
-def too_many_bytes(limits: TaskLimits) -> Unavailable:
-    return Unavailable(
-        f"The tasks that are kept take too much room, more than {limits.total_bytes} bytes",
-        retryable=True,
-        retry_after=5,
-    )
-
-
-def too_many_of_owner(limits: TaskLimits) -> RateLimited:
-    return RateLimited(
-        f"You have too many unfinished tasks, more than {limits.per_owner}",
-        retryable=True,
-        retry_after=5,
-    )
-
-
-def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
-    """Return the task with the idempotency key of *task*; raises KeyReused if the calls differ."""
-    if found.fingerprint != task.fingerprint:
-        raise KeyReused(
-            "This idempotency key was used for another call",
-            hint="use a new key for each call; send the same arguments to repeat one",
-        )
-    return found
-
-
-class MemoryStore:
-    """Keeps records in this process; they are lost when it ends."""
-
-    blocks = False
-    notice_path = ""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._tasks: dict[str, TaskRecord] = {}
-        # Dicts keep their order, and removing an entry is quick.
-        self._waiting: dict[str, None] = {}
-        self._unfinished: dict[str, int] = {}
-        """How many unfinished tasks each owner has."""
-        self._by_owner: dict[str, dict[str, None]] = {}
-        """The ids of each owner's tasks, in order of creation."""
-        self._keys: dict[tuple[str, str], str] = {}
-        self._expiries: list[tuple[float, str]] = []
-        """A heap with one entry per expiring task: when to check it, and its id."""
-        self._bytes = 0
-
-    def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        with self._lock:
-            if task.idempotency_key is not None:
-                known = self._keys.get((task.owner, task.idempotency_key))
-                if known is not None:
-                    return checked_repeat(self._tasks[known], task)
-            if self._bytes + _size(task) > limits.total_bytes:
-                raise too_many_bytes(limits)
-            if len(self._waiting) >= limits.queue and task.is_waiting:
-                raise too_many_waiting(limits)
-            if task.owner and self._unfinished.get(task.owner, 0) >= limits.per_owner:
-                raise too_many_of_owner(limits)
-            if task.idempotency_key is not None:
-                self._keys[task.owner, task.idempotency_key] = task.id
-            self._unfinished[task.owner] = self._unfinished.get(task.owner, 0) + 1
-            self._put(task)
-            return task
-
-    def get(self, id: str) -> TaskRecord | None:
-        return self._tasks.get(id)
-
-    def change(self, id: str, change: Change) -> TaskRecord | None:
-        with self._lock:
-            return self._change(id, change)
-
-    def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
-        def take(task: TaskRecord) -> TaskRecord | None:
-            return claimed(task, worker=worker, now=now, lease=lease)
-
-        with self._lock:
-            ids = [id for id, _ in zip(self._waiting, range(count), strict=False)]
-            return [task for id in ids if (task := self._change(id, take)) is not None]
-
-    def renew(self, worker: str, until: float) -> None:
-        """Do nothing: a worker that dies takes this store with it."""
-
-    def claims(self) -> list[Claim]:
-        claimed = [task for task in tuple(self._tasks.values()) if task.worker]
-        return [Claim(task.id, task.worker, task.fence, task.lease) for task in claimed]
-
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
-        with self._lock:
-            ids = iter(self._tasks if owner is None else self._by_owner.get(owner, ()))
-            if after is not None and after not in ids:  # `in` advances to the one after it.
-                return []
-            return [self._tasks[id] for id in islice(ids, count)]
-
-    def remove_expired(self, now: float) -> int:
-        removed = 0
-        with self._lock:
-            for _ in range(_EXPIRED_AT_A_TIME):
-                if not self._expiries or self._expiries[0][0] > now:
-                    break
-                _, id = heappop(self._expiries)
-                task = self._tasks.get(id)
-                if task is None or task.expires is None:
-                    continue
-                if task.expires <= now and task.state != "working":
-                    self._remove(task)
-                    removed += 1
-                else:
-                    # A task that runs longer than its ttl is checked again.
-                    heappush(self._expiries, (max(task.expires, now + 1), id))
-        return removed
-
-    def version(self) -> int:
-        return 0
-
-    def close(self) -> None:
-        pass
-
-    def _change(self, id: str, change: Change) -> TaskRecord | None:
-        before = self._tasks.get(id)
-        after = None if before is None else change(before)
-        if before is not None and after is not None:
-            if after.is_final and not before.is_final:
-                self._count_finished(after.owner)
-            self._put(after)
-        return after
-
-    def _put(self, task: TaskRecord) -> None:
-        before = self._tasks.get(task.id)
-        self._bytes += _size(task) - (0 if before is None else _size(before))
-        self._tasks[task.id] = task
-        if before is None:
-            self._by_owner.setdefault(task.owner, {})[task.id] = None
-        if task.is_waiting:
-            self._waiting[task.id] = None
-        else:
-            self._waiting.pop(task.id, None)
-        # A later expiry is noticed when the earlier entry is due.
-        known = None if before is None else before.expires
-        if task.expires is not None and (known is None or task.expires < known):
-            heappush(self._expiries, (task.expires, task.id))
-
-    def _remove(self, task: TaskRecord) -> None:
-        del self._tasks[task.id]
-        of_owner = self._by_owner[task.owner]
-        del of_owner[task.id]
-        if not of_owner:
-            del self._by_owner[task.owner]
-        self._bytes -= _size(task)
-        self._waiting.pop(task.id, None)
-        if task.idempotency_key is not None:
-            self._keys.pop((task.owner, task.idempotency_key), None)
-        if not task.is_final:
-            self._count_finished(task.owner)
-
-    def _count_finished(self, owner: str) -> None:
-        left = self._unfinished.get(owner, 0) - 1
-        if left > 0:
-            self._unfinished[owner] = left
-        else:
-            self._unfinished.pop(owner, None)
-
-
-def _size(task: TaskRecord) -> int:
-    return _RECORD_BYTES + len(task.arguments) + len(task.result or b"")

@@ -15,14 +15,13 @@ from ..core.reply import Error, Reply
 from ..core.shape import Shape
 from ..errors import Conflict, ToolError
 from .stored_reply import dump_reply
+from .task_expiry import expiry_after_end
 from .task_record import FINAL, OpenQuestion, State, TaskRecord
 
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
 MAX_LOSSES = 5
 """After this many dead workers an idempotent task is not restarted."""
-GRACE = 300.0
-"""The minimum seconds a client has to read a task's result."""
 
 
 def claimed(task: TaskRecord, *, worker: str, now: float, lease: float) -> TaskRecord | None:
@@ -143,7 +142,7 @@ def _ended(task: TaskRecord, state: State, message: str, now: float, result: byt
     return _replace(
         task,
         state=state,
-        expires=None if task.expires is None else max(task.expires, now + GRACE),
+        expires=expiry_after_end(task.expires, now),
         message=message[:_MAX_MESSAGE],
         changed=now,
         result=result,

@@ -6,18 +6,16 @@ A separate module, because pytest loads `testing` in every project.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..calls.call import Call
+from ..core.json_value import Json
 from ..core.peer import Abilities, Level, Log, Peer, Progress, Question
 from ..core.request_info import RequestHeaders, RequestInfo
 from ..tools.context import Context, Root
 from ..tools.elicitation import Declined
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json
 
 
 class ProgressReport(NamedTuple):
@@ -66,7 +64,11 @@ class TestContext(Context[Any]):
     @property
     def progress_reports(self) -> list[ProgressReport]:
         notes = self._peer.notes
-        return [ProgressReport(*_fields(each)) for each in notes if isinstance(each, Progress)]
+        return [
+            ProgressReport(each.progress, each.total, each.message)
+            for each in notes
+            if isinstance(each, Progress)
+        ]
 
     @property
     def logs(self) -> list[LogMessage]:
@@ -129,10 +131,6 @@ class _RecordingPeer(Peer):
                 "give one: TestContext(answers=[…])"
             )
         return _result(question, self.answers.pop(0))
-
-
-def _fields(note: Progress) -> tuple[float, float | None, str | None]:
-    return note.progress, note.total, note.message
 
 
 def _result(question: Question, answer: Any) -> dict[str, Any]:

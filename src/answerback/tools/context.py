@@ -249,21 +249,21 @@ class Context(Generic[StateT]):
             "maxTokens": max_tokens,
         }
         params |= more if system is None else {"systemPrompt": system, **more}
-        from ..core.stopped_clocks import clocks_stopped
-
-        with clocks_stopped():
-            result = await self._call.peer.ask(Question("sampling/createMessage", params, key))
+        result = await self._ask(Question("sampling/createMessage", params, key))
         content = result.get("content")
         text = content.get("text", "") if isinstance(content, dict) else ""
         return Sample(text, content, result.get("model", ""), result.get("stopReason"))
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
         """Return the folders and URIs that the client lets the tool work in."""
+        result = await self._ask(Question("roots/list", {}, key))
+        return msgspec.convert(result.get("roots", []), list[Root])
+
+    async def _ask(self, question: Question) -> Any:
         from ..core.stopped_clocks import clocks_stopped
 
         with clocks_stopped():
-            result = await self._call.peer.ask(Question("roots/list", {}, key))
-        return msgspec.convert(result.get("roots", []), list[Root])
+            return await self._call.peer.ask(question)
 
     def close_stream(self) -> None:
         """Close the response's stream if the client can resume it; otherwise do nothing."""

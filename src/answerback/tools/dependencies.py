@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from .context import CURRENT
-from .markers import depends_of
+from .markers import Depends, marker_of
 from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Planner:
         for name, annotation in parameter_hints(function).items():
             if is_context(annotation):
                 contexts.append(name)
-            elif (depends := depends_of(annotation)) is not None:
+            elif (depends := marker_of(Depends, annotation)) is not None:
                 values.append((name, self._add(depends.function)))
             else:
                 raise TypeError(_message(self._tool, function, name))

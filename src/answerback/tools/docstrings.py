@@ -18,9 +18,8 @@ HEADINGS = {
         "parameters",
         "params",
     ),
-    "returns": ("return", "returns", "yield", "yields"),
     "raises": ("exceptions", "raise", "raises", "throws"),
-    # Sections for readers of the source, not for the tool's callers.
+    # Sections for readers of the source, or in the tool's schema.
     "dropped": (
         "attributes",
         "example",
@@ -28,16 +27,19 @@ HEADINGS = {
         "methods",
         "receives",
         "references",
+        "return",
+        "returns",
         "see also",
         "todo",
         "warns",
+        "yield",
+        "yields",
     ),
 }
 FIELDS = {
     "arguments": ("arg", "argument", "key", "keyword", "kwarg", "param", "parameter"),
-    "returns": ("return", "returns", "yield", "yields"),
     "raises": ("except", "exception", "raise", "raises"),
-    "dropped": ("meta", "rtype", "type"),
+    "dropped": ("meta", "return", "returns", "rtype", "type", "yield", "yields"),
 }
 HEADING_KINDS = {name: kind for kind, names in HEADINGS.items() for name in names}
 FIELD_KINDS = {name: kind for kind, names in FIELDS.items() for name in names}
@@ -50,12 +52,10 @@ Reader = Callable[[str], Entry | None]
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """A docstring's parts; `description` is all of its prose, including the summary."""
+    """A docstring's parts; `description` is all of its prose."""
 
-    summary: str = ""
     description: str = ""
     arguments: dict[str, str] = msgspec.field(default_factory=dict)
-    returns: str = ""
     raises: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -64,8 +64,7 @@ class Section(msgspec.Struct, frozen=True):
 
     kind: str
     end: int
-    entries: dict[str, str] = msgspec.field(default_factory=dict)
-    text: str = ""
+    entries: dict[str, str]
 
 
 def parse(doc: str | None) -> Docstring:
@@ -86,12 +85,9 @@ def parse(doc: str | None) -> Docstring:
             prose.append("")
             sections.append(section)
             at = section.end
-    paragraphs = _paragraphs(prose)
     return Docstring(
-        summary=_one_line(paragraphs[:1]),
-        description="\n\n".join(paragraphs),
+        description="\n\n".join(_paragraphs(prose)),
         arguments=_entries_of("arguments", sections),
-        returns=_one_line([section.text for section in sections if section.kind == "returns"]),
         raises=_entries_of("raises", sections),
     )
 
@@ -126,7 +122,7 @@ def _sphinx_section(lines: list[str], at: int) -> Section | None:
     while end < len(lines) and _continues(lines, end, _indent(lines[at])):
         end += 1
     text = _one_line([text, *lines[at + 1 : end]])
-    return Section(kind, end, dict.fromkeys(_names(subject), text), text)
+    return Section(kind, end, dict.fromkeys(_names(subject), text))
 
 
 def _field(line: str) -> tuple[str, str, str] | None:
@@ -162,9 +158,7 @@ def _numpy_section(lines: list[str], at: int) -> Section | None:
         if kind in ("arguments", "raises") and _is_prose_again(lines, end, margin):
             break
         end += 1
-    body = lines[start:end]
-    deeper = [line for line in body if _indent(line) > margin]
-    return Section(kind, end, _entries(body, _read_numpy_entry), _one_line(deeper or body))
+    return Section(kind, end, _entries(lines[start:end], _read_numpy_entry))
 
 
 def _heading_kind(line: str) -> str | None:
@@ -198,7 +192,7 @@ def _google_section(lines: list[str], at: int) -> Section | None:
     body = lines[at + 1 : end]
     if not any(body):
         return None
-    return Section(kind, end, _entries(body, _read_google_entry), _without_type(_one_line(body)))
+    return Section(kind, end, _entries(body, _read_google_entry))
 
 
 def _google_section_end(lines: list[str], at: int, kind: str) -> int:
@@ -238,13 +232,6 @@ def _skip_type(text: str) -> str:
         if depth == 0:
             return text[at + 1 :].lstrip()
     return ""
-
-
-def _without_type(text: str) -> str:
-    """Drop the type from `dict[str, int]: how many of each`."""
-    head, _, rest = text.partition(": ")
-    outside = head.partition("[")[0] + head.rpartition("]")[2]
-    return rest if rest and " " not in outside.replace(" | ", "|") else text
 
 
 def _entries(lines: list[str], read: Reader) -> dict[str, str]:

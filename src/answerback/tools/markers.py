@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
+MarkerT = TypeVar("MarkerT")
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -19,14 +21,6 @@ class Ask(msgspec.Struct, frozen=True):
     """
 
     message: str
-
-
-def ask_of(annotation: object) -> Ask | None:
-    """Return the `Ask` in a parameter's annotation."""
-    for marker in getattr(annotation, "__metadata__", ()):
-        if isinstance(marker, Ask):
-            return marker
-    return None
 
 
 class Depends:
@@ -45,14 +39,6 @@ class Depends:
         self.function = function
 
 
-def depends_of(annotation: object) -> Depends | None:
-    """Return the `Depends` in a parameter's annotation."""
-    for marker in getattr(annotation, "__metadata__", ()):
-        if isinstance(marker, Depends):
-            return marker
-    return None
-
-
 class Header(msgspec.Struct, frozen=True):
     """A mark for an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
 
@@ -66,9 +52,7 @@ class Header(msgspec.Struct, frozen=True):
             raise ValueError(f"{self.name!r} cannot be part of a header's name")
 
 
-def header_of(annotation: object) -> Header | None:
-    """Return the `Header` in a parameter's annotation."""
-    for marker in getattr(annotation, "__metadata__", ()):
-        if isinstance(marker, Header):
-            return marker
-    return None
+def marker_of(kind: type[MarkerT], annotation: object) -> MarkerT | None:
+    """Return the marker of class *kind* in a parameter's annotation."""
+    markers = getattr(annotation, "__metadata__", ())
+    return next((each for each in markers if isinstance(each, kind)), None)

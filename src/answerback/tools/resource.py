@@ -52,7 +52,9 @@ class Resource(Tool):
         self.annotations = options.get("annotations")
         self.content_meta = options.get("content_meta")
         if self.content_meta is not None:
-            _check_content_meta(self.content_meta)
+            from ..core.metadata.meta_check import check_meta
+
+            check_meta(self.content_meta, "content", "content_meta")
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
         self._any_path = frozenset(options.get("allow_paths") or ())
@@ -131,12 +133,6 @@ def _is_outside(text: str) -> bool:
         if depth < 0:
             return True
     return False
-
-
-def _check_content_meta(meta: object) -> None:
-    from ..core.metadata.meta_check import check_meta
-
-    check_meta(meta, "content", "content_meta")
 
 
 def check_uri(uri: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..core.content import BLOCKS
 from ..core.reply import Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types.annotation_reader import check_type, is_object
+from ..types.describe import without_metadata
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,13 +45,13 @@ def read_return_type(
 
     Raises UnservableType, which names *where*, if the data cannot be written as JSON.
     """
-    if finished and is_result_class(_without_metadata(annotation)):
+    if finished and is_result_class(without_metadata(annotation)):
         annotation = Any
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
     data_members = [member for member in members if not _is_block(member)]
-    if any(_without_metadata(member) in (Any, object) for member in data_members):
+    if any(without_metadata(member) in (Any, object) for member in data_members):
         return ReturnType(finished=finished, by_value=True)
     if finished and _is_plain_dict(annotation):
         check_type(annotation, where)
@@ -95,7 +96,7 @@ def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
 
 
 def _shape(data: object, contract: Contract) -> Shape:
-    if _without_metadata(data) is NoneType:
+    if without_metadata(data) is NoneType:
         return EMPTY
     if is_object(data) and not contract.wrap_objects:
         return BARE
@@ -105,7 +106,7 @@ def _shape(data: object, contract: Contract) -> Shape:
 def _spread(data: object) -> tuple[Any, Shape] | None:
     """Return the type and shape of a fixed tuple, a NamedTuple, or either of them or None."""
     optional = [member for member in _members(data) if member is not NoneType]
-    plain = _without_metadata(optional[0]) if len(optional) == 1 else None
+    plain = without_metadata(optional[0]) if len(optional) == 1 else None
     if not _is_fixed_tuple(plain):
         return None
     fields: tuple[str, ...] = getattr(plain, "_fields", ())
@@ -128,19 +129,15 @@ def _spread_shape(names: tuple[str, ...], count: int) -> Shape:
     return Shape("spread", names) if names else SPREAD
 
 
-def _without_metadata(annotation: object) -> object:
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
 def _members(annotation: object) -> tuple[Any, ...]:
     """Return a union's members, or only the annotation."""
-    plain = _without_metadata(annotation)
+    plain = without_metadata(annotation)
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
 def _data_type(annotation: object) -> object:
     """Return T for `Reply[T]`, Any for a bare `Reply`, and any other annotation unchanged."""
-    plain = _without_metadata(annotation)
+    plain = without_metadata(annotation)
     if get_origin(plain) is Reply:
         return get_args(plain)[0]
     return Any if plain is Reply else annotation
@@ -148,7 +145,7 @@ def _data_type(annotation: object) -> object:
 
 def _is_block(annotation: object) -> bool:
     """Return True for a block class, and for a list of blocks and strings that includes a block."""
-    annotation = _without_metadata(annotation)
+    annotation = without_metadata(annotation)
     if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]
         members = [member for item in items for member in _members(item)]
@@ -166,6 +163,6 @@ def _is_fixed_tuple(annotation: object) -> bool:
 
 def _is_plain_dict(annotation: object) -> bool:
     """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
-    plain = _without_metadata(annotation)
+    plain = without_metadata(annotation)
     items = get_args(plain)
     return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))

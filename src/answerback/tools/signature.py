@@ -15,7 +15,7 @@ import msgspec
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
 from .context import Context
-from .markers import Depends, ask_of, depends_of, header_of
+from .markers import Ask, Depends, Header, marker_of
 
 # Bits of a code object's `co_flags`.
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
@@ -42,7 +42,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
         """Return the argument object for `name=value` strings, read by the arguments' types."""
-        from ..types.shell_values import from_strings
+        from ..types.values_from_text import from_strings
 
         return from_strings(self.parameters, pairs)
 
@@ -130,7 +130,7 @@ def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
             continue
         function: Any = source_of(each).function  # mypy takes the field for a method
         yield function
-        markers = map(depends_of, parameter_hints(each).values())
+        markers = (marker_of(Depends, hint) for hint in parameter_hints(each).values())
         waiting += [found.function for found in markers if found and found.function not in waiting]
 
 
@@ -169,20 +169,25 @@ def read_signature(source: Source, owner: str) -> Signature:
         if _is_plain(annotation, default):
             parameters.append(Parameter(name=parameter, annotation=annotation, default=default))
             continue
+        # Imported at the first parameter that is not plain.
+        from ..types.field_info import read_parameter
+        from .foreign_markers import refuse_foreign_marker
+
         where = f"parameter {parameter!r} of {owner}"
-        _refuse_foreign_marker(parameter, annotation, default, where)
+        refuse_foreign_marker(parameter, annotation, default, where)
         if parameter not in hints:
             raise TypeError(_missing_type_message(parameter, owner, source))
         if is_context(annotation):
             contexts.append(parameter)
             continue
-        if (depends := depends_of(annotation)) is not None:
+        if (depends := marker_of(Depends, annotation)) is not None:
             dependencies[parameter] = depends.function
             continue
         if isinstance(default, Depends):
-            raise TypeError(_depends_as_default_message(parameter, owner))
-        group = questions if ask_of(annotation) else parameters
-        group.append(_read_parameter(parameter, annotation, default, where))
+            advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
+            raise TypeError(f"{where} has Depends as its default; {advice}")
+        group = questions if marker_of(Ask, annotation) else parameters
+        group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"{owner} takes more than one Context; one is enough")
     if any(each.keyword for each in parameters):
@@ -206,26 +211,11 @@ def _is_plain(annotation: object, default: object) -> bool:
     return default is msgspec.NODEFAULT or type(default) is annotation
 
 
-# Both are imported at the first parameter that is not plain.
-
-
-def _read_parameter(name: str, annotation: object, default: object, where: str) -> Parameter:
-    from ..types.field_info import read_parameter
-
-    return read_parameter(name, annotation, default, where)
-
-
-def _refuse_foreign_marker(name: str, annotation: object, default: object, where: str) -> None:
-    from .foreign_markers import refuse_foreign_marker
-
-    refuse_foreign_marker(name, annotation, default, where)
-
-
 def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:
     return {
         (each.name,): marker.name
         for each in parameters
-        if (marker := header_of(each.annotation)) is not None
+        if (marker := marker_of(Header, each.annotation)) is not None
     }
 
 
@@ -252,13 +242,6 @@ def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
 
     hint = missing_type_hint(parameter, function.__name__)
     return f"parameter {parameter!r} of {owner} has no type; {hint}"
-
-
-def _depends_as_default_message(parameter: str, owner: str) -> str:
-    return (
-        f"parameter {parameter!r} of {owner} has Depends as its default; "
-        f"write {parameter}: Annotated[TYPE, Depends(…)]"
-    )
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:

@@ -27,12 +27,29 @@ from .tool_options import ToolSettings, policy_of, resolve_options
 if TYPE_CHECKING:
     from ..registry.declarations import Registry
     from .docstrings import Docstring
-    from .gate_list import Gates
+    from .requires import Gates
     from .tool_options import ToolPolicy
 
 # They disappear from a URL's path.
 _NO_NAMES = frozenset({"", ".", ".."})
 _MAX_NAME = 128
+
+
+def _refuse_lambda(name: object) -> None:
+    if name == "<lambda>":
+        raise ValueError("a lambda has no name and no types; write a def, or give a name=")
+
+
+def check_tool_name(name: object) -> str:
+    """Return a tool's name; raise ValueError for one that MCP or a URL does not allow."""
+    _refuse_lambda(name)
+    is_known = isinstance(name, str) and NAME_CHARACTERS.issuperset(name)
+    if not isinstance(name, str) or not is_known or name in _NO_NAMES or len(name) > _MAX_NAME:
+        raise ValueError(
+            f"{name!r} cannot be the name of a tool; "
+            "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"
+        )
+    return name
 
 
 class Tool:
@@ -56,6 +73,7 @@ class Tool:
     is_widget = False
     """Whether it is a widget: a page for tools, served whatever tags select those."""
     noun = "tool"
+    _check_name = staticmethod(check_tool_name)
 
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
@@ -98,11 +116,6 @@ class Tool:
     def owner(self) -> str:
         """The tool's name in messages, such as `tool 'add'`."""
         return f"{self.noun} {self.name!r}"
-
-    @staticmethod
-    def _check_name(name: object) -> str:
-        """Return the name; raise ValueError for one that MCP or a URL does not allow."""
-        return check_tool_name(name)
 
     @cached_property
     def signature(self) -> Signature:
@@ -175,16 +188,26 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        from .tool_schemas import make_input_schema
+        """The author's schema, else the parameters' schema."""
+        if self.settings.input_schema is not None:
+            return self.settings.input_schema
+        from ..types.json_schema import arguments_schema
 
-        return make_input_schema(self)
+        with explain_undefined_names(self.owner, self.source):
+            schema = arguments_schema(self.parameters)
+        for (name,), header in self.signature.header_params.items():
+            schema["properties"][name]["x-mcp-header"] = header
+        return schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
         """The wrapped data's schema; None if the return annotation has no data type."""
-        from .tool_schemas import make_output_schema
+        if not self.returns.declared:
+            return None
+        from ..types.json_schema import output_schema
 
-        return make_output_schema(self)
+        with explain_undefined_names(self.owner, self.source):
+            return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
@@ -201,11 +224,6 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
     return tuple(settings.meta.get("securitySchemes", ()))
 
 
-def _refuse_lambda(name: object) -> None:
-    if name == "<lambda>":
-        raise ValueError("a lambda has no name and no types; write a def, or give a name=")
-
-
 def check_free_name(name: object) -> str:
     """Return a resource's or prompt's name, for which MCP allows any text."""
     _refuse_lambda(name)
@@ -218,15 +236,3 @@ def _name_of(fn: Callable[..., Any], source: Source) -> str:
     """Return a function's name, or a callable object's class name."""
     name = source.function.__name__
     return type(fn).__name__ if name == "__call__" else name
-
-
-def check_tool_name(name: object) -> str:
-    """Return a tool's name; raise ValueError for one that MCP or a URL does not allow."""
-    _refuse_lambda(name)
-    is_known = isinstance(name, str) and NAME_CHARACTERS.issuperset(name)
-    if not isinstance(name, str) or not is_known or name in _NO_NAMES or len(name) > _MAX_NAME:
-        raise ValueError(
-            f"{name!r} cannot be the name of a tool; "
-            "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"
-        )
-    return name

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 import msgspec
 
 from ..core.content import Icon
+from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError
 
@@ -197,7 +198,7 @@ def _is_error_class(value: object) -> bool:
 
 
 def _are_gates(value: object) -> bool:
-    from .gate_list import checked_gates
+    from .requires import checked_gates
 
     return bool(checked_gates(value)) or value in ([], ())
 
@@ -226,7 +227,7 @@ def policy_of(settings: ToolSettings) -> ToolPolicy | None:
 
 
 def _is_duration(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return is_number(value) and value > 0
 
 
 def _is_text(value: object) -> bool:

@@ -68,7 +68,10 @@ class Arguments:
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool = False) -> None:
         self._parameters = tuple(parameters)
         self._lenient = lenient
-        self._decoder: _ArgumentsDecoder | None = None
+
+    @cached_property
+    def _decoder(self) -> _ArgumentsDecoder:
+        return _ArgumentsDecoder(self._parameters, lenient=self._lenient)
 
     def decode(self, raw: bytes) -> dict[str, Any]:
         """Return typed keyword arguments, without those that were not sent.
@@ -76,8 +79,7 @@ class Arguments:
         An argument that was not sent and has a mutable default gets a copy of it, so that calls do
         not share it. Raises InvalidJson, or InvalidArguments with all problems.
         """
-        # Two threads may both build a decoder; either one will do.
-        decoder = self._decoder or self._build_decoder()
+        decoder = self._decoder
         # msgspec does not check the text of values that it skips.
         if len(raw) > json_text.MAX_DEPTH or not raw.isascii():
             json_text.refuse_bad_text(raw)
@@ -95,17 +97,12 @@ class Arguments:
 
     def has_too_many_values(self, raw: bytes, most: int) -> bool:
         """Return whether pydantic would read more than *most* values; see `has_more_values`."""
-        decoder = self._decoder or self._build_decoder()
-        return decoder.has_models and json_text.has_more_values(raw, most)
+        return self._decoder.has_models and json_text.has_more_values(raw, most)
 
     @property
     def aliases(self) -> frozenset[str]:
         """The names of arguments and fields that are secrets under another of their names."""
-        return (self._decoder or self._build_decoder()).aliases
-
-    def _build_decoder(self) -> _ArgumentsDecoder:
-        self._decoder = _ArgumentsDecoder(self._parameters, lenient=self._lenient)
-        return self._decoder
+        return self._decoder.aliases
 
     def _coerce(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""

@@ -113,11 +113,7 @@ def _zone_key(zone: Any) -> str:
 
 def _pattern(cls: type) -> Codec:
     schema = {"type": "string", "format": "regex"}
-    return Codec(cls, lambda pattern: pattern.pattern, _compile, schema, "^[a-z]+$")
-
-
-def _compile(text: Any) -> Any:
-    return _from_text(re.compile)(text)
+    return Codec(cls, lambda pattern: pattern.pattern, _from_text(re.compile), schema, "^[a-z]+$")
 
 
 def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -16,7 +16,7 @@ import msgspec
 from ..core.json_value import is_integer, is_number
 from . import nodes
 from .arguments import Parameter
-from .describe import MAX_SHOWN, name_of
+from .describe import MAX_SHOWN, name_of, without_metadata
 from .nodes import Node
 from .problems import UnservableType
 
@@ -55,18 +55,14 @@ def _advice(parameter: Parameter, default: Any) -> str:
 
 def _type_text(annotation: Any) -> str:
     """Return a type as its author would write it, without metadata."""
-    while hasattr(annotation, "__metadata__"):
-        annotation = annotation.__origin__
-    if isinstance(annotation, type):
-        return annotation.__name__
-    return name_of(annotation).replace("typing.", "")
+    bare = without_metadata(annotation)
+    return bare.__name__ if isinstance(bare, type) else name_of(bare).replace("typing.", "")
 
 
 def _member_of_enum(annotation: Any, default: Any) -> str | None:
-    while hasattr(annotation, "__metadata__"):
-        annotation = annotation.__origin__
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return next((str(each) for each in annotation if each.value == default), None)
+    bare = without_metadata(annotation)
+    if isinstance(bare, type) and issubclass(bare, Enum):
+        return next((str(each) for each in bare if each.value == default), None)
     return None
 
 
@@ -115,9 +111,7 @@ def _record(node: nodes.Record, value: Any) -> bool:
 
 
 def _model(node: nodes.Model, value: Any) -> bool:
-    cls = node.annotation
-    while hasattr(cls, "__metadata__"):
-        cls = cls.__origin__
+    cls = without_metadata(node.annotation)
     if hasattr(cls, "model_fields"):
         return isinstance(value, cls)
     # pydantic reads other types, such as AnyUrl, from text, and does not check their defaults.

@@ -19,6 +19,13 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def without_metadata(annotation: Any) -> Any:
+    """Return the type inside `Annotated`."""
+    while hasattr(annotation, "__metadata__"):
+        annotation = annotation.__origin__
+    return annotation
+
+
 def name_of(annotation: Any) -> str:
     """Return the name of a type as its author would write it."""
     return annotation.__name__ if type(annotation) is type else str(annotation)
@@ -84,9 +91,8 @@ def _describe_class(node: Node) -> str:
         case nodes.Record(cls=cls):
             return f"{cls.__name__} object"
         case nodes.Model(annotation=annotation):
-            while hasattr(annotation, "__metadata__"):
-                annotation = annotation.__origin__
-            return str(getattr(annotation, "__name__", annotation))
+            bare = without_metadata(annotation)
+            return str(getattr(bare, "__name__", bare))
         case nodes.Null():
             return "null"
         case nodes.Custom(cls=cls):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -21,27 +22,24 @@ class Output:
 
     def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
-        self._run: Callable[[Any], tuple[bytes, Any]] | None = None
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
         """Return compact JSON of *value* without undeclared keys, and the checked value.
 
         Raises InvalidOutput, which names the problem's path and never the value.
         """
-        run = self._run or self._build_check()
-        return run(value)
+        return self._run(value)
 
-    def _build_check(self) -> Callable[[Any], tuple[bytes, Any]]:
+    @cached_property
+    def _run(self) -> Callable[[Any], tuple[bytes, Any]]:
         node = read_type(self._annotation, "return")
         nan_is_null = has_nan_as_null(self._annotation)
         if nodes.has_models(node):
             from .pydantic_output import ModelOutputCheck
 
-            self._run = ModelOutputCheck(node, nan_is_null=nan_is_null).run
-        else:
-            check = TextCheck if nodes.accepts_any_text(node) else OutputCheck
-            self._run = check(node, nan_is_null=nan_is_null).run
-        return self._run
+            return ModelOutputCheck(node, nan_is_null=nan_is_null).run
+        check = TextCheck if nodes.accepts_any_text(node) else OutputCheck
+        return check(node, nan_is_null=nan_is_null).run
 
 
 class OutputCheck:

@@ -12,7 +12,7 @@ TypeError
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -236,17 +236,12 @@ def _format_hint(node: Node, value: Any) -> str | None:
     return format_hint(node, value)
 
 
-class MemberAttempt:
+class MemberAttempt(NamedTuple):
     """The result of coercing a value to one member of a union."""
 
-    __slots__ = ("coercion", "data", "member", "value")
-
-    def __init__(
-        self, value: Any, data: Any, coercion: Coercion, member: Node | None = None
-    ) -> None:
-        # `Coercion.union_attempts` has the id of the value, so the value has to stay alive.
-        self.value = value
-        self.data = data
-        self.coercion = coercion
-        # None if no member fits.
-        self.member = member
+    value: Any
+    """It stays alive here, because `Coercion.union_attempts` has its id."""
+    data: Any
+    coercion: Coercion
+    member: Node | None = None
+    """None if no member fits."""

@@ -6,6 +6,7 @@ Lax mode itself reads strings of numbers and booleans.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -46,14 +47,9 @@ def _read(problem: Any) -> Any:
     return read
 
 
-def _array(text: str) -> list[Any] | None:
+def _container(kind: type, text: str) -> Any:
     inside = container_in(text)
-    return inside if isinstance(inside, list) else None
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    inside = container_in(text)
-    return inside if isinstance(inside, dict) else None
+    return inside if isinstance(inside, kind) else None
 
 
 def _choice(text: str) -> Any:
@@ -61,14 +57,18 @@ def _choice(text: str) -> Any:
     return next((each for each in found if each is not None), None)
 
 
+_ARRAYS = ("list_type", "tuple_type", "set_type", "frozen_set_type")
+_OBJECTS = ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "mapping_type")
 _READERS: dict[str, Callable[[str], Any]] = {
     "literal_error": _choice,
     "enum": _choice,
     "none_required": lambda text: None,
-    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), _array),
+    **dict.fromkeys(
+        ("list_type", "tuple_type", "set_type", "frozen_set_type"), partial(_container, list)
+    ),
     **dict.fromkeys(
         ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "mapping_type"),
-        _object,
+        partial(_container, dict),
     ),
 }
 _NULLS = frozenset({"none_required", "literal_error"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.log import logger
 from ..core.secrets.secret_values import quotes_secret
 
 _MAX_LENGTH = 500
@@ -25,8 +26,6 @@ def refusal(
     is_for_caller = isinstance(error, ValueError | AssertionError)
     if is_for_caller and not quotes_secret(text, sent, path, aliases):
         return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
-    import logging
-
     message = "a validator or __post_init__ raised an exception; callers do not see its text"
-    logging.getLogger("answerback").warning(message, exc_info=error)
+    logger().warning(message, exc_info=error)
     return f"refused by its class ({type(error).__name__})"

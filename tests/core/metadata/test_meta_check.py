@@ -24,7 +24,6 @@ from answerback import (
     success,
 )
 from answerback.core.metadata.key_table import KEYS, Place, ValueKind
-from answerback.core.metadata.meta_types import RequestMeta
 from answerback.dialects import mcp
 
 CSP = {"connect_domains": ["https://api.example.com"], "resource_domains": []}
@@ -236,7 +235,6 @@ PLACE_OF_TYPE: dict[Any, tuple[Place, ...]] = {
     ToolMeta: ("tool",),
     ResultMeta: ("result",),
     ResourceMeta: ("resource", "content"),
-    RequestMeta: ("request",),
 }
 
 

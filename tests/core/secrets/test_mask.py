@@ -40,6 +40,8 @@ def test_a_value_under_a_secrets_name_is_masked_wherever_it_stands(name: str) ->
         mask(f"{name}: {SECRET}"),
         mask(f"{name}: Bearer {SECRET}"),
         mask(f"the {name} '{SECRET}' is wrong"),
+        mask(f"config['{name}'] = '{SECRET}'"),
+        mask(f'at $["{name}"]: {SECRET}'),
         mask(json.dumps({name: SECRET})),
         mask(json.dumps(json.dumps({name: SECRET}))),
         mask_pointer(f"/data/{name}={SECRET}/x"),

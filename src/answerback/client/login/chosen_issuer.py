@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ..faults import LoginError
 from .challenge_header import AskedLogin
-from .login_requests import network_zone
+from .login_settings import Login
+from .network_zones import network_zone
 from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
-
-if TYPE_CHECKING:
-    from .login_settings import Login
 
 
 class ChosenIssuer(msgspec.Struct, frozen=True):

@@ -4,18 +4,15 @@ application's own document, registered now, or asked of the user."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ...core.json_value import JsonObject
 from ..faults import LoginError
 from .login_records import LoginRecords, RegisteredClient
 from .login_requests import send
 from .server_metadata import IssuerMetadata
-
-if TYPE_CHECKING:
-    from ...core.json_value import JsonObject
-
 
 AskClient = Callable[[str], Any]
 """Gets the issuer's URL, and returns a RegisteredClient, its id, or None; may be async."""

@@ -4,22 +4,19 @@ which only allows https or this machine, limits time and size, and follows few r
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urljoin, urlsplit
+from typing import Any
+from urllib.parse import urlencode, urljoin
 
 import msgspec
 
-from ...auth.urls import is_loopback_url, is_secure
+from ...auth.urls import is_loopback_url
+from ...core.json_value import JsonObject
 from ...core.secrets.mask import mask_url
 from ...http1.http_errors import HttpFailure
-from ...http1.http_fetch import BodyTooLarge, Fetched, fetch
+from ...http1.http_fetch import BodyTooLarge, fetch
 from ..faults import LoginError
-
-if TYPE_CHECKING:
-    from ...core.json_value import JsonObject
-
+from .network_zones import check_zone
 
 _SECONDS = 15.0
 """Seconds for a whole request."""
@@ -69,13 +66,19 @@ async def send(
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await check_zone(url, zone)
-                found = await _fetch(method, url, sent, content)
+                # The environment's proxies are not for this machine itself.
+                proxies = not is_loopback_url(url)
+                found = await fetch(
+                    method, url, sent, content, limit=_MAX_DOCUMENT, uses_proxies=proxies
+                )
                 location = found.headers.get("location", "")
                 if method != "GET" or found.status not in _MOVED or not location:
                     return LoginResponse(found.status, _document(found.body))
                 url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
+    except BodyTooLarge:
+        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
     except HttpFailure as exc:
         raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
     raise LoginError(f"{mask_url(url)} is redirected too often")
@@ -92,55 +95,9 @@ def _content(
     return None, {}
 
 
-async def _fetch(
-    method: str, url: str, headers: Mapping[str, str], content: bytes | None
-) -> Fetched:
-    """Send one request, and return the response; raises HttpFailure."""
-    # The environment's proxies are not for this machine itself.
-    proxies = not is_loopback_url(url)
-    try:
-        return await fetch(method, url, headers, content, limit=_MAX_DOCUMENT, uses_proxies=proxies)
-    except BodyTooLarge:
-        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
-
-
 def _document(body: bytes) -> JsonObject:
     try:
         found = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-async def network_zone(url: str) -> int:
-    """Return the zone of a URL's host: 0 is this machine, 1 a private network, 2 the internet."""
-    host = urlsplit(url).hostname or ""
-    if is_loopback_url(url):
-        return 0
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None)
-    except (OSError, UnicodeError):
-        # A proxy may know the name; a direct connection will fail anyway.
-        return 2
-    return min((_zone_of(str(each[4][0])) for each in found), default=2)
-
-
-def _zone_of(address: str) -> int:
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
-        ip = ip.ipv4_mapped
-    if ip.is_loopback or ip.is_unspecified:
-        return 0
-    return 2 if ip.is_global else 1
-
-
-async def check_zone(url: str, zone: int) -> None:
-    """Raise LoginError for a page without https, or in a nearer network zone than *zone*."""
-    if not is_secure(url):
-        raise LoginError(
-            f"{mask_url(url)!r} should be an https URL; http is for this machine alone"
-        )
-    if zone > 0 and await network_zone(url) < zone:
-        raise LoginError(
-            f"{mask_url(url)!r} leads into a private network, which the server is not part of"
-        )

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..faults import LoginError
 from .chosen_issuer import ChosenIssuer
 from .client_registration import ClientNeeds, choose_client
 from .login_records import Grant, RegisteredClient
-from .login_requests import check_zone
+from .login_settings import Login
 from .loopback_redirect import LoopbackRedirect
+from .network_zones import check_zone
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .user_consent import Consent, call_user
-
-if TYPE_CHECKING:
-    from .login_settings import Login
 
 
 async def log_in(login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...]) -> Grant:

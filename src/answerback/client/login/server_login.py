@@ -7,24 +7,21 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
 from ..faults import LoginError
+from ..transports.http_requests import AuthChallenge
 from .challenge_header import AskedLogin, asked_login
 from .chosen_issuer import ChosenIssuer, canonical, choose_issuer
 from .login_records import Grant
-from .login_requests import network_zone
+from .login_settings import Login
+from .network_zones import network_zone
 from .new_login import log_in
 from .server_metadata import IssuerMetadata, find_issuer
 from .token_endpoint import TokenEndpoint, TokenRefused
-
-if TYPE_CHECKING:
-    from ..transports.http_requests import AuthChallenge
-    from .login_settings import Login
 
 _STEP_UPS = 8
 """How often the user is asked for more scopes in one connection."""

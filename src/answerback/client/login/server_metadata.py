@@ -3,21 +3,17 @@ OpenID Connect Discovery), in the order of MCP's specification."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from ...auth.urls import is_secure, metadata_urls
+from ...auth.urls import is_secure, metadata_paths, metadata_urls
+from ...core.json_value import Json, JsonObject
 from ...core.secrets.mask import mask_url
+from ...http1.http_errors import HttpFailure
+from ...http1.http_pool import parse_url
 from ..faults import LoginError
 from .login_requests import send
-
-if TYPE_CHECKING:
-    from ...core.json_value import Json, JsonObject
-
-
-_WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
 class ResourceMetadata(msgspec.Struct, frozen=True):
@@ -69,10 +65,8 @@ async def find_resource(
 
 def _places(server: str, metadata_url: str) -> list[str]:
     parts = urlsplit(server)
-    root = f"{parts.scheme}://{parts.netloc}{_WELL_KNOWN}"
-    path = parts.path.rstrip("/")
-    places = [metadata_url] if metadata_url else []
-    return list(dict.fromkeys([*places, f"{root}{path}", root]))
+    own = [f"{parts.scheme}://{parts.netloc}{path}" for path in metadata_paths(server)[:2]]
+    return list(dict.fromkeys([metadata_url, *own] if metadata_url else own))
 
 
 def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
@@ -92,16 +86,12 @@ def _covers(resource: str, server: str) -> bool:
     """Return whether a resource is the server, or the part of its site that contains it."""
     try:
         mine, named = urlsplit(server), urlsplit(resource)
-        same = _origin(mine) == _origin(named)
-    except ValueError:
+        same = parse_url(server).origin == parse_url(resource).origin
+    except (ValueError, HttpFailure):
         return False
     path = named.path.rstrip("/")
     inside = mine.path.rstrip("/") == path or mine.path.startswith(f"{path}/")
     return same and inside and not named.fragment and named.query in ("", mine.query)
-
-
-def _origin(parts: Any) -> tuple[str, str, int]:
-    return parts.scheme, parts.hostname or "", parts.port or {"http": 80}.get(parts.scheme, 443)
 
 
 def _strings(value: Json) -> tuple[str, ...]:

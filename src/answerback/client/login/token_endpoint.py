@@ -9,6 +9,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from ...errors import needs_extra
 from ..faults import LoginError
 from .login_records import Grant, RegisteredClient
@@ -30,16 +32,13 @@ class TokenRefused(LoginError):
         self.error = response.error
 
 
-class TokenEndpoint:
+class TokenEndpoint(msgspec.Struct, frozen=True):
     """The issuer's page that gives tokens to one client, for one server."""
 
-    def __init__(
-        self, issuer: IssuerMetadata, client: RegisteredClient, resource: str, zone: int
-    ) -> None:
-        self._issuer = issuer
-        self._client = client
-        self._resource = resource
-        self._zone = zone
+    issuer: IssuerMetadata
+    client: RegisteredClient
+    resource: str
+    zone: int
 
     async def exchange(self, code: str, verifier: str, redirect: str, scopes: Any) -> Grant:
         """Exchange a code from the authorization endpoint for tokens."""
@@ -66,18 +65,18 @@ class TokenEndpoint:
     async def _request(
         self, form: dict[str, str], scopes: tuple[str, ...], refresh_token: str = ""
     ) -> Grant:
-        headers, proof = client_proof(self._client, self._issuer)
+        headers, proof = client_proof(self.client, self.issuer)
         response = await send(
             "POST",
-            self._issuer.token_endpoint,
-            zone=self._zone,
+            self.issuer.token_endpoint,
+            zone=self.zone,
             headers=headers,
-            form={**form, "resource": self._resource, **proof},
+            form={**form, "resource": self.resource, **proof},
         )
         if response.status >= 500:
-            raise LoginError(f"{self._issuer.token_endpoint} does not work: {response.reason}")
+            raise LoginError(f"{self.issuer.token_endpoint} does not work: {response.reason}")
         if response.status >= 300 or response.error:
-            raise TokenRefused(response, self._issuer.issuer)
+            raise TokenRefused(response, self.issuer.issuer)
         return self._grant(response.document, scopes, refresh_token)
 
     def _grant(
@@ -85,15 +84,15 @@ class TokenEndpoint:
     ) -> Grant:
         token, kind = found.get("access_token"), found.get("token_type", "Bearer")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise LoginError(f"{self._issuer.issuer} sent no access token")
+            raise LoginError(f"{self.issuer.issuer} sent no access token")
         if not isinstance(kind, str) or kind.lower() != "bearer":
-            raise LoginError(f"{self._issuer.issuer} sent a token of the type {kind!r}")
+            raise LoginError(f"{self.issuer.issuer} sent a token of the type {kind!r}")
         granted = found.get("scope")
         more = granted.split() if isinstance(granted, str) else ()
         return Grant(
-            issuer=self._issuer.issuer,
-            resource=self._resource,
-            client=self._client,
+            issuer=self.issuer.issuer,
+            resource=self.resource,
+            client=self.client,
             access_token=token,
             refresh_token=str(found.get("refresh_token") or refresh_token),
             expires=_end(found.get("expires_in")),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 from ...core.secrets.mask import mask_command
-from ...core.signing import SECRET
 from ..faults import ConnectError, ConnectionLost
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive
-from .child_watch import ChildWatch
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
 
 _GRACE = 2.0
 """Seconds that a server gets to exit after its stdin was closed."""
@@ -25,48 +24,14 @@ _LAST_WORDS = 4000
 """Bytes of stderr that are kept for the log and an error's details."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and discarded after the end of the connection."""
+_SHELL = "/bin/sh"
+_SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
 
-# The variables that every child gets; the first two lists are those of the official SDK.
-_POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-_WINDOWS = (
-    "APPDATA",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "USERNAME",
-    "USERPROFILE",
-)
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
-_CERTIFICATES = (
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-)
-_INHERITED = {
-    *(_WINDOWS if os.name == "nt" else _POSIX),
-    *("LANG", "TZ", "TMPDIR"),
-    *_PROXIES,
-    *map(str.lower, _PROXIES),
-    *_CERTIFICATES,
-}
 
-
-class ChildProcess:
+class ChildProcess(Transport):
     """The transport to a server that this process starts; it has its own process group."""
-
-    closes_to_cancel = False
-    has_headers = False
-    receives_changes = True
 
     def __init__(
         self,
@@ -80,7 +45,7 @@ class ChildProcess:
         self._child: _Child | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:
-        watch = ChildWatch()
+        watch = _ChildWatch()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         child = _Child(receive, lost, watch)
@@ -106,30 +71,19 @@ class ChildProcess:
         await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
-        """Send a message without waiting; return False if nothing was sent: then use `send`."""
         child = self._child
-        return child is not None and child.is_writable and child.write(outgoing.frame)
-
-    async def listen(self) -> None:
-        """Do nothing: all messages arrive over the one pipe."""
-
-    async def identity(self) -> str:
-        return ""
+        return child is not None and child.writable.is_set() and child.write(outgoing.frame)
 
     async def close(self) -> None:
         child, self._child = self._child, None
         if child is not None:
             await child.close()
 
-    @property
-    def pid(self) -> int | None:
-        return None if self._child is None else self._child.pid
-
 
 class _Child(asyncio.SubprocessProtocol):
     """Reads the child's lines, and keeps the end of its stderr."""
 
-    def __init__(self, receive: Receive, lost: Lost, watch: ChildWatch) -> None:
+    def __init__(self, receive: Receive, lost: Lost, watch: _ChildWatch) -> None:
         self._receive = receive
         self._lost = lost
         self._watch = watch
@@ -140,14 +94,12 @@ class _Child(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self.writable = asyncio.Event()
         self.writable.set()
-        self.is_writable = True
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._process = cast("asyncio.SubprocessTransport", transport)
-        self.pid = self._process.get_pid()
-        self._watch.begin(self.pid)
+        self._watch.begin(self._process.get_pid())
         self._stdin = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
         stdout = cast("asyncio.ReadTransport", self._process.get_pipe_transport(1))
         if hasattr(stdout, "max_size"):
@@ -171,11 +123,9 @@ class _Child(asyncio.SubprocessProtocol):
             await asyncio.wait({self._report})
 
     def pause_writing(self) -> None:
-        self.is_writable = False
         self.writable.clear()
 
     def resume_writing(self) -> None:
-        self.is_writable = True
         self.writable.set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -269,6 +219,52 @@ class _Child(asyncio.SubprocessProtocol):
         return self._exited.is_set()
 
 
+class _ChildWatch:
+    """Ends a child and its descendants when this process is gone, however it ended.
+
+    A shell waits for the end of a pipe whose other end only this process has. If the pipe closes
+    without a message, this process was killed, and the shell kills the child's process group.
+    Without a shell, as on Windows, it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+        self._group: int | None = None
+        if os.name == "posix" and os.access(_SHELL, os.X_OK):
+            self._shell = subprocess.Popen(
+                [_SHELL, "-c", _SCRIPT],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                # Ctrl-C at a terminal must not end it before the child.
+                start_new_session=True,
+                bufsize=0,
+            )
+
+    def begin(self, pid: int) -> None:
+        """Watch the child *pid*, which is the leader of its process group."""
+        self._group = pid
+        if self._shell is not None and self._shell.stdin is not None:
+            with suppress(OSError):
+                self._shell.stdin.write(b"%d\n" % pid)
+
+    def end_group(self, number: int) -> None:
+        """Send a signal to the child and its descendants."""
+        if self._group is not None and os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._group, number)
+
+    def close(self) -> None:
+        """Kill what is left of the group, and end the shell."""
+        if os.name == "posix":
+            self.end_group(signal.SIGKILL)
+        has_begun, self._group = self._group is not None, None
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            # The shell ends at once, because both of its lines are there.
+            shell.communicate(b"done\n" if has_begun else b"0\ndone\n")
+
+
 class _Stdout(asyncio.Protocol):
     """Gives the bytes of stdout to *take* at once; the event loop would wait one turn."""
 
@@ -288,22 +284,6 @@ def _ending(status: int | None) -> str:
     if status is None:
         return "the server process closed its stdin or stdout"
     if status < 0:
-        return f"the server process was ended by signal {_signal_name(-status)}"
+        name = next((each.name for each in signal.Signals if each == -status), -status)
+        return f"the server process was ended by signal {name}"
     return f"the server process ended with exit status {status}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
-
-
-def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
-    """Return the variables that a child gets from this process, and *more*."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name != SECRET and (inherit or name in _INHERITED or name.startswith("LC_"))
-    }
-    return inherited | dict(more)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from functools import cache
 
 import msgspec
 
 from ...calls.runtime import runtime_on_loop, serving
-from ...core.signing import Signer, signer_from_environment
+from ...core.json_value import Json
+from ...core.signing import signer_from_environment
 from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
     Notification,
@@ -29,13 +30,7 @@ from ...protocol.server_info import ServerInfo
 from ...protocol.single_session import SingleSession
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
-from ..frames import Lost, Outgoing, Receive
-
-if TYPE_CHECKING:
-    from ...core.json_value import Json
-
-
-_EMPTY = b"{}"
+from ..frames import Lost, Outgoing, Receive, Transport
 
 
 class MemoryPeer(McpPeer):
@@ -50,20 +45,15 @@ class MemoryPeer(McpPeer):
         return await self.transport.ask_client(method, params)
 
 
-class InMemory:
+class InMemory(Transport):
     """The transport to an App in this process; it starts and stops the App's lifespan."""
-
-    send_now = None
-    closes_to_cancel = False
-    has_headers = False
-    receives_changes = True
 
     def __init__(self, app: Registry) -> None:
         self._app = app
         self._running: dict[Id, tuple[McpPeer, asyncio.Task[None]]] = {}
         self._questions: dict[Id, asyncio.Future[msgspec.Raw]] = {}
         self._stack = AsyncExitStack()
-        self._signer: Signer | None = None
+        self._sign = cache(lambda: signer_from_environment()[0])
         self._session = SingleSession(app, ServerInfo(app), self.deliver)
 
     async def open(self, receive: Receive, lost: Lost) -> None:
@@ -87,12 +77,6 @@ class InMemory:
             self._resolve(message)
         elif isinstance(message, Notification):
             self._notified(message)
-
-    async def listen(self) -> None:
-        """Do nothing: changes are sent from `initialize` on."""
-
-    async def identity(self) -> str:
-        return ""
 
     async def close(self) -> None:
         for peer, task in list(self._running.values()):
@@ -123,16 +107,8 @@ class InMemory:
         self.deliver(request_frame(id, method, params))
         if asyncio.get_running_loop() is self._loop:
             return await answer
-
-        async def wait() -> msgspec.Raw:
-            return await answer
-
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(wait(), self._loop))
-
-    def _sign(self) -> Signer:
-        if self._signer is None:
-            self._signer = signer_from_environment()[0]
-        return self._signer
+        waiting = asyncio.wait_for(answer, None)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(waiting, self._loop))
 
     def _begin(self, request: Request, text: bytes) -> None:
         peer = self._session.peer_for(request, MemoryPeer)
@@ -145,7 +121,8 @@ class InMemory:
             subscription = Subscription(self._app, request.id, request.params, self.deliver)
             peer.on_cancel(subscription.end)
             self._stack.callback(subscription.end)
-            task = self._loop.create_task(_nothing())
+            # A subscription has no work.
+            task = self._loop.create_task(asyncio.sleep(0))
         else:
             task = self._loop.create_task(self._respond(request, peer))
         self._running[request.id] = (peer, task)
@@ -178,7 +155,3 @@ class InMemory:
             peer, task = found
             peer.cancel()
             task.cancel()
-
-
-async def _nothing() -> None:
-    """Do nothing: a subscription has no work."""

@@ -7,17 +7,14 @@ from urllib.parse import urljoin, urlsplit
 
 from ...http1.event_stream import ReceivedEvents, StreamEvent
 from ..faults import ConnectionLost, NoAnswer
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
 from .http_requests import HttpRequests
 
 
-class OldSse:
+class OldSse(Transport):
     """The transport to a server that sends all its messages over one event stream."""
 
-    send_now = None
-    closes_to_cancel = False
     has_headers = True
-    receives_changes = True
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
@@ -40,9 +37,6 @@ class OldSse:
             if response.status_code >= 300:
                 raise self._http.refusal(response, await self._http.refusal_body(response))
             await response.aread()
-
-    async def listen(self) -> None:
-        """Do nothing: all messages arrive over the one stream."""
 
     async def identity(self) -> str:
         return await self._http.identity()

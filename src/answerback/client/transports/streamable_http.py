@@ -11,7 +11,7 @@ from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure
 from ...protocol.params import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive, decode_frame
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport, decode_frame
 from .http_requests import HttpRequests
 
 _SESSION = "mcp-session-id"
@@ -35,10 +35,9 @@ class _StreamState:
         self.attempts = 0
 
 
-class StreamableHttp:
+class StreamableHttp(Transport):
     """The transport to one endpoint; each request is a POST with its own response."""
 
-    send_now = None
     closes_to_cancel = True
     has_headers = True
 

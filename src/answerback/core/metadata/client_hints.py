@@ -6,12 +6,11 @@ They are not verified: use them for formatting and statistics, never for authori
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from ..json_value import Json
+from ..json_value import Json
 
 
 class Location(msgspec.Struct, frozen=True):

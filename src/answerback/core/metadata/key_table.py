@@ -1,13 +1,13 @@
 """The table of `_meta` keys that hosts know: where each may occur, and its values.
 
 The table was compared with its two sources on the dates below. To add a key, add a row here and
-the same key to a TypedDict in `meta_types`; a test compares the two.
+the same key to a TypedDict in `meta_types`, unless clients send it; a test compares the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -24,7 +24,6 @@ Place: TypeAlias = Literal["tool", "result", "resource", "content", "block", "re
 A resource is a list's entry, a content is what `resources/read` sends or what an embedded
 resource holds, a block is any other content block.
 """
-PLACES: tuple[Place, ...] = get_args(Place)
 
 
 class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,16 +49,8 @@ class MetaKey(msgspec.Struct, frozen=True):
     source: str
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _one_of(*allowed: str) -> ValueKind:
@@ -68,12 +59,12 @@ def _one_of(*allowed: str) -> ValueKind:
 
 
 def _object(members: Mapping[str, ValueKind], **elsewhere: str) -> ValueKind:
-    expected = f"a dict with {', '.join(members)}"
-    return ValueKind(expected=expected, is_valid=_is_object, members=members, elsewhere=elsewhere)
-
-
-def _is_visibility(value: Any) -> bool:
-    return _are_texts(value) and set(value) <= {"model", "app"}
+    return ValueKind(
+        expected=f"a dict with {', '.join(members)}",
+        is_valid=lambda value: isinstance(value, Mapping),
+        members=members,
+        elsewhere=elsewhere,
+    )
 
 
 def is_security_scheme(value: object) -> bool:
@@ -93,7 +84,7 @@ def are_security_schemes(value: object) -> bool:
 SECURITY_SCHEMES = (
     "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}"
 )
-TEXT = ValueKind(expected="a str", is_valid=_is_text)
+TEXT = ValueKind(expected="a str", is_valid=lambda value: isinstance(value, str))
 TEXTS = ValueKind(expected="a list of str", is_valid=_are_texts)
 FLAG = ValueKind(expected="True or False", is_valid=lambda value: isinstance(value, bool))
 STATUS = ValueKind(
@@ -113,7 +104,10 @@ CHALLENGES = ValueKind(
     expected="a WWW-Authenticate challenge or a list of them",
     is_valid=lambda value: isinstance(value, str) or _are_texts(value),
 )
-VISIBILITY = ValueKind(expected="a list of 'model' and 'app'", is_valid=_is_visibility)
+VISIBILITY = ValueKind(
+    expected="a list of 'model' and 'app'",
+    is_valid=lambda value: _are_texts(value) and set(value) <= {"model", "app"},
+)
 EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=lambda value: value == {})
 NUMBER = ValueKind(expected="a number", is_valid=is_number)
 

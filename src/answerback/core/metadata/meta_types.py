@@ -138,33 +138,3 @@ class ResourceMeta(_WidgetKeys, total=False):
     """The keys that hosts read in the `_meta` of a widget's resource and of its content."""
 
     ui: ResourceUi
-
-
-class UserLocation(TypedDict, total=False):
-    """A rough location, as a client sends it."""
-
-    city: str
-    region: str
-    country: str
-    timezone: str
-    longitude: float
-    latitude: float
-
-
-_RequestKeys = TypedDict(
-    "_RequestKeys",
-    {
-        "openai/locale": str,
-        "openai/userAgent": str,
-        "openai/userLocation": UserLocation,
-        "openai/subject": str,
-        "openai/session": str,
-        "openai/organization": str,
-        "openai/widgetSessionId": str,
-    },
-    total=False,
-)
-
-
-class RequestMeta(_RequestKeys, total=False):
-    """The keys that ChatGPT sends in a request's `_meta`; `ctx.request.hints` reads them."""

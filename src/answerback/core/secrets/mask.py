@@ -10,22 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..json_value import Json
 from .http_secrets import url_spans
 from .secret_forms import secrets_in
 from .secret_names import is_secret_name
 from .secret_values import decode_json_or_text, known_spans, walk_values, written_forms
 
-if TYPE_CHECKING:
-    from ..json_value import Json
-
 MASK = "***"
 _MAX_KNOWN = 100
 _NAME = re.compile(
-    r"""(?<![\w-])(?P<name>[A-Za-z][\w.-]{1,60})(?:\\?["']){0,2}
+    r"""(?<![\w-])(?P<name>[A-Za-z][\w.-]{1,60})(?:\\?["']\]?){0,2}
     (?P<sign>\s{0,3}(?:=>|:=|[=:])\s{0,3}|\s{1,3}(?=\\?["']))
     """,
     re.VERBOSE,

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..json_value import Json
 from .secret_names import is_secret_name, is_secret_path
-
-if TYPE_CHECKING:
-    from ..json_value import Json
 
 _MAX_VALUES = 2_000
 # A shorter text is part of many others, and masking it would make them unreadable.

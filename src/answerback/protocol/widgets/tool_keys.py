@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.json_value import JsonObject
 from ...core.suggestions import did_you_mean, similar_names
 from ...options import Shown
+from ...registry.declarations import Registry
+from ...tools.tool import Tool
 from ...tools.tool_options import ToolOptions, check_options
 from .widget import Widget, widget_uri
-
-if TYPE_CHECKING:
-    from ...core.json_value import JsonObject
-    from ...registry.declarations import Registry
-    from ...tools.tool import Tool
 
 _ON_THE_PAGE = ("csp", "permissions", "domain", "prefersBorder")
 """Members of `ui` that belong to a widget; hosts ignore them on a tool."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from ...core.hosts import HOST_NAMES, HostName, claude_domain, detect_host
-from ...registry.declarations import put_resource
+from ...core.host_quirks import HOST_NAMES, HostName, claude_domain, detect_host
+from ...registry.declarations import Registry, put_resource
 from ...tools.resource import Resource, ResourceOptions
 from ...tools.tool_options import check_options
 from .csp import CSP, check_origin, openai_csp, ui_csp
@@ -19,7 +19,6 @@ from .page import WidgetPage, check_html, read_html
 if TYPE_CHECKING:
     from ...core.json_value import JsonObject
     from ...core.request_info import RequestInfo
-    from ...registry.declarations import Registry
 
 MIME = "text/html;profile=mcp-app"
 PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")

@@ -8,7 +8,7 @@ import msgspec
 
 from ...core.versions import VERSIONS
 from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, MCP_TEXT, blocks_result
-from ..finding import ENVELOPE, MCP, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, Example, Fault, Faults, Scope, rule
 from ..json_values import block_at, kind_name
 from ..reply_view import ReplyView
 
@@ -78,13 +78,11 @@ def _fill_content(reply: dict[str, Any], _: str) -> None:
 
 @rule(
     "AB102",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-        hint="Response must include a content array",
-        bad={"success": True, "data": {"instanceId": "instance-1"}},
-        good=ENVELOPE_SUCCESS,
-        fix=_fill_content,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
+    hint="Response must include a content array",
+    bad={"success": True, "data": {"instanceId": "instance-1"}},
+    good=ENVELOPE_SUCCESS,
+    fix=_fill_content,
 )
 def missing_content(reply: ReplyView) -> Faults:
     """Every client reads `content`; a reply without it is shown as nothing or refused."""
@@ -102,13 +100,11 @@ def _set_text_type(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB104",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-        hint="Each content item must include a type field",
-        bad={"success": True, "content": [{"text": "Operation completed"}]},
-        good=ENVELOPE_SUCCESS,
-        fix=_set_text_type,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
+    hint="Each content item must include a type field",
+    bad={"success": True, "content": [{"text": "Operation completed"}]},
+    good=ENVELOPE_SUCCESS,
+    fix=_set_text_type,
 )
 def missing_type(reply: ReplyView) -> Faults:
     """The type says how an item is to be shown; without it a client drops the item."""
@@ -121,12 +117,10 @@ def missing_type(reply: ReplyView) -> Faults:
 
 @rule(
     "AB111",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-        hint='an item is an object, such as {"type": "text", "text": "…"}',
-        bad={"content": ["5 °C and cloudy in Oslo"]},
-        good=MCP_TEXT,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
+    hint='an item is an object, such as {"type": "text", "text": "…"}',
+    bad={"content": ["5 °C and cloudy in Oslo"]},
+    good=MCP_TEXT,
 )
 def item_not_an_object(reply: ReplyView) -> Faults:
     """Clients look for a type in each item, and refuse the whole reply for an item of bare text."""
@@ -142,12 +136,10 @@ def item_not_an_object(reply: ReplyView) -> Faults:
 
 @rule(
     "AB112",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, part="block"),
-        hint="see the members of each type in `answerback schema`",
-        bad=blocks_result({"type": "image", "uri": "https://example.com/chart.png"}),
-        good=MCP_IMAGE,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, part="block"),
+    hint="see the members of each type in `answerback schema`",
+    bad=blocks_result({"type": "image", "uri": "https://example.com/chart.png"}),
+    good=MCP_IMAGE,
 )
 def bad_item(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """An item without the members of its type cannot be shown, and strict clients refuse it."""
@@ -194,20 +186,18 @@ def _bad_resource(block: dict[str, Any], index: int) -> Faults:
 
 @rule(
     "AB113",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block"),
-        hint="the types are text, image, audio, resource_link and resource",
-        bad=blocks_result({"type": "blob", "data": "UEsDBA==", "mimeType": "application/zip"}),
-        good=blocks_result(
-            {
-                "type": "resource",
-                "resource": {
-                    "uri": "file:///report.zip",
-                    "mimeType": "application/zip",
-                    "blob": "UEsDBA==",
-                },
-            }
-        ),
+    scope=Scope(dialects=MCP, part="block"),
+    hint="the types are text, image, audio, resource_link and resource",
+    bad=blocks_result({"type": "blob", "data": "UEsDBA==", "mimeType": "application/zip"}),
+    good=blocks_result(
+        {
+            "type": "resource",
+            "resource": {
+                "uri": "file:///report.zip",
+                "mimeType": "application/zip",
+                "blob": "UEsDBA==",
+            },
+        }
     ),
 )
 def unknown_item_type(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
@@ -221,17 +211,15 @@ def unknown_item_type(reply: ReplyView, block: dict[str, Any], index: int) -> Fa
 
 @rule(
     "AB114",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", needs="version", types=("audio", "resource_link")),
-        hint="send text, or a resource, to a client of that version",
-        bad=Example(
-            blocks_result({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}),
-            version="2024-11-05",
-        ),
-        good=Example(
-            blocks_result({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}),
-            version="2025-03-26",
-        ),
+    scope=Scope(dialects=MCP, part="block", needs="version", types=("audio", "resource_link")),
+    hint="send text, or a resource, to a client of that version",
+    bad=Example(
+        blocks_result({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}),
+        version="2024-11-05",
+    ),
+    good=Example(
+        blocks_result({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}),
+        version="2025-03-26",
     ),
 )
 def item_type_too_new(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
-from ..finding import ENVELOPE, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, Example, Fault, Faults, Scope, rule
 from ..json_values import kind_name, quoted
 from ..reply_view import ReplyView
 from .ab1_content import text_for
@@ -36,12 +36,10 @@ def _with(whole: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Example:
 
 @rule(
     "AB101",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        hint="Response must include a boolean success field",
-        bad=Example({"ok": True, "data": {"instanceId": "instance-1"}}, "envelope"),
-        good=ENVELOPE_SUCCESS,
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    hint="Response must include a boolean success field",
+    bad=Example({"ok": True, "data": {"instanceId": "instance-1"}}, "envelope"),
+    good=ENVELOPE_SUCCESS,
 )
 def missing_success(reply: ReplyView) -> Faults:
     """A client looks at `success` first; without it, it has to guess whether the call worked."""
@@ -55,13 +53,11 @@ def missing_success(reply: ReplyView) -> Faults:
 
 @rule(
     "AB103",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        hint="say what was done in a text item, if only 'Operation completed successfully'",
-        bad=_with(content=[]),
-        good=ENVELOPE_SUCCESS,
-        fix=lambda reply, _: reply.update(content=[text_for(reply)]),
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    hint="say what was done in a text item, if only 'Operation completed successfully'",
+    bad=_with(content=[]),
+    good=ENVELOPE_SUCCESS,
+    fix=lambda reply, _: reply.update(content=[text_for(reply)]),
 )
 def empty_content(reply: ReplyView) -> Faults:
     """Content is what a person is shown; an empty list shows nothing."""
@@ -75,13 +71,11 @@ def _set_timestamp(reply: dict[str, Any], _: str) -> None:
 
 @rule(
     "AB105",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        hint="write when the reply was made, such as 2026-01-31T12:00:00Z",
-        bad=_without("timestamp"),
-        good=ENVELOPE_SUCCESS,
-        fix=_set_timestamp,
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    hint="write when the reply was made, such as 2026-01-31T12:00:00Z",
+    bad=_without("timestamp"),
+    good=ENVELOPE_SUCCESS,
+    fix=_set_timestamp,
 )
 def missing_timestamp(reply: ReplyView) -> Faults:
     """Without a timestamp nobody can tell a fresh reply from a cached one, or order two replies."""
@@ -90,12 +84,10 @@ def missing_timestamp(reply: ReplyView) -> Faults:
 
 @rule(
     "AB106",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE, when="failure"),
-        hint="add error with a code and a message",
-        bad=Example({"success": False, "message": "Instance not found"}, "envelope"),
-        good=ENVELOPE_FAILURE,
-    ),
+    scope=Scope(dialects=ENVELOPE, when="failure"),
+    hint="add error with a code and a message",
+    bad=Example({"success": False, "message": "Instance not found"}, "envelope"),
+    good=ENVELOPE_FAILURE,
 )
 def missing_error_object(reply: ReplyView) -> Faults:
     """A program that has to handle the failure finds its code in `error` and nowhere else."""
@@ -109,13 +101,11 @@ def _drop_null_error(reply: dict[str, Any], _: str) -> None:
 
 @rule(
     "AB107",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        hint="leave error out of a success, or say success: false",
-        bad=_with(error={"code": "STALE", "message": "The cache is old"}),
-        good=ENVELOPE_SUCCESS,
-        fix=_drop_null_error,
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    hint="leave error out of a success, or say success: false",
+    bad=_with(error={"code": "STALE", "message": "The cache is old"}),
+    good=ENVELOPE_SUCCESS,
+    fix=_drop_null_error,
 )
 def error_on_success(reply: ReplyView) -> Faults:
     """A reply is a success or a failure; clients read a success with an `error` as either."""
@@ -126,12 +116,10 @@ def error_on_success(reply: ReplyView) -> Faults:
 
 @rule(
     "AB108",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        hint="write it as RFC 3339 does, with a time zone: 2026-01-31T12:00:00Z",
-        bad=_with(timestamp="31/01/2026 12:00"),
-        good=ENVELOPE_SUCCESS,
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    hint="write it as RFC 3339 does, with a time zone: 2026-01-31T12:00:00Z",
+    bad=_with(timestamp="31/01/2026 12:00"),
+    good=ENVELOPE_SUCCESS,
 )
 def bad_timestamp(reply: ReplyView) -> Faults:
     """Clients parse the timestamp, and misread another format or one without a time zone."""
@@ -150,13 +138,11 @@ def _make_error_object(reply: dict[str, Any], _: str) -> None:
 
 @rule(
     "AB109",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        hint="error is an object with a code and a message, both text",
-        bad=_with(ENVELOPE_FAILURE, error="Instance 'instance-1' not found"),
-        good=ENVELOPE_FAILURE,
-        fix=_make_error_object,
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    hint="error is an object with a code and a message, both text",
+    bad=_with(ENVELOPE_FAILURE, error="Instance 'instance-1' not found"),
+    good=ENVELOPE_FAILURE,
+    fix=_make_error_object,
 )
 def bad_error_object(reply: ReplyView) -> Faults:
     """Code handles an error by its `code` and shows its `message`; both have to be text."""
@@ -176,13 +162,11 @@ def bad_error_object(reply: ReplyView) -> Faults:
 
 @rule(
     "AB110",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        severity="warning",
-        hint='put it in an object, such as {"result": …}',
-        bad=_with(data=[1, 2, 3]),
-        good=_with(data={"result": [1, 2, 3]}),
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    severity="warning",
+    hint='put it in an object, such as {"result": …}',
+    bad=_with(data=[1, 2, 3]),
+    good=_with(data={"result": [1, 2, 3]}),
 )
 def data_not_an_object(reply: ReplyView) -> Faults:
     """Members can be added to an object without breaking clients, but not to a list or a number."""

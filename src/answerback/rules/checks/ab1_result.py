@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.json_value import is_integer
 from ..examples import MCP_DATA, MCP_FAILURE, MCP_TEXT, text_result
-from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import kind_name, parent_of
 from ..reply_view import ReplyView
 
@@ -24,12 +24,10 @@ _PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str, "in
 
 @rule(
     "AB100",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="document"),
-        hint="send JSON, and nothing before or after it",
-        bad=Example(b"<html><h1>502 Bad Gateway</h1></html>"),
-        good=Example(b'{"content":[{"type":"text","text":"5 \xc2\xb0C and cloudy in Oslo"}]}'),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="document"),
+    hint="send JSON, and nothing before or after it",
+    bad=Example(b"<html><h1>502 Bad Gateway</h1></html>"),
+    good=Example(b'{"content":[{"type":"text","text":"5 \xc2\xb0C and cloudy in Oslo"}]}'),
 )
 def not_json(reply: ReplyView) -> Faults:
     """A client parses the reply first, and shows nothing of a reply that is not JSON."""
@@ -39,12 +37,10 @@ def not_json(reply: ReplyView) -> Faults:
 
 @rule(
     "AB115",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="none"),
-        hint="write true or false, without quotes",
-        bad=text_result("Location not found", isError="true"),
-        good=MCP_FAILURE,
-    ),
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    hint="write true or false, without quotes",
+    bad=text_result("Location not found", isError="true"),
+    good=MCP_FAILURE,
 )
 def is_error_not_boolean(reply: ReplyView) -> Faults:
     """A client takes any value other than true for a success, or refuses the reply."""
@@ -54,18 +50,12 @@ def is_error_not_boolean(reply: ReplyView) -> Faults:
     return [Fault("/isError", f"isError is {kind_name(flag)}, not true or false")]
 
 
-def _set_result_type(reply: dict[str, Any], _: str) -> None:
-    reply["resultType"] = "complete"
-
-
 @rule(
     "AB116",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, part="document"),
-        hint='an MCP reply is {"content": […]}',
-        bad=Example("5 °C and cloudy in Oslo", "mcp"),
-        good=MCP_TEXT,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, part="document"),
+    hint='an MCP reply is {"content": […]}',
+    bad=Example("5 °C and cloudy in Oslo", "mcp"),
+    good=MCP_TEXT,
 )
 def not_an_object(reply: ReplyView) -> Faults:
     """A bare string or list has no member that says what it is, or whether the call failed."""
@@ -75,13 +65,11 @@ def not_an_object(reply: ReplyView) -> Faults:
 
 @rule(
     "AB117",
-    RuleInfo(
-        scope=Scope(dialects=MCP, needs="version"),
-        hint='add "resultType": "complete"',
-        bad=Example(MCP_TEXT, version="2026-07-28"),
-        good=Example({**MCP_TEXT, "resultType": "complete"}, version="2026-07-28"),
-        fix=_set_result_type,
-    ),
+    scope=Scope(dialects=MCP, needs="version"),
+    hint='add "resultType": "complete"',
+    bad=Example(MCP_TEXT, version="2026-07-28"),
+    good=Example({**MCP_TEXT, "resultType": "complete"}, version="2026-07-28"),
+    fix=lambda reply, _: reply.update(resultType="complete"),
 )
 def missing_result_type(reply: ReplyView) -> Faults:
     """From 2026-07-28 on a result may ask for input; clients refuse one without `resultType`."""
@@ -98,13 +86,11 @@ def _rename_member(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB118",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="none"),
-        hint="MCP spells its members in camelCase; with pydantic: model_dump(by_alias=True)",
-        bad=text_result("Location not found", is_error=True),
-        good=MCP_FAILURE,
-        fix=_rename_member,
-    ),
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    hint="MCP spells its members in camelCase; with pydantic: model_dump(by_alias=True)",
+    bad=text_result("Location not found", is_error=True),
+    good=MCP_FAILURE,
+    fix=_rename_member,
 )
 def misspelt_member(reply: ReplyView) -> Faults:
     """A member under another name is ignored: an error becomes a success, data is lost."""
@@ -125,12 +111,10 @@ def _misspelt(holder: dict[str, Any], pointer: str) -> list[Fault]:
 
 @rule(
     "AB119",
-    RuleInfo(
-        scope=Scope(dialects=REST),
-        hint='an error is {"error": "message"}; its code goes in the X-Error-Code header',
-        bad=Example({"error": {"code": "NOT_FOUND", "message": "no such city"}}, "rest"),
-        good=Example({"error": "no such city"}, "rest"),
-    ),
+    scope=Scope(dialects=REST),
+    hint='an error is {"error": "message"}; its code goes in the X-Error-Code header',
+    bad=Example({"error": {"code": "NOT_FOUND", "message": "no such city"}}, "rest"),
+    good=Example({"error": "no such city"}, "rest"),
 )
 def rest_error_not_text(reply: ReplyView) -> Faults:
     """Callers show the `error` of a REST reply as it is; an object is shown as nonsense."""
@@ -141,14 +125,12 @@ def rest_error_not_text(reply: ReplyView) -> Faults:
 
 @rule(
     "AB120",
-    RuleInfo(
-        scope=Scope(dialects=PROBLEM),
-        hint="RFC 9457: type, title, detail and instance are text, status is the HTTP status",
-        bad=Example({"error": "no such city"}, "problem"),
-        good=Example(
-            {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "no such city"},
-            "problem",
-        ),
+    scope=Scope(dialects=PROBLEM),
+    hint="RFC 9457: type, title, detail and instance are text, status is the HTTP status",
+    bad=Example({"error": "no such city"}, "problem"),
+    good=Example(
+        {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "no such city"},
+        "problem",
     ),
 )
 def bad_problem(reply: ReplyView) -> Faults:
@@ -159,25 +141,18 @@ def bad_problem(reply: ReplyView) -> Faults:
     return [
         Fault(f"/{name}", f"the problem's {name} is {kind_name(members[name])}")
         for name, wanted in _PROBLEM_MEMBERS.items()
-        if name in members and not _is_a(wanted, members[name])
+        # In Python a bool is an int; in JSON true is not a number.
+        if name in members
+        and (not isinstance(members[name], wanted) or isinstance(members[name], bool))
     ]
-
-
-def _is_a(wanted: type, value: Any) -> bool:
-    # In Python a bool is an int; in JSON true is not a number.
-    return isinstance(value, wanted) and not isinstance(value, bool)
 
 
 @rule(
     "AB121",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="rpc"),
-        hint="an error has an integer code and a message",
-        bad=Example({"error": "Unknown tool: ad"}, method="tools/call"),
-        good=Example(
-            {"error": {"code": -32602, "message": "Unknown tool: ad"}}, method="tools/call"
-        ),
-    ),
+    scope=Scope(dialects=MCP, part="rpc"),
+    hint="an error has an integer code and a message",
+    bad=Example({"error": "Unknown tool: ad"}, method="tools/call"),
+    good=Example({"error": {"code": -32602, "message": "Unknown tool: ad"}}, method="tools/call"),
 )
 def bad_rpc_error(reply: ReplyView) -> Faults:
     """Clients decide by the code what to do; without a code they fail to read the error."""
@@ -195,12 +170,10 @@ def bad_rpc_error(reply: ReplyView) -> Faults:
 
 @rule(
     "AB122",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="none"),
-        hint="_meta is an object; structured data goes in structuredContent",
-        bad={**MCP_DATA, "_meta": "cached"},
-        good={**MCP_DATA, "_meta": {"cached": True}},
-    ),
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    hint="_meta is an object; structured data goes in structuredContent",
+    bad={**MCP_DATA, "_meta": "cached"},
+    good={**MCP_DATA, "_meta": {"cached": True}},
 )
 def bad_meta(reply: ReplyView) -> Faults:
     """Clients read `_meta` as an object, and refuse the reply if it is anything else."""

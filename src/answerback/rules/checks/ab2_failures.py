@@ -11,7 +11,7 @@ from ..detectors.failure_json import is_failure_json, strip_code_fence
 from ..detectors.failure_message import failure_sentence
 from ..detectors.failure_text import is_failure_text
 from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, text_result
-from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import quoted
 from ..reply_view import ReplyView, parse_json
 
@@ -35,13 +35,11 @@ _ENVELOPE_HINT = "set success: false, and add error with a code and a message"
 
 @rule(
     "AB201",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, when="success"),
-        severity="warning",
-        hint="set isError: true, so that the model and its host know that the call failed",
-        bad=text_result("Error: 401 Unauthorized"),
-        good=text_result("Your token was refused (401). Log in again.", isError=True),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, when="success"),
+    severity="warning",
+    hint="set isError: true, so that the model and its host know that the call failed",
+    bad=text_result("Error: 401 Unauthorized"),
+    good=text_result("Your token was refused (401). Log in again.", isError=True),
 )
 def error_hidden_in_text(reply: ReplyView) -> Faults:
     """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
@@ -82,13 +80,11 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
 
 @rule(
     "AB202",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="success", plain_replies="json"),
-        hint="set isError: true and say the message as text; never encode errors in JSON strings",
-        bad=text_result('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
-        good=text_result("no such city: Olso. Did you mean Oslo?", isError=True),
-        fix=_flag_failure,
-    ),
+    scope=Scope(dialects=MCP, when="success", plain_replies="json"),
+    hint="set isError: true and say the message as text; never encode errors in JSON strings",
+    bad=text_result('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
+    good=text_result("no such city: Olso. Did you mean Oslo?", isError=True),
+    fix=_flag_failure,
 )
 def failure_as_json_text(reply: ReplyView) -> Faults:
     """A host looks only at `isError`, and takes `{"success": false}` in a text for a success."""
@@ -107,12 +103,10 @@ def failure_as_json_text(reply: ReplyView) -> Faults:
 
 @rule(
     "AB203",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
-        hint="say what went wrong and what to do about it",
-        bad={"content": [], "isError": True},
-        good=MCP_FAILURE,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
+    hint="say what went wrong and what to do about it",
+    bad={"content": [], "isError": True},
+    good=MCP_FAILURE,
 )
 def empty_error_message(reply: ReplyView) -> Faults:
     """A model that gets no message makes the same call again."""
@@ -137,14 +131,12 @@ def _check_envelope_message(reply: ReplyView) -> Faults:
 
 @rule(
     "AB204",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
-        severity="warning",
-        hint="name what was wrong and what would be right: \"Location 'xyz' not found. Please "
-        'provide a valid city name or zip code."',
-        bad=text_result("Error occurred", isError=True),
-        good=MCP_FAILURE,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
+    severity="warning",
+    hint="name what was wrong and what would be right: \"Location 'xyz' not found. Please "
+    'provide a valid city name or zip code."',
+    bad=text_result("Error occurred", isError=True),
+    good=MCP_FAILURE,
 )
 def vague_error_message(reply: ReplyView) -> Faults:
     """From `Error occurred` neither a person nor a model can tell what to change."""
@@ -157,13 +149,11 @@ def vague_error_message(reply: ReplyView) -> Faults:
 
 @rule(
     "AB205",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="failure"),
-        severity="warning",
-        hint="leave isError out, or set it to false",
-        bad=text_result("204 No Content", isError=True),
-        good=text_result("Deleted issue 17.", isError=False),
-    ),
+    scope=Scope(dialects=MCP, when="failure"),
+    severity="warning",
+    hint="leave isError out, or set it to false",
+    bad=text_result("204 No Content", isError=True),
+    good=text_result("Deleted issue 17.", isError=False),
 )
 def success_flagged_as_error(reply: ReplyView) -> Faults:
     """Models repeat a call that is flagged as an error, and its side effects happen twice."""
@@ -179,17 +169,15 @@ def success_flagged_as_error(reply: ReplyView) -> Faults:
 
 @rule(
     "AB206",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="rpc"),
-        severity="warning",
-        hint="answer a tool that fails with a result that has isError: true",
-        bad=Example(
-            {"error": {"code": -32603, "message": "Weather service timed out"}},
-            method="tools/call",
-        ),
-        good=Example(
-            {"error": {"code": -32602, "message": "Unknown tool: wether"}}, method="tools/call"
-        ),
+    scope=Scope(dialects=MCP, part="rpc"),
+    severity="warning",
+    hint="answer a tool that fails with a result that has isError: true",
+    bad=Example(
+        {"error": {"code": -32603, "message": "Weather service timed out"}},
+        method="tools/call",
+    ),
+    good=Example(
+        {"error": {"code": -32602, "message": "Unknown tool: wether"}}, method="tools/call"
     ),
 )
 def tool_failure_as_protocol_error(reply: ReplyView) -> Faults:
@@ -203,17 +191,15 @@ def tool_failure_as_protocol_error(reply: ReplyView) -> Faults:
 
 @rule(
     "AB207",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="failure", plain_replies="json"),
-        severity="note",
-        hint="say the message alone; codes and details can go in _meta",
-        bad=text_result(
-            '{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}',
-            isError=True,
-        ),
-        good=text_result("NOT_FOUND: no such city", isError=True),
-        fix=_flag_failure,
+    scope=Scope(dialects=MCP, when="failure", plain_replies="json"),
+    severity="note",
+    hint="say the message alone; codes and details can go in _meta",
+    bad=text_result(
+        '{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}',
+        isError=True,
     ),
+    good=text_result("NOT_FOUND: no such city", isError=True),
+    fix=_flag_failure,
 )
 def error_object_in_text(reply: ReplyView) -> Faults:
     """A model reads a sentence better than a nested object, and a person sees only noise."""
@@ -230,16 +216,14 @@ def _has_error_object(value: Any) -> bool:
 
 @rule(
     "AB208",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE, when="failure"),
-        severity="warning",
-        hint="show the error's message in the content",
-        bad={
-            **ENVELOPE_FAILURE,
-            "content": [{"type": "text", "text": "Operation completed successfully"}],
-        },
-        good=ENVELOPE_FAILURE,
-    ),
+    scope=Scope(dialects=ENVELOPE, when="failure"),
+    severity="warning",
+    hint="show the error's message in the content",
+    bad={
+        **ENVELOPE_FAILURE,
+        "content": [{"type": "text", "text": "Operation completed successfully"}],
+    },
+    good=ENVELOPE_FAILURE,
 )
 def error_not_shown(reply: ReplyView) -> Faults:
     """A person reads the content and a program reads the error; both must say the same."""

@@ -11,7 +11,7 @@ import msgspec
 from ...core.secrets.secret_names import is_secret_name
 from ...errors import needs_extra
 from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, text_result
-from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import pointer_token
 from ..reply_view import ReplyView
 
@@ -70,15 +70,13 @@ def _violations(validator: Any, data: Any) -> list[tuple[str, str]]:
 
 @rule(
     "AB320",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST, when="success", needs="schema"),
-        hint="return what the schema says, or change the schema",
-        bad=Example(
-            text_result('{"temperature":"warm"}', structuredContent={"temperature": "warm"}),
-            schema=WEATHER_SCHEMA,
-        ),
-        good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
+    scope=Scope(dialects=MCP + ENVELOPE + REST, when="success", needs="schema"),
+    hint="return what the schema says, or change the schema",
+    bad=Example(
+        text_result('{"temperature":"warm"}', structuredContent={"temperature": "warm"}),
+        schema=WEATHER_SCHEMA,
     ),
+    good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
 )
 def output_schema_violated(reply: ReplyView) -> Faults:
     """Clients check data against the schema and throw the whole reply away if it does not fit."""
@@ -98,12 +96,10 @@ def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
 
 @rule(
     "AB321",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="success", needs="schema"),
-        hint="send the data as structuredContent, or set isError: true",
-        bad=Example(text_result("22.5 °C, 65 %"), schema=WEATHER_SCHEMA),
-        good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
-    ),
+    scope=Scope(dialects=MCP, when="success", needs="schema"),
+    hint="send the data as structuredContent, or set isError: true",
+    bad=Example(text_result("22.5 °C, 65 %"), schema=WEATHER_SCHEMA),
+    good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
 )
 def data_missing(reply: ReplyView) -> Faults:
     """A tool with an output schema has to send data; clients throw if there is none."""
@@ -116,15 +112,13 @@ def data_missing(reply: ReplyView) -> Faults:
 
 @rule(
     "AB322",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="failure", needs="schema"),
-        hint="leave structuredContent out of an error; details can go in _meta",
-        bad=Example(
-            text_result("no such city", isError=True, structuredContent={"error": "no such city"}),
-            schema=WEATHER_SCHEMA,
-        ),
-        good=Example(MCP_FAILURE, schema=WEATHER_SCHEMA),
+    scope=Scope(dialects=MCP, when="failure", needs="schema"),
+    hint="leave structuredContent out of an error; details can go in _meta",
+    bad=Example(
+        text_result("no such city", isError=True, structuredContent={"error": "no such city"}),
+        schema=WEATHER_SCHEMA,
     ),
+    good=Example(MCP_FAILURE, schema=WEATHER_SCHEMA),
 )
 def error_breaks_schema(reply: ReplyView) -> Faults:
     """Clients check the data of errors too, and then report the schema and not the error."""
@@ -136,13 +130,11 @@ def error_breaks_schema(reply: ReplyView) -> Faults:
 
 @rule(
     "AB323",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="success", needs="schema"),
-        severity="note",
-        hint="declare an outputSchema",
-        bad=Example(MCP_DATA, listed=True),
-        good=Example(MCP_DATA, listed=True, schema=WEATHER_SCHEMA),
-    ),
+    scope=Scope(dialects=MCP, when="success", needs="schema"),
+    severity="note",
+    hint="declare an outputSchema",
+    bad=Example(MCP_DATA, listed=True),
+    good=Example(MCP_DATA, listed=True, schema=WEATHER_SCHEMA),
 )
 def output_schema_missing(reply: ReplyView) -> Faults:
     """Without a schema no client can check the data, or offer its members by name."""
@@ -155,12 +147,10 @@ def output_schema_missing(reply: ReplyView) -> Faults:
 
 @rule(
     "AB330",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="tool"),
-        hint='for no arguments: {"type": "object", "additionalProperties": false}',
-        bad={"tools": [{"name": "weather", "description": "Tell the weather."}]},
-        good={"tools": [_WEATHER_TOOL]},
-    ),
+    scope=Scope(dialects=MCP, part="tool"),
+    hint='for no arguments: {"type": "object", "additionalProperties": false}',
+    bad={"tools": [{"name": "weather", "description": "Tell the weather."}]},
+    good={"tools": [_WEATHER_TOOL]},
 )
 def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
     """Every tool has an inputSchema whose root is an object; clients drop one that has none."""
@@ -176,29 +166,22 @@ def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> 
 
 @rule(
     "AB331",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="tool"),
-        hint='wrap it, schema and data alike: {"result": …}',
-        bad=Example(
-            {"tools": [{**_WEATHER_TOOL, "outputSchema": {"type": "array"}}]},
-            version="2025-11-25",
-        ),
-        good=Example(
-            {"tools": [{**_WEATHER_TOOL, "outputSchema": WEATHER_SCHEMA}]}, version="2025-11-25"
-        ),
+    scope=Scope(dialects=MCP, part="tool"),
+    hint='wrap it, schema and data alike: {"result": …}',
+    bad=Example(
+        {"tools": [{**_WEATHER_TOOL, "outputSchema": {"type": "array"}}]},
+        version="2025-11-25",
+    ),
+    good=Example(
+        {"tools": [{**_WEATHER_TOOL, "outputSchema": WEATHER_SCHEMA}]}, version="2025-11-25"
     ),
 )
 def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
     """Before 2026-07-28 clients refuse the whole list unless each outputSchema is of an object."""
     schema = tool.get("outputSchema")
-    is_stateless = (
-        reply.version.stateless if reply.version is not None else "resultType" in reply.json
-    )
-    if (
-        schema is None
-        or is_stateless
-        or (isinstance(schema, dict) and schema.get("type") == "object")
-    ):
+    if schema is None or reply.is_stateless:
+        return ()
+    if isinstance(schema, dict) and schema.get("type") == "object":
         return ()
     message = f"the outputSchema of {tool.get('name', index)} has no type: object at its root"
     return [Fault(f"/tools/{index}/outputSchema", message)]
@@ -206,15 +189,13 @@ def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: i
 
 @rule(
     "AB332",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="tool"),
-        severity="warning",
-        hint="leave it out for a client of that version",
-        bad=Example(
-            {"tools": [{**_WEATHER_TOOL, "outputSchema": WEATHER_SCHEMA}]}, version="2024-11-05"
-        ),
-        good=Example({"tools": [_WEATHER_TOOL]}, version="2024-11-05"),
+    scope=Scope(dialects=MCP, part="tool"),
+    severity="warning",
+    hint="leave it out for a client of that version",
+    bad=Example(
+        {"tools": [{**_WEATHER_TOOL, "outputSchema": WEATHER_SCHEMA}]}, version="2024-11-05"
     ),
+    good=Example({"tools": [_WEATHER_TOOL]}, version="2024-11-05"),
 )
 def output_schema_too_new(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
     """A client of a version without output schemas may fail the calls of tools that have one."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import block_at, kind_name, parent_of, pointer_token, walk_values
 from ..reply_view import ReplyView
 from .ab1_content import text_for
@@ -25,14 +25,10 @@ _MAX_LITERAL = 100_000
 
 @rule(
     "AB301",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="success", plain_replies="none"),
-        hint="make the text from the finished data",
-        bad=text_result(
-            '{"temperature":21,"humidity":65}', structuredContent={"temperature": 22.5}
-        ),
-        good=MCP_DATA,
-    ),
+    scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+    hint="make the text from the finished data",
+    bad=text_result('{"temperature":21,"humidity":65}', structuredContent={"temperature": 22.5}),
+    good=MCP_DATA,
 )
 def text_contradicts_data(reply: ReplyView) -> Faults:
     """Some hosts show the model the text, others the data; both must say the same."""
@@ -47,15 +43,11 @@ def text_contradicts_data(reply: ReplyView) -> Faults:
 
 @rule(
     "AB302",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="success", plain_replies="none"),
-        severity="warning",
-        hint="put the same members in both",
-        bad=text_result(
-            '{"temperature":22.5,"humidity":65}', structuredContent={"temperature": 22.5}
-        ),
-        good=MCP_DATA,
-    ),
+    scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+    severity="warning",
+    hint="put the same members in both",
+    bad=text_result('{"temperature":22.5,"humidity":65}', structuredContent={"temperature": 22.5}),
+    good=MCP_DATA,
 )
 def text_and_data_differ(reply: ReplyView) -> Faults:
     """A member that only the text or only the data has is lost on hosts that show the other."""
@@ -84,14 +76,12 @@ def _add_data_text(reply: dict[str, Any], _: str) -> None:
 
 @rule(
     "AB303",
-    RuleInfo(
-        scope=Scope(dialects=MCP, when="success", plain_replies="none"),
-        severity="warning",
-        hint="add the data as JSON in a text block, even if the data is empty",
-        bad={"content": [], "structuredContent": {"result": []}},
-        good=text_result("[]", structuredContent={"result": []}),
-        fix=_add_data_text,
-    ),
+    scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+    severity="warning",
+    hint="add the data as JSON in a text block, even if the data is empty",
+    bad={"content": [], "structuredContent": {"result": []}},
+    good=text_result("[]", structuredContent={"result": []}),
+    fix=_add_data_text,
 )
 def nothing_in_content(reply: ReplyView) -> Faults:
     """Hosts that read only content show the model nothing, and some gateways drop the reply."""
@@ -102,12 +92,10 @@ def nothing_in_content(reply: ReplyView) -> Faults:
 
 @rule(
     "AB304",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST, plain_replies="json"),
-        hint="JSON has no such number; say null, or leave the member out",
-        bad=text_result('{"mean": NaN}'),
-        good=text_result('{"mean": null}'),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST, plain_replies="json"),
+    hint="JSON has no such number; say null, or leave the member out",
+    bad=text_result('{"mean": NaN}'),
+    good=text_result('{"mean": null}'),
 )
 def not_a_number(reply: ReplyView) -> Faults:
     """`NaN` and `Infinity` are not JSON: a client's parser refuses a reply with them."""
@@ -152,64 +140,44 @@ def _drop_member(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB305",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-        hint="leave out a member that has no value",
-        bad=text_result("5 °C and cloudy in Oslo", structuredContent=None, _meta=None),
-        good=MCP_TEXT,
-        fix=_drop_member,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
+    hint="leave out a member that has no value",
+    bad=text_result("5 °C and cloudy in Oslo", structuredContent=None, _meta=None),
+    good=MCP_TEXT,
+    fix=_drop_member,
 )
 def explicit_null(reply: ReplyView) -> Faults:
     """An optional member may be left out, not be null: strict clients refuse the reply."""
     if not reply.may_have_nulls and not reply.media:
         return ()
-    members, faults = reply.json, []
-    if None in members.values():
-        optional = _OPTIONAL_MEMBERS[reply.dialect]
-        faults = [
-            Fault(f"/{name}", f"{name} is null") for name in optional if _is_null(members, name)
-        ]
+    names = [name for name in _OPTIONAL_MEMBERS[reply.dialect] if name in reply.json]
+    faults = _null_faults({name: reply.json[name] for name in names}, "")
     for index, block in reply.blocks:
-        if None in block.values():
-            at = f"/content/{index}"
-            faults += [
-                Fault(f"{at}/{pointer_token(name)}", f"{name} is null")
-                for name, value in block.items()
-                if value is None and name not in ("text", "data", "type")
-            ]
-        resource = block.get("resource")
-        if isinstance(resource, dict) and None in resource.values():
-            at = f"/content/{index}/resource"
-            faults += [Fault(f"{at}/{name}", f"{name} is null") for name in _nulls(resource)]
+        faults += _null_faults(block, f"/content/{index}", but=("text", "data", "type"))
+        if isinstance(resource := block.get("resource"), dict):
+            faults += _null_faults(resource, f"/content/{index}/resource", but=("uri",))
     return faults
 
 
-def _is_null(members: dict[str, Any], name: str) -> bool:
-    return name in members and members[name] is None
-
-
-def _nulls(resource: dict[str, Any]) -> list[str]:
+def _null_faults(members: dict[str, Any], at: str, but: tuple[str, ...] = ()) -> list[Fault]:
     return [
-        pointer_token(name) for name, value in resource.items() if value is None and name != "uri"
+        Fault(f"{at}/{pointer_token(name)}", f"{name} is null")
+        for name, value in members.items()
+        if value is None and name not in but
     ]
 
 
 @rule(
     "AB306",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="none"),
-        severity="warning",
-        hint="send the whole list as one block of JSON",
-        bad=blocks_result(
-            {"type": "text", "text": '{"id":1}'},
-            {"type": "text", "text": '{"id":2}'},
-            structuredContent={"result": [{"id": 1}, {"id": 2}]},
-        ),
-        good=text_result(
-            '[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}
-        ),
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    severity="warning",
+    hint="send the whole list as one block of JSON",
+    bad=blocks_result(
+        {"type": "text", "text": '{"id":1}'},
+        {"type": "text", "text": '{"id":2}'},
+        structuredContent={"result": [{"id": 1}, {"id": 2}]},
     ),
+    good=text_result('[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}),
 )
 def one_block_per_item(reply: ReplyView) -> Faults:
     """A list in several blocks reads as several answers, a list of one as no list, and an empty
@@ -234,12 +202,10 @@ def _is_table(values: list[Any]) -> bool:
 
 @rule(
     "AB307",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="json"),
-        hint="send the result itself, not its JSON in a text",
-        bad=text_result('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
-        good=text_result("5 °C"),
-    ),
+    scope=Scope(dialects=MCP, plain_replies="json"),
+    hint="send the result itself, not its JSON in a text",
+    bad=text_result('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
+    good=text_result("5 °C"),
 )
 def reply_in_a_text(reply: ReplyView) -> Faults:
     """A proxy that turns a result into text loses its data, its images and its `isError`."""
@@ -261,13 +227,11 @@ def _is_result(value: dict[str, Any]) -> bool:
 
 @rule(
     "AB308",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="json"),
-        severity="warning",
-        hint="encode it once",
-        bad=text_result('"{\\"temperature\\":22.5}"'),
-        good=text_result('{"temperature":22.5}'),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="json"),
+    severity="warning",
+    hint="encode it once",
+    bad=text_result('"{\\"temperature\\":22.5}"'),
+    good=text_result('{"temperature":22.5}'),
 )
 def json_encoded_twice(reply: ReplyView) -> Faults:
     """A text that was encoded twice has to be decoded twice, and no client does that."""
@@ -296,14 +260,12 @@ def _rewrite_as_json(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB309",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
-        severity="warning",
-        hint="write it with json.dumps, not with str",
-        bad=text_result("{'temperature': 22.5, 'windy': None}"),
-        good=text_result('{"temperature":22.5,"windy":null}'),
-        fix=_rewrite_as_json,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, part="text"),
+    severity="warning",
+    hint="write it with json.dumps, not with str",
+    bad=text_result("{'temperature': 22.5, 'windy': None}"),
+    good=text_result('{"temperature":22.5,"windy":null}'),
+    fix=_rewrite_as_json,
 )
 def python_in_text(reply: ReplyView, text: str, index: int) -> Faults:
     """The `str` of a Python value is not JSON, and no client can parse it."""
@@ -328,35 +290,27 @@ def _python_literal(text: str) -> Any:
 
 @rule(
     "AB310",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="none"),
-        hint='wrap it: {"result": …}',
-        bad=Example(text_result("[1,2]", structuredContent=[1, 2]), version="2025-11-25"),
-        good=Example(
-            text_result("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"
-        ),
-    ),
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    hint='wrap it: {"result": …}',
+    bad=Example(text_result("[1,2]", structuredContent=[1, 2]), version="2025-11-25"),
+    good=Example(text_result("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"),
 )
 def data_not_object_in_version(reply: ReplyView) -> Faults:
     """Before 2026-07-28 structuredContent is an object; clients refuse lists and single values."""
     data = reply.data
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()
-    version = reply.version
-    is_stateless = version.stateless if version is not None else "resultType" in reply.json
-    if is_stateless or (version is not None and not version.structured):
+    if reply.is_stateless or (reply.version is not None and not reply.version.structured):
         return ()
     return [Fault("/structuredContent", f"structuredContent is {kind_name(data)}, not an object")]
 
 
 @rule(
     "AB311",
-    RuleInfo(
-        scope=Scope(dialects=MCP, needs="version"),
-        hint="send the JSON as text only to a client of that version",
-        bad=Example(MCP_DATA, version="2025-03-26"),
-        good=Example(MCP_DATA, version="2025-06-18"),
-    ),
+    scope=Scope(dialects=MCP, needs="version"),
+    hint="send the JSON as text only to a client of that version",
+    bad=Example(MCP_DATA, version="2025-03-26"),
+    good=Example(MCP_DATA, version="2025-06-18"),
 )
 def data_too_new(reply: ReplyView) -> Faults:
     """A client of a version without structuredContent fails the call, or ignores the data."""

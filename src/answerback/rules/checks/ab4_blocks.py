@@ -14,7 +14,7 @@ from ..detectors.media_types import (
     normalized_base64,
 )
 from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
 from ..json_values import block_at, parent_of, quoted
 from ..reply_view import MEDIA, ReplyView
 
@@ -56,13 +56,11 @@ def _normalize_base64(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB401",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
-        hint="encode the bytes with the standard alphabet and padding, without line breaks",
-        bad=blocks_result({"type": "image", "data": "not base64!", "mimeType": "image/png"}),
-        good=MCP_IMAGE,
-        fix=_normalize_base64,
-    ),
+    scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
+    hint="encode the bytes with the standard alphabet and padding, without line breaks",
+    bad=blocks_result({"type": "image", "data": "not base64!", "mimeType": "image/png"}),
+    good=MCP_IMAGE,
+    fix=_normalize_base64,
 )
 def bad_base64(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """A client cannot show bytes that it cannot decode, and strict ones refuse the reply."""
@@ -90,13 +88,11 @@ def _set_mime(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB402",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
-        hint="declare the media type of the bytes",
-        bad=blocks_result({"type": "image", "data": PNG, "mimeType": "image/jpeg"}),
-        good=MCP_IMAGE,
-        fix=_set_mime,
-    ),
+    scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
+    hint="declare the media type of the bytes",
+    bad=blocks_result({"type": "image", "data": PNG, "mimeType": "image/jpeg"}),
+    good=MCP_IMAGE,
+    fix=_set_mime,
 )
 def mime_does_not_match(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """Model providers refuse an image whose bytes are not of the declared type."""
@@ -122,15 +118,13 @@ def _strip_data_url(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB403",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
-        hint="put only what follows `base64,` in data",
-        bad=blocks_result(
-            {"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}
-        ),
-        good=MCP_IMAGE,
-        fix=_strip_data_url,
+    scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
+    hint="put only what follows `base64,` in data",
+    bad=blocks_result(
+        {"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}
     ),
+    good=MCP_IMAGE,
+    fix=_strip_data_url,
 )
 def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """`data` is only base64; a client that puts `data:…` before it gets an invalid URL."""
@@ -142,13 +136,11 @@ def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Fau
 
 @rule(
     "AB404",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", types=("resource", "resource_link")),
-        hint="write the scheme: file:///project/main.rs, https://…, or one of your own",
-        bad=blocks_result({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
-        good=blocks_result(
-            {"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}
-        ),
+    scope=Scope(dialects=MCP, part="block", types=("resource", "resource_link")),
+    hint="write the scheme: file:///project/main.rs, https://…, or one of your own",
+    bad=blocks_result({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
+    good=blocks_result(
+        {"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}
     ),
 )
 def uri_without_scheme(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
@@ -165,12 +157,10 @@ def uri_without_scheme(reply: ReplyView, block: dict[str, Any], index: int) -> F
 
 @rule(
     "AB405",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, part="block"),
-        hint="audience: user, assistant; priority: 0 to 1; lastModified: 2025-05-03T14:30:00Z",
-        bad=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 9}}),
-        good=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, part="block"),
+    hint="audience: user, assistant; priority: 0 to 1; lastModified: 2025-05-03T14:30:00Z",
+    bad=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 9}}),
+    good=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
 )
 def bad_annotations(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """Clients check annotations and refuse the whole reply for one that is out of range."""
@@ -218,12 +208,10 @@ _ANNOTATIONS = {
 
 @rule(
     "AB406",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
-        hint="an image has an image/… type and audio an audio/… type; for others use a resource",
-        bad=blocks_result({"type": "image", "data": PNG, "mimeType": "png"}),
-        good=MCP_IMAGE,
-    ),
+    scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
+    hint="an image has an image/… type and audio an audio/… type; for others use a resource",
+    bad=blocks_result({"type": "image", "data": PNG, "mimeType": "png"}),
+    good=MCP_IMAGE,
 )
 def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """Hosts decide by the media type how to show a block, and drop one that they cannot show."""
@@ -240,12 +228,10 @@ def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) ->
 
 @rule(
     "AB407",
-    RuleInfo(
-        scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
-        hint="leave the block out, and say in text why there is nothing to show",
-        bad=blocks_result({"type": "image", "data": "", "mimeType": "image/png"}),
-        good=MCP_IMAGE,
-    ),
+    scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
+    hint="leave the block out, and say in text why there is nothing to show",
+    bad=blocks_result({"type": "image", "data": "", "mimeType": "image/png"}),
+    good=MCP_IMAGE,
 )
 def empty_media(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """Model providers refuse the whole conversation for an image or audio without bytes."""
@@ -256,12 +242,10 @@ def empty_media(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
 
 @rule(
     "AB408",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
-        hint="encode the value itself as JSON; await what has to be awaited",
-        bad=text_result("[object Object]"),
-        good=text_result('{"temperature":22.5}'),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, part="text"),
+    hint="encode the value itself as JSON; await what has to be awaited",
+    bad=text_result("[object Object]"),
+    good=text_result('{"temperature":22.5}'),
 )
 def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
     """This is how a program prints a value that it could not encode; the value itself is lost."""
@@ -275,13 +259,11 @@ def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
 
 @rule(
     "AB409",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
-        severity="warning",
-        hint=_BYTES_HINT,
-        bad=text_result("data:image/png;base64," + PNG),
-        good=MCP_IMAGE,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, part="text"),
+    severity="warning",
+    hint=_BYTES_HINT,
+    bad=text_result("data:image/png;base64," + PNG),
+    good=MCP_IMAGE,
 )
 def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
     """A model reads bytes in a text as thousands of meaningless tokens, and sees no image."""
@@ -294,19 +276,17 @@ def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
 
 @rule(
     "AB410",
-    RuleInfo(
-        scope=Scope(dialects=ENVELOPE),
-        severity="note",
-        hint="format the data for a person to read; it is still there in data",
-        bad={
-            **ENVELOPE_SUCCESS,
-            "content": [
-                {"type": "text", "text": '{"instances":[{"id":"instance-1","status":"running"}]}'}
-            ],
-            "data": {"instances": [{"id": "instance-1", "status": "running"}]},
-        },
-        good=ENVELOPE_SUCCESS,
-    ),
+    scope=Scope(dialects=ENVELOPE),
+    severity="note",
+    hint="format the data for a person to read; it is still there in data",
+    bad={
+        **ENVELOPE_SUCCESS,
+        "content": [
+            {"type": "text", "text": '{"instances":[{"id":"instance-1","status":"running"}]}'}
+        ],
+        "data": {"instances": [{"id": "instance-1", "status": "running"}]},
+    },
+    good=ENVELOPE_SUCCESS,
 )
 def raw_data_as_text(reply: ReplyView) -> Faults:
     """Content is for people, and compact JSON of nested data is hard to read."""

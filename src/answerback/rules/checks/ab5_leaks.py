@@ -8,7 +8,7 @@ from typing import Any
 from ...core.secrets.mask import mask_forms, mask_part
 from ...core.secrets.secret_forms import Secret
 from ..examples import MCP_FAILURE, text_result
-from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, Scope, rule
 from ..json_values import parent_of, quoted
 from ..reply_view import ReplyView
 
@@ -86,15 +86,13 @@ def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> 
 
 @rule(
     "AB501",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM),
-        hint="log it, and tell the caller what to do instead",
-        bad=text_result(
-            'Traceback (most recent call last):\n  File "app.py", line 9, in get\nKeyError: 3',
-            isError=True,
-        ),
-        good=MCP_FAILURE,
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM),
+    hint="log it, and tell the caller what to do instead",
+    bad=text_result(
+        'Traceback (most recent call last):\n  File "app.py", line 9, in get\nKeyError: 3',
+        isError=True,
     ),
+    good=MCP_FAILURE,
 )
 def traceback_shown(reply: ReplyView) -> Faults:
     """A traceback shows the code to strangers, and gives a model nothing to act upon."""
@@ -125,13 +123,11 @@ def _traceback_in_success(reply: ReplyView) -> list[tuple[str, str]]:
 
 @rule(
     "AB502",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-        hint="change the password, and leave the address out of replies",
-        bad=text_result("cannot reach postgres://shop:hV7-tea@db.example.com/shop", isError=True),
-        good=text_result("Database connection failed. Please try again later.", isError=True),
-        fix=_mask_secrets,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
+    hint="change the password, and leave the address out of replies",
+    bad=text_result("cannot reach postgres://shop:hV7-tea@db.example.com/shop", isError=True),
+    good=text_result("Database connection failed. Please try again later.", isError=True),
+    fix=_mask_secrets,
 )
 def password_in_address(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
     """Anyone who reads the reply or its log can log in to the server at that address."""
@@ -140,13 +136,11 @@ def password_in_address(reply: ReplyView, secrets: list[Secret], pointer: str) -
 
 @rule(
     "AB503",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-        hint="withdraw the token, and leave it out of replies",
-        bad=text_result("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
-        good=text_result("refused: Authorization: Bearer <token>", isError=True),
-        fix=_mask_secrets,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
+    hint="withdraw the token, and leave it out of replies",
+    bad=text_result("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
+    good=text_result("refused: Authorization: Bearer <token>", isError=True),
+    fix=_mask_secrets,
 )
 def token_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
     """Anyone who reads the token can act as its owner."""
@@ -155,17 +149,15 @@ def token_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults
 
 @rule(
     "AB504",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-        hint="replace the key pair, and leave the key out of replies",
-        bad=text_result(
-            "-----BEGIN EC PRIVATE KEY-----\n"
-            "MHcCAQEEIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeoAoGCCqGSM49\n"
-            "-----END EC PRIVATE KEY-----"
-        ),
-        good=text_result("A PEM file begins with -----BEGIN EC PRIVATE KEY----- and then has …"),
-        fix=_mask_secrets,
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
+    hint="replace the key pair, and leave the key out of replies",
+    bad=text_result(
+        "-----BEGIN EC PRIVATE KEY-----\n"
+        "MHcCAQEEIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeoAoGCCqGSM49\n"
+        "-----END EC PRIVATE KEY-----"
     ),
+    good=text_result("A PEM file begins with -----BEGIN EC PRIVATE KEY----- and then has …"),
+    fix=_mask_secrets,
 )
 def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
     """A private key that was shown once is no longer private."""
@@ -174,13 +166,11 @@ def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> 
 
 @rule(
     "AB505",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-        hint="withdraw the key, and leave it out of replies",
-        bad=text_result('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
-        good=text_result('{"env":{"GITHUB_TOKEN":"set"}}'),
-        fix=_mask_secrets,
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
+    hint="withdraw the key, and leave it out of replies",
+    bad=text_result('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
+    good=text_result('{"env":{"GITHUB_TOKEN":"set"}}'),
+    fix=_mask_secrets,
 )
 def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
     """Attackers search for keys of well-known services, and use them within minutes."""
@@ -189,15 +179,13 @@ def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faul
 
 @rule(
     "AB506",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
-        severity="warning",
-        hint="say what the caller can do: Database connection failed. Please try again later.",
-        bad=text_result(
-            "PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True
-        ),
-        good=text_result("Database connection failed. Please try again later.", isError=True),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
+    severity="warning",
+    hint="say what the caller can do: Database connection failed. Please try again later.",
+    bad=text_result(
+        "PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True
     ),
+    good=text_result("Database connection failed. Please try again later.", isError=True),
 )
 def internals_in_error(reply: ReplyView) -> Faults:
     """Hosts, ports and users of the systems behind a tool help an attacker and nobody else."""
@@ -210,13 +198,11 @@ def internals_in_error(reply: ReplyView) -> Faults:
 
 @rule(
     "AB507",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
-        severity="warning",
-        hint="name the file as the caller knows it, or not at all",
-        bad=text_result("cannot open /home/deploy/shop/settings.json", isError=True),
-        good=text_result("cannot open settings.json", isError=True),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
+    severity="warning",
+    hint="name the file as the caller knows it, or not at all",
+    bad=text_result("cannot open /home/deploy/shop/settings.json", isError=True),
+    good=text_result("cannot open settings.json", isError=True),
 )
 def path_in_error(reply: ReplyView) -> Faults:
     """A path shows who runs the server and what is installed there."""

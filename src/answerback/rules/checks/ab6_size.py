@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..examples import MCP_DATA, MCP_IMAGE, PNG, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, Fault, Faults, RuleInfo, Scope, rule
+from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
 from ..reply_view import ReplyView
 
 TOKENS = 25_000
@@ -26,17 +26,15 @@ def _drop_repeated_block(reply: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB601",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-        severity="warning",
-        hint="send it once: bytes as a block, and their name or size in the data",
-        bad=blocks_result(
-            {"type": "image", "data": PNG, "mimeType": "image/png"},
-            {"type": "text", "text": f'{{"screenshot":"{PNG}"}}'},
-        ),
-        good=MCP_IMAGE,
-        fix=_drop_repeated_block,
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
+    severity="warning",
+    hint="send it once: bytes as a block, and their name or size in the data",
+    bad=blocks_result(
+        {"type": "image", "data": PNG, "mimeType": "image/png"},
+        {"type": "text", "text": f'{{"screenshot":"{PNG}"}}'},
     ),
+    good=MCP_IMAGE,
+    fix=_drop_repeated_block,
 )
 def payload_sent_twice(reply: ReplyView) -> Faults:
     """The model pays for the payload twice, and an image as text costs more than the image."""
@@ -74,15 +72,11 @@ def _repeated_texts(reply: ReplyView) -> list[Fault]:
 
 @rule(
     "AB602",
-    RuleInfo(
-        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-        severity="warning",
-        hint="send a page at a time, or a summary and a link to the rest",
-        bad=lambda: text_result("a line of a very long file\n" * 4_000),
-        good=text_result(
-            "a line of a very long file\n" * 40 + "… 3,960 more lines; ask for offset=40"
-        ),
-    ),
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
+    severity="warning",
+    hint="send a page at a time, or a summary and a link to the rest",
+    bad=lambda: text_result("a line of a very long file\n" * 4_000),
+    good=text_result("a line of a very long file\n" * 40 + "… 3,960 more lines; ask for offset=40"),
 )
 def too_many_tokens(reply: ReplyView) -> Faults:
     """Hosts cut off a reply at a limit, and the part that is left is no longer valid JSON."""
@@ -103,15 +97,13 @@ def _too_many(pointer: str, size: int) -> Fault:
 
 @rule(
     "AB603",
-    RuleInfo(
-        scope=Scope(dialects=MCP, plain_replies="none"),
-        severity="warning",
-        hint="send a resource_link, which a client reads when it needs it",
-        bad=lambda: blocks_result(
-            {"type": "image", "data": "AAAA" * (MESSAGE // 4), "mimeType": "image/bmp"}
-        ),
-        good=MCP_DATA,
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    severity="warning",
+    hint="send a resource_link, which a client reads when it needs it",
+    bad=lambda: blocks_result(
+        {"type": "image", "data": "AAAA" * (MESSAGE // 4), "mimeType": "image/bmp"}
     ),
+    good=MCP_DATA,
 )
 def message_too_large(reply: ReplyView) -> Faults:
     """The TypeScript client drops the connection on a message of more than 10 MiB."""

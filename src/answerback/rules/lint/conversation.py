@@ -8,15 +8,13 @@ reply states: the version from `initialize`, the output schemas from `tools/list
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from ...contract import Dialect
 from ...core.versions import VERSIONS, Version
 from ..reply_view import CheckContext
-
-if TYPE_CHECKING:
-    from ...contract import Dialect
 
 _CALL, _LIST, _INITIALIZE = "tools/call", "tools/list", "initialize"
 _REPLY_MEMBERS = frozenset({"content", "structuredContent", "isError", "success", "tools"})

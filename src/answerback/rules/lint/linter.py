@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,7 +13,7 @@ from ...core.secrets.mask import mask_pointer
 from ...errors import AnswerbackError, MissingExtraError
 from ..catalogue import RULES
 from ..checks.ab1_result import not_json
-from ..finding import Fault, Finding
+from ..finding import Fault, Finding, Severity
 from ..repair import can_repair, repair
 from ..validation import check
 from .conversation import Conversation, LoggedReply
@@ -62,34 +63,28 @@ class LintCounts(msgspec.Struct):
     replies: int = 0
     other_messages: int = 0
     """Messages that are not replies, such as requests and notifications."""
-    errors: int = 0
-    warnings: int = 0
-    notes: int = 0
+    by_severity: Counter[Severity] = msgspec.field(default_factory=Counter)
     fixable: int = 0
     fixed: int = 0
     schemas_unchecked: str = ""
     """The reason why output schemas were not checked, if they were not."""
 
     @property
-    def findings(self) -> int:
-        return self.errors + self.warnings + self.notes
-
-    def add(self, finding: Finding) -> None:
-        match finding.severity:
-            case "error":
-                self.errors += 1
-            case "warning":
-                self.warnings += 1
-            case _:
-                self.notes += 1
+    def errors(self) -> int:
+        return self.by_severity["error"]
 
 
-class Report(Protocol):
+class Report:
     """Writes findings in one format; one report covers all files of a run."""
 
-    def add(self, found: FileFinding) -> None: ...
-    def file_done(self, name: str, replies: int) -> None: ...
-    def done(self, counts: LintCounts) -> None: ...
+    def add(self, found: FileFinding) -> None:
+        raise NotImplementedError
+
+    def file_done(self, name: str, replies: int) -> None:
+        """Write what belongs after a file's findings."""
+
+    def done(self, counts: LintCounts) -> None:
+        """Write what belongs after all files."""
 
 
 class Linter:
@@ -188,7 +183,7 @@ class Linter:
             return check(logged.reply, logged.dialect, context)
 
     def _report_finding(self, name: str, piece: Piece, finding: Finding, at: str) -> None:
-        self.counts.add(finding)
+        self.counts.by_severity[finding.severity] += 1
         body, line = piece.body, piece.line
         if b"\n" in body and len(body) < _MAX_LOCATED:
             line += body.count(b"\n", 0, locate(body, at)[0])

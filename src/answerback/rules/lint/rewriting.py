@@ -32,7 +32,7 @@ def rewrite_file(
     # The name is known before the file exists, so an interrupt at any time deletes the file.
     name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
     try:
-        with open(name, "xb", opener=_open_private) as copy:
+        with open(name, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as copy:
             is_changed = write(copy)
         if is_changed:
             if _version(os.stat(target)) != _version(before):
@@ -81,7 +81,3 @@ def _overwrite(target: str, copy: str) -> None:
         kept = f"{target}.repaired"
         os.replace(copy, kept)
         raise CannotRewrite(f"{target}: {exc.strerror}; {kept} has its whole content") from None
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

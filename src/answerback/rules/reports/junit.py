@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from ...dialects.readable import UNSAFE_IN_TEXT
-from ..lint.linter import FileFinding, LintCounts
-
-_CHUNK = 1024 * 1024
+from ..lint.linter import FileFinding, LintCounts, Report
 
 
-class JUnitReport:
+class JUnitReport(Report):
     """Keeps the tests in temporary files, because the counts have to be written before them."""
 
     def __init__(self, out: IO[bytes]) -> None:
@@ -63,8 +62,7 @@ class JUnitReport:
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> None:
     source.seek(0)
-    while chunk := source.read(_CHUNK):
-        target.write(chunk)
+    copyfileobj(source, target)
     source.seek(0)
     source.truncate()
 

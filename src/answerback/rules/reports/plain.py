@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, get_args
 
 import msgspec
 
 from ...dialects.readable import escape_json, render
 from ...types.describe import counted
 from ..finding import Severity
-from ..lint.linter import FileFinding, LintCounts
+from ..lint.linter import FileFinding, LintCounts, Report
 
 _GITHUB_COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-class LineReport:
+class LineReport(Report):
     """`file:line: severity AB101 name: message (pointer)`"""
 
     def __init__(self, out: IO[bytes]) -> None:
@@ -28,12 +28,6 @@ class LineReport:
         at = f" ({finding.pointer})" if finding.pointer else ""
         text = f"{finding.severity} {finding.rule} {finding.name}: {finding.message}{at}"
         return render(f"{found.file}:{found.line}: {text}".replace("\n", " "))
-
-    def file_done(self, name: str, replies: int) -> None:
-        pass
-
-    def done(self, counts: LintCounts) -> None:
-        pass
 
 
 class JsonLinesReport(LineReport):
@@ -67,8 +61,8 @@ def summary(counts: LintCounts) -> str:
     """Return the numbers of findings and replies, in one line."""
     if not counts.replies:
         return f"no replies found among {counted(counts.other_messages, 'message')}"
-    by_severity = {"error": counts.errors, "warning": counts.warnings, "note": counts.notes}
-    findings = ", ".join(counted(number, noun) for noun, number in by_severity.items() if number)
+    by_severity = [(counts.by_severity[noun], noun) for noun in get_args(Severity)]
+    findings = ", ".join(counted(number, noun) for number, noun in by_severity if number)
     replies = counted(counts.replies, "reply", "replies")
     text = f"{findings or 'no findings'} in {replies}"
     if counts.fixed:

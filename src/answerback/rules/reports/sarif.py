@@ -10,12 +10,12 @@ import msgspec
 from ...dialects.readable import escape_json
 from ..catalogue import RULES
 from ..finding import Rule
-from ..lint.linter import FileFinding, LintCounts
+from ..lint.linter import FileFinding, LintCounts, Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-class SarifReport:
+class SarifReport(Report):
     def __init__(self, out: IO[bytes], version: str) -> None:
         self._out = out
         self._rule_indexes = {each: index for index, each in enumerate(RULES)}
@@ -35,9 +35,6 @@ class SarifReport:
             escape_json(msgspec.json.encode(self._result_json(found)).decode()).encode()
         )
         self._is_first = False
-
-    def file_done(self, name: str, replies: int) -> None:
-        pass
 
     def done(self, counts: LintCounts) -> None:
         self._out.write(b"\n]}]}\n")

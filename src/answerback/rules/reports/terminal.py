@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ...errors import needs_extra
 from ..finding import Severity
 from ..lint.json_locate import excerpt, locate
-from ..lint.linter import FileFinding, LintCounts
+from ..lint.linter import FileFinding, LintCounts, Report
 from .plain import summary
 
 with needs_extra("lint"):
@@ -22,7 +22,7 @@ _BAR_STEP = 256 * 1024
 """The number of bytes between two updates of the bar: an update takes longer than a reply."""
 
 
-class TerminalReport:
+class TerminalReport(Report):
     def __init__(self, console: Console) -> None:
         self._console = console
 
@@ -43,13 +43,10 @@ class TerminalReport:
             self._print(Text.assemble(("  → ", "green"), finding.hint))
         self._print(Text())
 
-    def file_done(self, name: str, replies: int) -> None:
-        pass
-
     def done(self, counts: LintCounts) -> None:
         if not counts.replies and not counts.other_messages:
             return
-        style = "bold red" if counts.errors else "yellow" if counts.findings else "green"
+        style = "bold red" if counts.errors else "yellow" if counts.by_severity else "green"
         self._print(Text(summary(counts), style=style))
 
     def _print_excerpt(self, found: FileFinding, style: str) -> None:

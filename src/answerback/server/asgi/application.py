@@ -12,25 +12,24 @@ from ...core.background import spawn
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
-from ...errors import needs_extra
 from ...registry.declarations import Change, HealthState
-from ..http.guard import FORWARDED_HOST, Guard
+from ..http.host_and_origin import FORWARDED_HOST, Guard
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
 from ..http.server_options import WebOptions, networks
+from .cors import Cors
 from .other_server import DisconnectWatch, call_before_shutdown
 from .own_pages import OwnPages
 from .request import (
     FAST_PATH,
     ClientDisconnected,
     HttpRequest,
-    Message,
     Receive,
     Scope,
     Send,
     joined_headers,
 )
-from .worker_bus import (
+from .worker_sockets import (
     SINGLE_WORKER,
     RegistryChanged,
     RegistrySwitched,
@@ -40,13 +39,10 @@ from .worker_bus import (
     WorkerMessage,
 )
 
-with needs_extra("serve"):
-    from starlette.middleware.cors import CORSMiddleware
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from ...registry.composition import Switch
+    from ...registry.enabling import Switch
     from ...registry.lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .authenticated import Authenticated
@@ -74,24 +70,9 @@ class AsgiApp:
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
-        self._cors: ASGIApp | None = None
+        self._cors: Cors | None = None
         if options.origins:
-            self._cors = CORSMiddleware(
-                self._answer,
-                allow_origins=options.origins,
-                allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["*"],
-                expose_headers=[
-                    "X-Error-Code",
-                    "X-Error-Hint",
-                    "X-Error-Url",
-                    "Location",
-                    "Preference-Applied",
-                    "Retry-After",
-                    "Mcp-Session-Id",
-                    "WWW-Authenticate",
-                ],
-            )
+            self._cors = Cors(self._answer, options.origins, self._guard, self._routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -108,22 +89,14 @@ class AsgiApp:
         else:
             await self._answer_http(scope, receive, send)
 
-    async def _answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
         if self._auth is not None and await self._auth.answer_page(scope, receive, send):
             return
         if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
             return
-        if self._cors is not None:
-            # The fast path would bypass the headers that the CORS middleware adds.
-            scope.pop(FAST_PATH, None)
-            if scope["method"] == "OPTIONS":
-                await self._answer_preflight(self._cors, scope, receive, send)
-            else:
-                await self._cors(scope, receive, send)
-        else:
-            await self._answer(scope, receive, send)
+        await (self._cors or self._answer)(scope, receive, send)
 
     async def join(self, bus: SocketBus) -> None:
         """Join other workers. Call this before the first request."""
@@ -244,27 +217,12 @@ class AsgiApp:
             return
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _answer_preflight(
-        self, cors: ASGIApp, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """Answer an OPTIONS request; a refused one gets JSON, like every other refusal."""
-        request = HttpRequest(scope, receive, send)
-        refused = self._guard.refuse(scope, request.headers)
-        sent: list[Message] = []
-
-        async def collect(message: Message) -> None:
-            sent.append(message)
-
-        if refused is None:
-            await cors(scope, receive, collect)
-            is_preflight = b"access-control-request-method" in request.headers
-            if sent[0]["status"] < 400 or not is_preflight:
-                for message in sent:
-                    await send(message)
-                return
-            reason = b"".join(message.get("body", b"") for message in sent).decode()
-            refused = failure(reason, code="FOREIGN_ORIGIN")
-        await request.respond_with(self._routes.refuse(refused, request))
+    @cached_property
+    def _answer_http(self) -> ASGIApp:
+        # At the first request, because of the pages.
+        layers = (self._proxies, self._auth, self._own_pages, self._cors)
+        has_layers = any(layer is not None for layer in layers)
+        return self._answer_through_layers if has_layers else self._answer
 
     @cached_property
     def _own_pages(self) -> OwnPages | None:

@@ -8,7 +8,7 @@ from ...calls.runtime import Runtime
 from ...core.authentication import Credentials
 from ...core.reply import Reply
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from ...protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
 from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
 from ..http.routes import Routes

@@ -63,7 +63,9 @@ class HttpPeer(McpPeer):
     def __init__(
         self, id: Id, version: Version, client: ClientCapabilities, request: HttpRequest
     ) -> None:
-        super().__init__(id, version, client)
+        self.id = id
+        self.version = version
+        self.client = client
         self.caller = request.caller
         self.http = request
         self.loop = request.loop

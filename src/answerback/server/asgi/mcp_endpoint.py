@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any
 
 from ...calls.runtime import Runtime
@@ -24,7 +25,7 @@ from ...protocol.jsonrpc import (
 )
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.session import ClientCapabilities
-from ...registry.composition import apply_switch
+from ...registry.enabling import apply_switch
 from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight
@@ -32,7 +33,7 @@ from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sessions import VERSION_HEADER, Sessions
 from .stateful import Stateful
 from .stateless import Stateless
-from .worker_bus import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
+from .worker_sockets import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
 
 _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 
@@ -87,7 +88,8 @@ class McpEndpoint:
         self._stateful.close()
         self._stateless.close()
 
-    async def _post(self, body: bytes, http: HttpRequest) -> None:
+    def _post(self, body: bytes, http: HttpRequest) -> Coroutine[Any, Any, None]:
+        """Return the coroutine that answers the message or the batch; raises HttpError."""
         http.text = body
         if b"json" not in http.accept:
             _check_accept(http.accept)
@@ -97,22 +99,17 @@ class McpEndpoint:
                 texts = parse_batch(body)
                 if stateless:
                     raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
-                await self._stateful.post_batch(texts, http)
-                return
+                return self._stateful.post_batch(texts, http)
             message = parse(body)
-            meta = meta_of(message) if isinstance(message, Request) else None
+            if isinstance(message, Request):
+                meta = meta_of(message)
+                # The body counts too: a client that forgot the header gets an error that names it.
+                if stateless or is_stateless(meta):
+                    return self._stateless.post(message, meta, http)
+                return self._stateful.post(message, meta, http)
         except RpcError as error:
             raise HttpError(400, error) from None
-        if not isinstance(message, Request):
-            if stateless:
-                await http.respond(202, (), b"")
-            else:
-                await self._stateful.accept(message, http)
-        # The body counts too: a client that forgot the header gets an error that names it.
-        elif stateless or is_stateless(meta):
-            await self._stateless.post(message, meta, http)
-        else:
-            await self._stateful.post(message, meta, http)
+        return http.respond(202, (), b"") if stateless else self._stateful.accept(message, http)
 
     async def _get_or_delete(self, http: HttpRequest) -> None:
         with_sessions = (
@@ -140,7 +137,10 @@ class McpEndpoint:
             await http.respond(202, (), b"")
 
     async def _answer_message(self, request: Request, http: HttpRequest) -> None:
-        peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
+        peer = McpPeer()
+        peer.id = request.id
+        peer.version = LATEST_STATEFUL
+        peer.client = ClientCapabilities()
         peer.caller = http.caller
         peer.http = http
         peer.can_refuse_by_status = True

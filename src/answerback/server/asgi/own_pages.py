@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...calls.failures import log_internal_error
 from ...core.reply import failure
 from ...errors import needs_extra
 from ...registry.declarations import Registry
+from ..http.host_and_origin import Guard
 from ..http.refusals import too_large
+from ..http.routes import Routes
 from .request import FAST_PATH, MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
 
 with needs_extra("serve"):
     from starlette.routing import Match, Route
-
-if TYPE_CHECKING:
-    from ..http.guard import Guard
-    from ..http.routes import Routes
 
 
 class _TooLarge(Exception):

@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...core.json_value import Json
 from ...protocol.input_required import LIFETIME
 from ...protocol.jsonrpc import request_frame
 from ...protocol.params import Id
 from ...tools.elicitation import Declined
 from .sse import EventStream
-from .worker_bus import QuestionAnswered
-
-if TYPE_CHECKING:
-    from ...core.json_value import Json
-
+from .worker_sockets import QuestionAnswered
 
 _NO_ANSWER = "The client did not answer"
 _SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"

@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ...core.authentication import User
 from ...core.reply import Reply, failure
+from ...core.request_info import RequestHeaders, RequestInfo
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
-from ..http.http_request_info import AsgiRequestInfo
+from ...dialects.status_and_headers import JSON
 from ..http.refusals import too_large
-
-if TYPE_CHECKING:
-    from ...core.authentication import User
-    from ...core.request_info import RequestInfo
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -34,6 +30,8 @@ FAST_PATH = "answerback.fast_path"
 JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
 # A client that is still sending does not read yet, so this much of a refused body is read.
 _MAX_DISCARDED = 64 * 1024 * 1024
+_CREDENTIALS = (b"authorization", b"x-api-key")
+"""A tool that passes its headers on must not pass these on."""
 MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 
@@ -214,3 +212,33 @@ def _head(status: int, headers: HeaderPairs) -> bytes:
 
 
 _OK_JSON = _head(200, JSON_HEADERS)
+
+
+class AsgiRequestInfo(RequestInfo):
+    """The data in an ASGI scope."""
+
+    _source: Mapping[str, Any]
+
+    @cached_property
+    def headers(self) -> RequestHeaders:
+        """The headers, without the credentials checked by the app's `auth=`."""
+        hidden = _CREDENTIALS if isinstance(self._source.get("user"), User) else ()
+        return RequestHeaders(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in self._source["headers"]
+            if name not in hidden
+        )
+
+    @property
+    def address(self) -> str | None:
+        client = self._source.get("client")
+        return None if client is None else str(client[0])
+
+    @property
+    def user(self) -> Any:
+        """The `user` that a middleware put into the scope, unless it says that it is anonymous.
+
+        An empty name and False are not users.
+        """
+        user = self._source.get("user")
+        return user if user and getattr(user, "is_authenticated", True) else None

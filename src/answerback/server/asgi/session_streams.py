@@ -15,7 +15,7 @@ from ...core.background import spawn
 from .request import Headers
 from .sessions import HttpClient
 from .sse import EventStream
-from .worker_bus import FollowStream, StreamFrame, StreamState, WorkerBus
+from .worker_sockets import FollowStream, StreamFrame, StreamState, WorkerBus
 
 _MAX_STREAMS = 256
 """Maximum resumable streams; beyond it the oldest is dropped."""
@@ -101,10 +101,14 @@ class ResumableStreams:
                 del self._followed[reader]
 
     def apply(self, message: FollowStream | StreamFrame) -> None:
-        if isinstance(message, StreamFrame):
-            self._receive(message)
-            return
-        spawn(self._forward(message), self._tasks)
+        if isinstance(message, FollowStream):
+            spawn(self._forward(message), self._tasks)
+        elif (stream := self._followed.get(message.reader)) is not None:
+            if message.last:
+                stream.end()
+                del self._followed[message.reader]
+            else:
+                stream.append(message.frame)
 
     async def _follow(self, id: str, worker: int, client: HttpClient, start: int) -> EventStream:
         """Follow a stream of another worker. It has no id here: its events get new numbers."""
@@ -123,13 +127,3 @@ class ResumableStreams:
             async for frame in stream.read(message.start):
                 await self._bus.send(message.worker, StreamFrame(message.reader, frame, last=False))
         await self._bus.send(message.worker, StreamFrame(message.reader, b"", last=True))
-
-    def _receive(self, message: StreamFrame) -> None:
-        stream = self._followed.get(message.reader)
-        if stream is None:
-            return
-        if message.last:
-            stream.end()
-            del self._followed[message.reader]
-        else:
-            stream.append(message.frame)

@@ -19,7 +19,7 @@ from ...protocol.session_id import LIFETIME, MAX_LENGTH, SessionId
 from ...registry.declarations import Change
 from .http_error import HttpError
 from .request import HttpRequest
-from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
+from .worker_sockets import LogLevelSet, ResourceSubscribed, SessionEnded
 
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
@@ -44,16 +44,13 @@ _WITHOUT_SESSION = {name.encode(): HttpClient(version) for name, version in STAT
 _OF_NO_VERSION = HttpClient(ASSUMED_STATEFUL)
 
 
-class SessionState:
+class SessionState(msgspec.Struct):
     """A session's changes: its log level, its subscriptions, whether it has ended."""
 
-    __slots__ = ("ended", "level", "seen", "subscriptions")
-
-    def __init__(self) -> None:
-        self.level: Level | None = None
-        self.subscriptions: set[str] = set()
-        self.ended = False
-        self.seen = time.monotonic()
+    level: Level | None = None
+    subscriptions: set[str] = set()
+    ended: bool = False
+    seen: float = 0.0
 
     @property
     def is_default(self) -> bool:
@@ -104,11 +101,9 @@ class Sessions:
 
     def _verify(self, token: bytes) -> HttpClient | None:
         id = SessionId.verify(token.decode("latin-1"), self._signer)
-        return (
-            None
-            if id is None
-            else HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
-        )
+        if id is None:
+            return None
+        return HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
 
     def level(self, client: HttpClient) -> Level | None:
         """Return the log level of the client's session; without sessions no logs are sent."""

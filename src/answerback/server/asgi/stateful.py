@@ -30,11 +30,11 @@ from ...registry.declarations import Change, Registry
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
 from .request import JSON_HEADERS, HttpRequest
-from .session_sync import SESSION_METHODS, SessionSync
 from .sessions import SESSION_HEADER, HttpClient, Sessions
 from .sse import EventStream, write_until_disconnected
 from .token_expiry import expiry_of
-from .worker_bus import WorkerBus
+from .worker_messages import SESSION_METHODS, SessionSync
+from .worker_sockets import WorkerBus
 
 
 class Stateful:

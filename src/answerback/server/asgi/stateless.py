@@ -154,18 +154,24 @@ def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
 
 def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
     """Raise RpcError if a header is missing, malformed, or differs from the body."""
-    _match(headers, VERSION, version)
-    _match(headers, METHOD, request.method)
-    member = NAMED_BY.get(request.method)
-    if member is not None:
-        name = _sent_name(request.params, member)
-        if isinstance(name, str):
-            _match(headers, NAME, name)
+    params = request.params
+    name = params.name if isinstance(params, ToolCall) else _sent_name(request.method, params)
+    for header, value in ((VERSION, version), (METHOD, request.method), (NAME, name)):
+        if not isinstance(value, str):
+            continue  # The request has no name, or a malformed one, which is refused later.
+        found = headers.get(header)
+        if found is None:
+            raise _mismatch(header, "is missing")
+        is_equal = found.decode("latin-1") == value and value[:2] != "=?"
+        if not is_equal and _decoded(header, found) != value:
+            raise _mismatch(header, "does not match the body")
 
 
-def _sent_name(params: Params, member: str) -> Json:
-    if isinstance(params, ToolCall):
-        return params.name
+def _sent_name(method: str, params: Params) -> Json:
+    """Return the member of *params* that the name header repeats; None if there is none."""
+    member = NAMED_BY.get(method)
+    if member is None:
+        return None
     named = read_params(params, _Named)
     return {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
 
@@ -186,16 +192,6 @@ def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) 
             raise _mismatch(name, "is missing")
         if not _is_equal(_decoded(name, found), value):
             raise _mismatch(name, "does not match the body")
-
-
-def _match(headers: Mapping[bytes, bytes], name: bytes, value: str) -> None:
-    found = headers.get(name)
-    if found is None:
-        raise _mismatch(name, "is missing")
-    if found.decode("latin-1") == value and value[:2] != "=?":
-        return
-    if _decoded(name, found) != value:
-        raise _mismatch(name, "does not match the body")
 
 
 def _decoded(name: bytes, value: bytes) -> str:

@@ -25,10 +25,6 @@ def call_at_expiry(request: HttpRequest, action: Callable[[], object]) -> Callab
     """Call *action* when a request's token expires; the returned function prevents that."""
     expires = expiry_of(request)
     if expires is None:
-        return _nothing
+        return lambda: None
     delay = max(0.0, expires - time.time())
     return asyncio.get_running_loop().call_later(delay, action).cancel
-
-
-def _nothing() -> None:
-    pass

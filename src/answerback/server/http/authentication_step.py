@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ...calls.failures import log_internal_error
+from ...calls.runtime import Runtime
 from ...core.authentication import (
+    AppAuth,
     AuthPage,
     CannotAuthenticate,
     Challenge,
@@ -18,15 +20,11 @@ from ...core.authentication import (
 from ...core.log import logger
 from ...core.reply import Reply, failure
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from ...errors import AnswerbackError
 from ...registry.composition import check_auth
 from .pages import PUBLIC
 from .server_options import is_loopback
-
-if TYPE_CHECKING:
-    from ...calls.runtime import Runtime
-    from ...core.authentication import AppAuth
 
 _CODES = {
     None: "LOGIN_REQUIRED",
@@ -82,7 +80,8 @@ class AuthenticationStep:
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
         except CannotAuthenticate:
-            return _unavailable()
+            reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
+            return RefusedRequest(reply, (("Retry-After", "5"),))
         except Exception:  # noqa: BLE001 -- an author's authenticator ends one request only
             log_internal_error("authentication")
             return RefusedRequest(failure("Internal server error"), ())
@@ -114,7 +113,8 @@ class AuthenticationStep:
     def _refusal(self, challenge: Challenge) -> RefusedRequest:
         header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
         if challenge.error is not None:
-            _log_refusal(challenge)
+            # Without any part of the token.
+            logger("answerback.auth").info("credentials were refused: %s", challenge.description)
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
         # A response to one client must not be stored for another.
@@ -131,16 +131,6 @@ def _checked(user: object) -> User | None:
     raise TypeError(
         f"authenticate() returned {type(user).__name__}; return a User, or None without credentials"
     )
-
-
-def _log_refusal(challenge: Challenge) -> None:
-    """Log why a request was refused, without any part of the token."""
-    logger("answerback.auth").info("credentials were refused: %s", challenge.description)
-
-
-def _unavailable() -> RefusedRequest:
-    reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
-    return RefusedRequest(reply, (("Retry-After", "5"),))
 
 
 def authentication_step(runtime: Runtime) -> AuthenticationStep | None:

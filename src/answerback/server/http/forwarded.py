@@ -41,11 +41,7 @@ class TrustedProxies:
 
     def __init__(self, networks: tuple[Network, ...]) -> None:
         self._networks = networks
-        self._is_trusted = lru_cache(256)(self._look_up)
-
-    def trusts(self, peer: str) -> bool:
-        """Return whether the connection from the address *peer* comes from a trusted proxy."""
-        return self._is_trusted(peer)
+        self.trusts = lru_cache(256)(self._trusts)
 
     def read(self, headers: Mapping[bytes, bytes]) -> Forwarded:
         """Return the client of a request from a trusted proxy.
@@ -96,7 +92,8 @@ class TrustedProxies:
             hops += 1
         return client, hops
 
-    def _look_up(self, peer: str) -> bool:
+    def _trusts(self, peer: str) -> bool:
+        """Return whether the connection from the address *peer* comes from a trusted proxy."""
         address = _address(peer)
         return address is not None and any(address in network for network in self._networks)
 

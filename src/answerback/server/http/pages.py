@@ -7,20 +7,17 @@ Both health pages show the runtime's checks. `/healthz` is 200 as long as the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
+from ...core.json_value import JsonObject
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from ...registry.declarations import Check, HealthState, Registry
 from ...tools.tool import Tool
-
-if TYPE_CHECKING:
-    from ...core.json_value import JsonObject
-
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 """Makes the response of a page; the second argument is the path that the app is mounted under."""

@@ -18,7 +18,7 @@ from ...core.reply import Reply
 from ...core.shape import RESULT, Shape
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
-from ...dialects.http_reply import JSON
+from ...dialects.status_and_headers import JSON
 from .pages import PAGES
 from .refusals import no_route, refuse_media, refuse_method
 

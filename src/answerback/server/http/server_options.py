@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_network
-from typing import TYPE_CHECKING, TypeAlias
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import TypeAlias
 
 import msgspec
 
 from ...core.limits import MAX_BODY
 from ...errors import AnswerbackError
-
-if TYPE_CHECKING:
-    from ipaddress import IPv4Network, IPv6Network
 
 Network: TypeAlias = "IPv4Network | IPv6Network"
 
@@ -137,15 +134,13 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 def _check_debug(options: ServeOptions) -> None:
     """Refuse --debug where clients can be on other machines."""
     web = options.web
-    if not (options.uds or web.trusted_proxies or web.hosts) and is_loopback(options.host):
+    # Whoever controls the DNS of an allowed host could read the exceptions in a browser.
+    flags = {"--uds": options.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
+    given = [flag for flag, value in flags.items() if value]
+    if given:
+        conflict, advice = given[0], "leave out one of the two"
+    elif is_loopback(options.host):
         return
-    if options.uds is not None:
-        conflict, advice = "--uds", "leave out one of the two"
-    elif web.trusted_proxies:
-        conflict, advice = "--trust-proxy", "leave out one of the two"
-    elif web.hosts:
-        # Whoever controls the name's DNS could read the exceptions in a browser.
-        conflict, advice = "--allow-host", "leave out one of the two"
     else:
         conflict, advice = f"the host {options.host!r}", "give --host 127.0.0.1, or no --debug"
     raise BadOption(

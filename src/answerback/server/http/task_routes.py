@@ -5,30 +5,29 @@ Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is i
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...calls.call import Call, Outcome
+from ...calls.runtime import Runtime
+from ...core.json_value import JsonObject
 from ...core.peer import Abilities, NoPeer
 from ...core.reply import Error, Reply, failure
-from ...core.shape import RESULT, Shape
+from ...core.shape import RESULT
 from ...dialects import HttpReply
-from ...dialects.http_reply import JSON, RETRY_AFTER
-from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError
+from ...dialects.status_and_headers import JSON, RETRY_AFTER
+from ...error_codes import INVALID_ARGUMENTS, INVALID_JSON
+from ...errors import ToolError
+from ...registry.declarations import Registry
+from ...tasks.idempotency_keys import checked_key
 from ...tasks.keyed_calls import run_once
-from ...tasks.service import task_service
-from ...tasks.task_record import TaskRecord, owner_of
-from ...tasks.task_store import checked_key
+from ...tasks.service import TaskService, task_service
+from ...tasks.task_record import TaskRecord, iso_time, owner_of, task_members
 from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:
-    from ...calls.runtime import Runtime
-    from ...core.json_value import JsonObject
-    from ...registry.declarations import Registry
-    from ...tasks.service import TaskService
-    from .routes import RestRequest
+    from .routes import RestRequest, Routes
 
 MAX_WAIT = 60
 """Maximum seconds that a request waits for a task, whatever `Prefer: wait=` says."""
@@ -40,16 +39,6 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 _ASYNC = "respond-async"
 _NO_STORE = ("Cache-Control", "no-store")
 _METHODS, _RESULT_METHODS = "GET, HEAD, POST, DELETE", "GET, HEAD"
-
-
-class ReplyWriter(Protocol):
-    """The part of `Routes` that writes replies in the dialect of the contract."""
-
-    def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply: ...
-
-    def write_finished(
-        self, reply: Reply[Any], request: RestRequest, shape: Shape
-    ) -> HttpReply: ...
 
 
 class Answers(msgspec.Struct):
@@ -71,7 +60,7 @@ _answers = msgspec.json.Decoder(Answers)
 class TaskRoutes:
     """Answers requests about tasks."""
 
-    def __init__(self, runtime: Runtime, writer: ReplyWriter) -> None:
+    def __init__(self, runtime: Runtime, writer: Routes) -> None:
         self._runtime = runtime
         self._registry = runtime.registry
         self._handlers = runtime.handlers
@@ -267,30 +256,14 @@ def _read_answers(body: bytes) -> dict[str, JsonObject]:
 
 def _members(task: TaskRecord, path: str) -> JsonObject:
     """Return a task as JSON, with MCP's names."""
-    members: JsonObject = {
-        "taskId": task.id,
-        "status": task.state,
-        "tool": task.tool,
-        "createdAt": _iso(task.created),
-        "lastUpdatedAt": _iso(task.changed),
-    }
-    if task.message:
-        members["statusMessage"] = task.message
+    members = {**task_members(task), "tool": task.tool}
     if task.expires is not None:
-        members["expiresAt"] = _iso(task.expires)
+        members["expiresAt"] = iso_time(task.expires)
     if task.questions:
-        members["inputRequests"] = {
-            key: {"method": each.method, "params": each.params}
-            for key, each in task.questions.items()
-        }
+        members["inputRequests"] = task.questions
     if task.is_final:
         members["resultUrl"] = path + RESULT_PATH
     return members
-
-
-def _iso(seconds: float) -> str:
-    when = datetime.fromtimestamp(seconds, UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _unknown() -> Reply[Any]:

@@ -15,7 +15,6 @@ import msgspec
 
 from ...calls.runners import ON_LOOP, running_loop
 from ...core.limits import LARGE_BODY
-from ...core.versions import Version
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     Frame,
@@ -26,7 +25,6 @@ from ...protocol.jsonrpc import (
 )
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.params import Id
-from ...protocol.session import ClientCapabilities
 from ..standard_streams import Stdout
 
 if TYPE_CHECKING:
@@ -214,9 +212,9 @@ class Pipe:
             except RpcError as error:
                 self.send(error_frame(None, error))
 
-    def peer(self, id: Id, version: Version, client: ClientCapabilities) -> McpPeer:
+    def peer(self) -> McpPeer:
         """Return the peer of a request over this pipe."""
-        peer = PipePeer(id, version, client)
+        peer = PipePeer()
         peer.pipe = self
         return peer
 

@@ -8,13 +8,10 @@ import socket
 import ssl
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from ssl import SSLContext
 
 from ...errors import AnswerbackError
 from ..http.server_options import BadOption, ServeOptions
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 _BACKLOG = 2048
 _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
@@ -74,10 +71,8 @@ def tls_context(options: ServeOptions) -> SSLContext | None:
 
 def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
     """Return the file that OpenSSL could not use, and what to do; OpenSSL itself names neither."""
-    of_cert, of_key = (
-        f"--tls-cert {cert!r}",
-        f"--tls-key {key!r}" if key else f"--tls-cert {cert!r}",
-    )
+    of_cert = f"--tls-cert {cert!r}"
+    of_key = f"--tls-key {key!r}" if key else of_cert
     try:
         chain, key_text = _read(cert), _read(key or cert)
     except OSError as unreadable:

@@ -24,7 +24,7 @@ def prefork(
 
     A worker that exits is replaced by one with the same number.
     """
-    _make_shared_keys()
+    process_signer()  # Made before the fork, so that each worker accepts the others' links.
     awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
     # Blocked and waited for, so that no signal arrives between a fork and storing its pid.
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
@@ -45,12 +45,6 @@ def prefork(
             workers.stop(received)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
     return workers.status
-
-
-def _make_shared_keys() -> None:
-    """Make the key for gate links, so that each worker accepts the others' links."""
-    if "answerback.gates.links" in sys.modules:
-        process_signer()
 
 
 class _Workers:
@@ -83,7 +77,7 @@ class _Workers:
                 signal.signal(awaited, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._awaited)
             threading.Thread(target=self._exit_with_parent, daemon=True).start()
-            self._run(number, lambda: _write_pid(self._ready_writer, os.getpid()))
+            self._run(number, self._report_ready)
         except SystemExit as exit:
             return int(exit.code in (1, True))
         except KeyboardInterrupt:
@@ -95,6 +89,9 @@ class _Workers:
             sys.excepthook(*sys.exc_info())
             return 1
         return 0
+
+    def _report_ready(self) -> None:
+        os.write(self._ready_writer, os.getpid().to_bytes(8, "big"))
 
     def _exit_with_parent(self) -> None:
         os.read(self._parent_reader, 1)
@@ -134,10 +131,6 @@ class _Workers:
         for pid in self.running:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGINT if at_once else signal.SIGTERM)
-
-
-def _write_pid(pipe: int, pid: int) -> None:
-    os.write(pipe, pid.to_bytes(8, "big"))
 
 
 def _read_pids(pipe: int) -> set[int]:

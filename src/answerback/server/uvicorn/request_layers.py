@@ -19,8 +19,6 @@ from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send
 from ..http.server_options import ServeOptions, is_loopback, networks
 
 if TYPE_CHECKING:
-    from logging import Logger
-
     from ..http.forwarded import TrustedProxies
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -120,7 +118,7 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
     return answer
 
 
-def _access_logger() -> Logger:
+def _access_logger() -> logging.Logger:
     logger = logging.getLogger("answerback.access")
     logger.setLevel(logging.INFO)
     if not logger.hasHandlers():

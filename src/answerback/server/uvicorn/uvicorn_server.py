@@ -13,12 +13,16 @@ from contextlib import suppress
 from functools import partial
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...calls.runtime import Runtime
+from ...core.authentication import AppAuth
 from ...errors import needs_extra
+from ...registry.declarations import Registry
+from ...registry.lifespan import LifespanFailed
 from ...tools.context import CURRENT
-from ..asgi import asgi
-from ..asgi.worker_bus import SocketBus
+from ..asgi.application import AsgiApp
+from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
 from .listening import CannotListen, base_url, listens_on, tls_context
 from .prefork import prefork
@@ -27,13 +31,6 @@ from .uvicorn_protocol import UvicornProtocol
 
 with needs_extra("serve"):
     import uvicorn
-
-if TYPE_CHECKING:
-    from ...calls.runtime import Runtime
-    from ...core.authentication import AppAuth
-    from ...registry.declarations import Registry
-    from ...registry.lifespan import LifespanFailed
-    from ..asgi.application import AsgiApp
 
 # How often the server checks for a signal while the lifespan starts.
 _SIGNAL_SECONDS = 0.1
@@ -134,11 +131,6 @@ class _Server(uvicorn.Server):
         if self._wake is not None:
             self._wake()
 
-    def raise_failure(self) -> None:
-        """Raise LifespanFailed if the lifespan did not start or end."""
-        if self.failure is not None:
-            raise self.failure
-
     def _flush_within_bound(self) -> None:
         flushing = threading.Thread(target=self._flush_records, daemon=True)
         flushing.start()
@@ -150,7 +142,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
     registry = runtime.registry
     set_up_logging(options.log_level)
     _check_test_tokens(runtime.auth, options)
-    application = asgi(runtime, options.web)
+    application = AsgiApp(runtime, options.web)
     application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
@@ -172,7 +164,8 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         finally:
             # A worker exits with os._exit, which runs no atexit functions.
             flush()
-        server.raise_failure()
+        if server.failure is not None:
+            raise server.failure
 
     def announce() -> None:
         _announce(runtime, options, listener, application.key_is_temporary)
@@ -182,21 +175,16 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         return 0
     with TemporaryDirectory(prefix="answerback-") as folder:
         count = options.workers
-        _share_tasks(runtime, folder)
+        if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
+            from ...tasks.sqlite_store import SQLiteStore
+
+            # The workers share one file, which is removed with the server.
+            runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
         def run_worker(number: int, ready: Callable[[], None]) -> None:
             run(SocketBus(folder, number, count), ready)
 
         return prefork(count, run_worker, listener, started=announce)
-
-
-def _share_tasks(runtime: Runtime, folder: str) -> None:
-    """Let the workers keep tasks in one file, which is removed with the server."""
-    registry = runtime.registry
-    if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
-        from ...tasks.sqlite_store import SQLiteStore
-
-        runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:

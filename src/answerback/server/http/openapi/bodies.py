@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ....contract import Contract, Dialect
 from ....dialects.reply_schemas import wire_schemas
 from .components import SCHEMAS, object_schema, ref
-
-if TYPE_CHECKING:
-    from ....contract import Contract, Dialect
 
 Schema = dict[str, Any]
 
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
-REST_ERROR: Schema = {
-    "type": "object",
-    "properties": {"error": {"type": "string"}},
-    "required": ["error"],
-}
+REST_ERROR = object_schema({"error": {"type": "string"}})
 _PREFIX = "Answerback"
 CONTENT = "AnswerbackContent"
 MCP_RESULT = "AnswerbackMcpResult"
@@ -34,7 +28,10 @@ def shared_schemas(contract: Contract) -> dict[str, Schema]:
     shared = {_PREFIX + name: schema for name, schema in wire.items()}
     # In MCP `isError` is optional, but Answerback always sends it.
     result = _with_required(shared[MCP_RESULT], {"isError": {"const": False}})
-    meta = object_schema({"answerback/error": _error_in_meta(shared)})
+    failure = shared[FAILURE]
+    # The message is omitted if it equals the result's text.
+    in_meta = object_schema(failure["properties"], required=["code"]) | {"allOf": failure["allOf"]}
+    meta = object_schema({"answerback/error": in_meta})
     error = _with_required(shared[MCP_ERROR], {"_meta": meta})
     if contract.envelope_in_mcp:
         members = {"success": {"const": True}, "timestamp": TIMESTAMP}
@@ -76,13 +73,6 @@ def _with_data(name: str, member: str, data: Schema | None) -> Schema:
     if data is None:
         return ref(name)
     return {"allOf": [ref(name), object_schema({member: data})]}
-
-
-def _error_in_meta(shared: dict[str, Schema]) -> Schema:
-    """Return the error in `_meta`; its message is omitted if it equals the result's text."""
-    failure = shared[FAILURE]
-    schema = object_schema(failure["properties"], required=["code"])
-    return {**schema, "allOf": failure["allOf"]}
 
 
 def _with_required(schema: Schema, members: Schema) -> Schema:

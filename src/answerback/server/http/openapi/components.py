@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ....core.json_value import Json
+from ....tools.tool import Tool
 from ....types.json_schema import add_description, schemas
 from ....types.schema_renderer import default_keyword, rename_refs
-
-if TYPE_CHECKING:
-    from ....core.json_value import Json
-    from ....tools.tool import Tool
 
 Schema = dict[str, Any]
 Components = dict[str, Schema]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
 
+from ....core.authentication import AppAuth
 from ....gates.schemes import needs_login, shown_to_all
+from ....registry.declarations import Registry
 from ....types.json_text import ENCODER
 from ..pages import PUBLIC
 from .bodies import shared_schemas
@@ -23,10 +25,6 @@ from .operations import (
     paths_of_tasks,
     shared_responses,
 )
-
-if TYPE_CHECKING:
-    from ....core.authentication import AppAuth
-    from ....registry.declarations import Registry
 
 Schema = dict[str, Any]
 

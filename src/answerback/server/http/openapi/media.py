@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import Any, get_origin
 
 import msgspec
 
+from ....contract import Contract, Dialect
 from ....core.content import Audio, Image
 from ....dialects.accept import MEDIA_TYPES, PROBLEM
-from ....dialects.http_reply import JSON
-
-if TYPE_CHECKING:
-    from ....contract import Contract, Dialect
-    from ....tools.tool import Tool
+from ....dialects.status_and_headers import JSON
+from ....tools.tool import Tool
 
 Schema = dict[str, Any]
 

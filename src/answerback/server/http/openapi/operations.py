@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
+from ....core.json_value import Json
 from ....dialects.rest import FORM
+from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
 from ....gates.schemes import needs_login, scopes_of
+from ....tools.tool import Tool
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
 from .components import object_schema
-from .media import with_media_ranges
+from .media import MediaTypes, with_media_ranges
 from .statuses import DESCRIPTIONS, error_statuses
-
-if TYPE_CHECKING:
-    from ....core.json_value import Json
-    from ....tools.tool import Tool
-    from .media import MediaTypes
 
 Schema = dict[str, Any]
 
@@ -72,11 +69,7 @@ _FUNCTION = object_schema(
 _CHECKS: Schema = {
     "description": "The health checks by name; calls can be served if all are ready",
     "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "properties": {"ready": {"type": "boolean"}},
-        "required": ["ready"],
-    },
+    "additionalProperties": object_schema({"ready": {"type": "boolean"}}),
 }
 
 
@@ -109,12 +102,12 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
 
 def _add_task(tool: Tool, made: Schema) -> None:
     """Add the parts of a tool that may run as a task, or takes an idempotency key."""
-    from .task_paths import CREATED, call_parameters, has_task, own_statuses
+    from .task_paths import CREATED, ERROR_STATUSES, call_parameters, has_task
 
     responses = made["responses"]
     if has_task(tool):
         responses["202"] = CREATED
-    for status in own_statuses(tool):
+    for status in ERROR_STATUSES:
         responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
     made["responses"] = dict(sorted(responses.items()))
     made["parameters"] = call_parameters(tool)

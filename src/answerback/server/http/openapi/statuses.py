@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
+from ....error_codes import CODES, INPUT_REQUIRED, find_code
+from ....errors import ToolError
 from ....gates.schemes import codes_of, needs_login
 from ....tools.docstrings import parse
 from ....tools.signature import dependency_functions, source_of
-
-if TYPE_CHECKING:
-    from ....tools.tool import Tool
+from ....tools.tool import Tool
 
 _ALWAYS = {
     400: "Invalid request",

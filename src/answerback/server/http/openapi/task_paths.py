@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ....dialects.http_reply import JSON, RETRY_AFTER
-from ....tasks.task_store import MAX_KEY
+from ....dialects.status_and_headers import JSON, RETRY_AFTER
+from ....tasks.idempotency_keys import MAX_KEY
+from ....tools.tool import Tool
 from ..task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
 from .components import SCHEMAS, object_schema
-
-if TYPE_CHECKING:
-    from ....tools.tool import Tool
 
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": "string", "format": "date-time"}
-_QUESTION = object_schema(
-    {"method": _TEXT, "params": {"type": "object"}}, required=["method", "params"]
-)
+_QUESTION = object_schema({"method": _TEXT, "params": {"type": "object"}})
 TASK_SCHEMAS: dict[str, Schema] = {
     "TaskStatus": object_schema(
         {
@@ -45,10 +41,11 @@ TASK_SCHEMAS: dict[str, Schema] = {
                 "description": "MCP's results of the questions, by key",
                 "additionalProperties": {"type": "object"},
             }
-        },
-        required=["inputResponses"],
+        }
     ),
 }
+ERROR_STATUSES = (409, 422, 429, 503)
+"""The statuses of limits and keys."""
 _STATUS = {"schema": {"$ref": SCHEMAS + "TaskStatus"}}
 _RETRY_AFTER = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
 _ID = {
@@ -94,19 +91,9 @@ def has_task(tool: Tool) -> bool:
     return tool.settings.task != "forbidden"
 
 
-def has_headers(tool: Tool) -> bool:
-    """Return whether calls to the tool have documented headers."""
-    return has_task(tool) or tool.settings.idempotency_key
-
-
 def call_parameters(tool: Tool) -> list[Schema]:
     """Return the headers of a call to *tool*."""
     return [_PREFER, _KEY] if has_task(tool) else [_KEY]
-
-
-def own_statuses(tool: Tool) -> set[int]:
-    """Return the error statuses of limits and keys."""
-    return {409, 422, 429, 503} if has_headers(tool) else set()
 
 
 def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[str, Schema]:

@@ -14,7 +14,7 @@ import msgspec
 from ..core.content import Audio, Block, Embedded, Image, Link, Text
 from ..core.reply import Reply
 from ..types.json_text import ENCODER
-from .contract_text import DONE
+from .reply_text import DONE
 
 SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""

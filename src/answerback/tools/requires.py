@@ -11,10 +11,11 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import zip_longest
 from types import FunctionType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from ..core.suggestions import did_you_mean, similar_names
 from ..errors import ToolError
+from ..types.describe import without_metadata
 from .context import Context
 from .signature import check_callable, is_context, parameter_hints, source_of
 
@@ -254,16 +255,12 @@ def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:
 
 def _takes(wanted: object, given: object) -> bool:
     """Return whether a gate's annotation allows the values of the tool's parameter."""
-    wanted, given = _bare(wanted), _bare(given)
+    wanted, given = without_metadata(wanted), without_metadata(given)
     if wanted in (None, Any, object) or wanted == given:
         return True
     return get_origin(wanted) in (Union, UnionType) and given in get_args(wanted)
 
 
-def _bare(annotation: object) -> object:
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
 def _shown(annotation: object) -> str:
-    bare = _bare(annotation)
+    bare = without_metadata(annotation)
     return bare.__name__ if isinstance(bare, type) else str(bare)

@@ -13,7 +13,7 @@ from answerback import App
 from answerback.core.reply import Reply
 from answerback.errors import AnswerbackError
 from answerback.server.asgi.request import joined_headers
-from answerback.server.http.guard import Guard
+from answerback.server.http.host_and_origin import Guard
 from answerback.server.http.server_options import WebOptions
 
 SendRequest = Callable[..., Any]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .client_connection import ClientConnection, ClientRequest, Deadline
-from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, HttpRefused, NoAnswer
 from .frames import Transport
+from .request_params import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .user_handlers import UserHandlers
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may never answer it."""
@@ -102,7 +98,7 @@ async def _discover(
     supported = result.get("supportedVersions")
     if not isinstance(supported, list) or V2026_07_28.name not in supported:
         return None
-    return ServerFacts.of_discover(result, V2026_07_28)
+    return ServerFacts.of(result, V2026_07_28)
 
 
 async def _discover_twice(connection: ClientConnection, seconds: float | None) -> JsonObject:
@@ -126,12 +122,13 @@ async def _initialize(connection: ClientConnection, plan: SessionPlan) -> Server
         "clientInfo": CLIENT_INFO,
     }
     result = await _ask(connection, "initialize", params)
-    facts = ServerFacts.of_initialize(result)
-    if facts is None:
-        found = result.get("protocolVersion")
+    found = result.get("protocolVersion")
+    version = STATEFUL.get(str(found))
+    if version is None:
         text = f"the server speaks version {found!r}; known are {', '.join(STATEFUL)}"
         raise RpcError(UNSUPPORTED_VERSION, text)
-    connection.era = StatefulEra(facts.version)
+    facts = ServerFacts.of(result, version)
+    connection.era = StatefulEra(version)
     await connection.notify("notifications/initialized")
     await connection.transport.listen()
     level = plan.handlers.log_level

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.json_value import JsonObject, is_number
+from ..core.log import logger
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from .client_connection import ClientRequest, Deadline
@@ -16,9 +17,7 @@ from .listed import RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, re
 from .results import KnownTool, known_tools
 
 if TYPE_CHECKING:
-    from ..core.json_value import JsonObject
     from .client_session import ClientSession
-
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -46,7 +45,6 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 
 
 class _Entry(msgspec.Struct):
-    family: str
     identity: str
     until: float
     value: list[Any]
@@ -82,7 +80,7 @@ class KeptLists:
         # A login between two pages may have changed the list.
         if seconds > 0 and await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
-            self._kept[kind] = _Entry(_LISTS[kind].family, identity, until, entries)
+            self._kept[kind] = _Entry(identity, until, entries)
         return list(entries)
 
     async def tools(self, deadline: Deadline) -> list[RemoteTool]:
@@ -123,7 +121,8 @@ class KeptLists:
 
     def changed(self, family: str) -> None:
         """Drop the lists that have changed."""
-        self._kept = {kind: each for kind, each in self._kept.items() if each.family != family}
+        for kind in [each for each in self._kept if _LISTS[each].family == family]:
+            del self._kept[kind]
         if family == "tools":
             self._unlisted.clear()
 
@@ -159,7 +158,7 @@ class KeptLists:
             if is_endless or len(found) > _MAX_ENTRIES:
                 found = found[:_MAX_ENTRIES]
                 text = "%s has no end, or too many entries; the first %d entries are used"
-                logging.getLogger("answerback.client").warning(text, listed.method, len(found))
+                logger("answerback.client").warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:
                 return found, min(seconds)
@@ -170,6 +169,6 @@ class KeptLists:
 def _seconds_of(result: JsonObject) -> float:
     """Return how long the server lets a stateless result be kept."""
     found = result.get("ttlMs")
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if not is_number(found):
         return 0.0
     return max(0.0, found / 1000)

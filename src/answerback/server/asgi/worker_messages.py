@@ -9,13 +9,13 @@ from ...core.background import spawn
 from ...protocol.jsonrpc import Notification, Request, Response, RpcError, read_params
 from ...protocol.params import CancelledParams, ReadResource, SetLevel
 from ...protocol.subscriptions import subscribed_uri
-from ...registry.composition import apply_switch, switches_of
 from ...registry.declarations import Registry
+from ...registry.enabling import apply_switch, switches_of
 from .in_flight import InFlight
 from .pending_questions import PendingQuestions
 from .session_streams import ActiveStreams, ResumableStreams
 from .sessions import HttpClient, Sessions
-from .worker_bus import (
+from .worker_sockets import (
     FollowStream,
     LogLevelSet,
     QuestionAnswered,

@@ -121,8 +121,17 @@ async def under_policy(
     return found
 
 
-def refused_reply(refusal: ToolError) -> Reply[Any]:
-    """Return the reply for a call that a breaker or a limit refused."""
-    error = Error.of(refusal)
-    details = {**(error.details or {}), "may_have_run": False}
-    return Reply(error=msgspec.structs.replace(error, details=details))
+async def reply_under_policy(
+    options: ClientOptions,
+    attempt: Callable[[Deadline], Awaitable[Reply[Any]]],
+    *,
+    may_repeat: bool = True,
+    first: Deadline | None = None,
+) -> Reply[Any]:
+    """Do the same, but return a failed reply if a breaker or a limit refuses the call."""
+    try:
+        return await under_policy(options, attempt, may_repeat=may_repeat, first=first)
+    except ToolError as refusal:
+        error = Error.of(refusal)
+        details = {**(error.details or {}), "may_have_run": False}
+        return Reply(error=msgspec.structs.replace(error, details=details))

@@ -12,7 +12,7 @@ import pytest
 
 from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
-from answerback.types.shell_values import from_strings
+from answerback.types.values_from_text import from_strings
 
 
 class Level(enum.IntEnum):

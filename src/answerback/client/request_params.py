@@ -1,21 +1,18 @@
-"""The parameters, `_meta` and headers of a client's request in each era; `opening.py` chooses."""
+"""A client's request in each era: its parameters, `_meta` and headers."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import msgspec
 
-from ..core.versions import STATEFUL, V2026_07_28, Version
+from ..core.json_value import Json, JsonObject
+from ..core.versions import V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
 from ..protocol.params import PREFIX, TASKS
 from ..protocol.routing_headers import NAMED_BY, encode_header, is_plain
-
-if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
-
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
 
@@ -29,23 +26,11 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
 
     @classmethod
-    def of_initialize(cls, result: Mapping[str, Any]) -> ServerFacts | None:
-        """Read an `initialize` result; return None if its version is unknown."""
-        version = STATEFUL.get(str(result.get("protocolVersion")))
-        if version is None:
-            return None
-        info = result.get("serverInfo")
-        return cls._of(version, result, info)
-
-    @classmethod
-    def of_discover(cls, result: Mapping[str, Any], version: Version) -> ServerFacts:
-        meta = result.get("_meta")
+    def of(cls, result: Mapping[str, Any], version: Version) -> ServerFacts:
+        """Read the result of `initialize` or `server/discover`."""
+        meta, capabilities = result.get("_meta"), result.get("capabilities")
         info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
-        return cls._of(version, result, info or result.get("serverInfo"))
-
-    @classmethod
-    def _of(cls, version: Version, result: Mapping[str, Any], info: Json) -> ServerFacts:
-        capabilities = result.get("capabilities")
+        info = info or result.get("serverInfo")
         return cls(
             version=version,
             capabilities=capabilities if isinstance(capabilities, dict) else {},
@@ -63,18 +48,6 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         return found is not False
 
 
-class Era(Protocol):
-    """Completes the parameters and headers of each request."""
-
-    stateless: bool
-
-    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
-        """Return the parameters to send; *token* asks for progress."""
-
-    def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        """Return the HTTP headers of a request."""
-
-
 def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
     given = params.get("_meta") or {}
     return {**params, "_meta": {**given, **more}}
@@ -89,9 +62,11 @@ class StatefulEra:
         self._headers = {} if version is None else {"MCP-Protocol-Version": version.name}
 
     def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
+        """Return the parameters to send; *token* asks for progress."""
         return dict(params) if token is None else _with_meta(params, {"progressToken": token})
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        """Return the HTTP headers of a request."""
         return self._headers
 
 
@@ -100,15 +75,9 @@ class StatelessEra:
 
     stateless = True
 
-    def __init__(
-        self,
-        capabilities: JsonObject,
-        log_level: str | None = None,
-        version: Version = V2026_07_28,
-    ) -> None:
-        self._version = version.name
+    def __init__(self, capabilities: JsonObject, log_level: str | None = None) -> None:
         self._meta: JsonObject = {
-            PREFIX + "protocolVersion": version.name,
+            PREFIX + "protocolVersion": V2026_07_28.name,
             PREFIX + "clientCapabilities": capabilities,
             PREFIX + "clientInfo": CLIENT_INFO,
         }
@@ -133,7 +102,7 @@ class StatelessEra:
         return {**capabilities, "extensions": extensions}
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        found = {"MCP-Protocol-Version": self._version, "Mcp-Method": method}
+        found = {"MCP-Protocol-Version": V2026_07_28.name, "Mcp-Method": method}
         name = params.get(NAMED_BY.get(method, ""))
         if isinstance(name, str):
             found["Mcp-Name"] = name if is_plain(name) else encode_header(name)

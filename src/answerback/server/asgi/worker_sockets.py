@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ...core.peer import Level
 from ...protocol.params import Id
-from ...registry.composition import Switch
 from ...registry.declarations import Change
+from ...registry.enabling import Switch
 
 _TIMEOUT = 2.0
 """Seconds to wait for another worker, which may have died."""
@@ -129,15 +129,15 @@ _messages = msgspec.msgpack.Decoder(WorkerMessage)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class WorkerBus(Protocol):
-    """Sends messages to the other workers."""
+class WorkerBus:
+    """Sends messages to the other workers; this one is for a server without any."""
 
-    @property
-    def number(self) -> int:
-        """The number of this worker."""
+    number = 0
+    """The number of this worker."""
 
     def has(self, worker: int) -> bool:
         """Return whether *worker* is another worker of this server."""
+        return False
 
     async def broadcast(self, message: WorkerMessage) -> None:
         """Send to all other workers, and wait until they have applied it."""
@@ -146,25 +146,10 @@ class WorkerBus(Protocol):
         """Send to one other worker."""
 
 
-class SingleWorker:
-    """The bus of a server with one worker."""
-
-    number = 0
-
-    def has(self, worker: int) -> bool:
-        return False
-
-    async def broadcast(self, message: WorkerMessage) -> None:
-        pass
-
-    async def send(self, worker: int, message: WorkerMessage) -> None:
-        pass
+SINGLE_WORKER = WorkerBus()
 
 
-SINGLE_WORKER: WorkerBus = SingleWorker()
-
-
-class SocketBus:
+class SocketBus(WorkerBus):
     """A bus of unix sockets, one for each worker, in a folder made before the fork."""
 
     def __init__(self, folder: str, number: int, count: int) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ..contract import Contract, ErrorStyle
 from ..core.content import Block, Text
-from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
+from ..core.reply import Error, Reply
+from ..core.shape import Shape
+from ..error_codes import BUILT_IN, UNKNOWN_ERROR
+from ..errors import ToolError
 from .common import encode, encoded_data
-
-if TYPE_CHECKING:
-    from ..contract import Contract, ErrorStyle
-    from ..core.reply import Error, Reply
-    from ..core.shape import Shape
 
 DONE = "Operation completed successfully"
 """The text of a reply with neither content nor data."""

@@ -1,0 +1,63 @@
+"""Notices that an open file was moved, removed or emptied."""
+
+from __future__ import annotations
+
+import os
+
+
+class FileMoved(FileNotFoundError):
+    """The open file is no longer at its path. A new file can be opened there at once."""
+
+
+class FileRemoved(FileMoved):
+    """The open file was deleted. Its content is lost when it is closed."""
+
+
+class FileEmptied(FileMoved):
+    """The open file was emptied, as logrotate's `copytruncate` does after copying the file."""
+
+
+class FileIdentity:
+    """The device and inode that a path had when its file was opened.
+
+    If `os.stat` failed at that time, `check` never raises.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._opened = self._stat()
+        self._fd = self._open_path()
+
+    def check(self) -> None:
+        """Raise FileRemoved if the file was deleted, or FileMoved if it is no longer at its path.
+
+        Data written to a deleted file is lost without an error. If the number of links cannot
+        be read, a deleted file counts as moved.
+        """
+        if self._opened is not None and self._stat() != self._opened:
+            removed = self._fd is not None and os.fstat(self._fd).st_nlink == 0
+            kind = FileRemoved if removed else FileMoved
+            raise kind("the file was moved or removed while it was open")
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def _stat(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _open_path(self) -> int | None:
+        """Open a descriptor only to count links; None if the system has no O_PATH.
+
+        An ordinary descriptor would drop SQLite's locks when it is closed.
+        """
+        flags = getattr(os, "O_PATH", None)
+        try:
+            return None if flags is None else os.open(self._path, flags)
+        except OSError:
+            return None

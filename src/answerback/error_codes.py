@@ -1,0 +1,117 @@
+"""The table of error codes: the HTTP status, exit status and JSON-RPC error of each code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Code(msgspec.Struct, frozen=True):
+    """An error code's row in `CODES`: its status on each wire."""
+
+    status: int
+    """The HTTP and CGI status."""
+    exit: int = 1
+    """The command line's exit status; from 64 on as in sysexits.h."""
+    rpc: int | None = None
+    """The JSON-RPC error code; without one, MCP sends an `isError` result."""
+    retryable: bool = False
+
+
+UNKNOWN_ERROR = "UNKNOWN_ERROR"
+UNKNOWN_TEXT = "Unknown error"
+"""The message of a failure that has none."""
+TOOL_EXECUTION_ERROR = "TOOL_EXECUTION_ERROR"
+INVALID_OUTPUT = "INVALID_OUTPUT"
+INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
+INVALID_JSON = "INVALID_JSON"
+TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
+CHECK_FIRST = "it may have taken effect: check that before you call again"
+"""The hint of a failed call that must not run twice."""
+INPUT_REQUIRED = "INPUT_REQUIRED"
+
+CODES = {
+    UNKNOWN_ERROR: Code(500),
+    TOOL_EXECUTION_ERROR: Code(500, exit=70),
+    INVALID_OUTPUT: Code(500, exit=70),
+    "INVALID_RESPONSE_FORMAT": Code(500, exit=70),
+    "RESPONSE_VALIDATION_ERROR": Code(500, exit=70),
+    "WORKER_LOST": Code(500, exit=70),
+    INVALID_JSON: Code(400, exit=2, rpc=-32700),
+    INVALID_ARGUMENTS: Code(400, exit=2),
+    "INVALID_INPUT": Code(400, exit=65),
+    "UNAUTHENTICATED": Code(401, exit=77),
+    "LOGIN_REQUIRED": Code(401, exit=77),
+    "INVALID_TOKEN": Code(401, exit=77),
+    "SUBSCRIPTION_REQUIRED": Code(402, exit=77),
+    "LINK_REQUIRED": Code(403, exit=77),
+    "SCOPE_REQUIRED": Code(403, exit=77),
+    "FORBIDDEN": Code(403, exit=77),
+    "FOREIGN_ORIGIN": Code(403, exit=77),
+    TOOL_NOT_FOUND: Code(404, exit=2, rpc=-32602),
+    "ROUTE_NOT_FOUND": Code(404, exit=2),
+    "NOT_FOUND": Code(404, exit=66),
+    "METHOD_NOT_ALLOWED": Code(405, exit=2),
+    "CONFLICT": Code(409, exit=73),
+    INPUT_REQUIRED: Code(409, exit=73),
+    "INPUT_DECLINED": Code(409, exit=73),
+    "TOO_LARGE": Code(413, exit=65),
+    "UNSUPPORTED_MEDIA_TYPE": Code(415, exit=2),
+    "FOREIGN_HOST": Code(421, exit=77),
+    "KEY_REUSED": Code(422, exit=65),
+    "RATE_LIMITED": Code(429, exit=75, retryable=True),
+    "UNAVAILABLE": Code(503, exit=69, retryable=True),
+    "TIMED_OUT": Code(504, exit=75, retryable=True),
+}
+BUILT_IN = frozenset(CODES)
+"""Answerback's own codes; `add_codes` adds the authors' codes to the table."""
+_RAISED = ("INVALID_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND", "CONFLICT")
+"""The codes of error classes that share their status with other codes."""
+_CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
+
+
+def add_codes(codes: Mapping[str, int | Code]) -> None:
+    """Add an author's codes to the table, by HTTP status or as a whole row.
+
+    The process has one table: two apps may add the same code only with the same row.
+    """
+    for name, value in codes.items():
+        row = value if isinstance(value, Code) else _row_for_status(name, value)
+        if not re.fullmatch(_CODE_NAME, str(name)):
+            raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
+        if name in BUILT_IN:
+            raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")
+        if CODES.get(name, row) != row:
+            raise ValueError(f"the code {name!r} has the status {CODES[name].status} already")
+        CODES[name] = row
+
+
+def _row_for_status(name: str, status: object) -> Code:
+    if not isinstance(status, int) or not 400 <= status <= 599:
+        raise ValueError(f"the status of {name!r} should be from 400 to 599, not {status!r}")
+    # The exit status, and whether it is retryable, are those of the class with that status.
+    like = CODES.get(code_for_status(status) or UNKNOWN_ERROR, CODES[UNKNOWN_ERROR])
+    return Code(status, exit=like.exit, retryable=like.retryable)
+
+
+def find_code(code: str, kind: str | None = None) -> Code:
+    """Return the row of *code*, else the row of *kind*, its error class's code."""
+    own = CODES.get(code) if code != UNKNOWN_ERROR else None
+    return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
+
+
+def code_for_status(status: int) -> str | None:
+    """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
+
+    Other servers send 422 for any invalid argument, we only for a reused key. Several codes
+    share a status: the code of the error class that authors raise takes precedence.
+    """
+    if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
+        return None
+    for raised in _RAISED:
+        if CODES[raised].status == status:
+            return raised
+    known = (code for code in reversed(CODES) if code in BUILT_IN)
+    return next((code for code in known if CODES[code].status == status), None)
