@@ -46,6 +46,9 @@ class LoopThread:
         Many callbacks need one wake-up. `call_soon_threadsafe` takes more CPU time, because it
         wakes the loop for each of them, through a socket.
         """
+        if os.name == "nt":  # Its loop cannot read a pipe.
+            self.loop.call_soon_threadsafe(callback, self.loop)
+            return
         _, wake = self._pipe or self._open_pipe()
         self._posted.append(callback)
         if not self._is_awake:
@@ -57,8 +60,14 @@ class LoopThread:
         with self._lock:
             if self._pipe is None:
                 self._pipe = os.pipe()
-                loop.call_soon_threadsafe(loop.add_reader, self._pipe[0], self._call_posted, loop)
+                loop.call_soon_threadsafe(self._watch_pipe, loop)
             return self._pipe
+
+    def _watch_pipe(self, loop: asyncio.AbstractEventLoop) -> None:
+        assert self._pipe is not None
+        loop.add_reader(self._pipe[0], self._call_posted, loop)
+        # The pipe was opened to post the first callback, which need not wait for a wake-up.
+        self._call_posted(loop)
 
     def _call_posted(self, loop: asyncio.AbstractEventLoop) -> None:
         assert self._pipe is not None

@@ -43,7 +43,7 @@ _TEXT = b'{"content":[{"type":"text","text":'
 _STRUCTURED = b'}],"structuredContent":'
 _STATELESS = b',"isError":false,"resultType":"complete"'
 _STATEFUL = b',"isError":false'
-_SERVER_INFO_META = b',"_meta":{"' + SERVER_INFO.encode() + b'":%b}'
+_SERVER_INFO_META = b',"_meta":{"' + SERVER_INFO.encode() + b'":'
 
 
 def write(
@@ -74,9 +74,9 @@ def write_in_pieces(
             # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
             text = encoded if is_text else encode((b"".join(wrapped) if opening else data).decode())
-            meta = _SERVER_INFO_META % server_info if server_info else b""
+            meta = (_SERVER_INFO_META, server_info, b"}") if server_info else ()
             end = _STATELESS if version.stateless else _STATEFUL
-            return (_TEXT, text, _STRUCTURED + opening, data, closing + end + meta + b"}")
+            return (_TEXT, text, _STRUCTURED, opening, data, closing, end, *meta, b"}")
     result = _result(reply, shape, contract, version)
     if server_info:
         result.setdefault("_meta", {})[SERVER_INFO] = msgspec.Raw(server_info)
