@@ -83,12 +83,19 @@ class TaskService:
         is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
         if not is_admitted:
             return await self.refuse(call, outcome)
+        undo_count = _do_nothing
         try:
             kept_key = None if key is None else checked_key(key)
             task = self.new_task(call, answers, ttl, kept_key)
-            return await self._to_the_end(self._start(task))
+            if call.tool is not None and call.tool.policy is not None:
+                undo_count = call.tool.policy.count(call)
+            kept = await self._to_the_end(self._start(task))
         except ToolError as exc:
+            undo_count()
             return await self.refuse(call, Reply(error=Error.of(exc)))
+        if kept.id != task.id:
+            undo_count()
+        return kept
 
     async def get(self, id: str, owner: str) -> TaskRecord | None:
         """Return the task with this id, if it belongs to *owner*."""
@@ -271,6 +278,10 @@ class TaskService:
         """Wake everyone who waits for this task, or for any task if none is given."""
         for listener in tuple(self._waiters.values()):
             listener(None if task is None else task.id)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 class _Waiter:

@@ -221,6 +221,7 @@ class TaskRunner:
             caller=task.caller,
             user=peer.user,
             stage="run",
+            is_counted=True,
         )
         try:
             outcome = await self._runtime.handlers.tools(call)
