@@ -14,6 +14,7 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..core.moved_file import FileIdentity, FileMoved
+from ..core.private_file import make_private
 from ..errors import AnswerbackError, Unavailable
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room
@@ -249,8 +250,7 @@ class SQLiteStore:
 
     def _open(self) -> Connection:
         # SQLite creates world-readable files, and arguments and results are private.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        make_private(self.path, beside=("-wal", "-shm"))
         connection = sqlite3.connect(
             self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
         )
