@@ -20,7 +20,7 @@ from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
 from .idempotency_keys import checked_key
 from .memory_store import MemoryStore
-from .task_expiry import first_expiry
+from .task_expiry import ExpiryClock, first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import TaskStore
@@ -54,6 +54,7 @@ class TaskService:
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         self._waiting: Counter[str] = Counter()
         """How many requests wait for each task."""
+        self._expiry = ExpiryClock()
         worker = new_worker_name()
         self.runner = TaskRunner(runtime, self.store, self.limits, worker, self.wake)
         self.runner.use_loop()
@@ -272,7 +273,7 @@ class TaskService:
         """Remove expired tasks."""
         # For a store that may block, the watch does it.
         if self._watch is None:
-            self.store.remove_expired(time())
+            self.store.remove_expired(self._expiry.now())
 
     def wake(self, task: TaskRecord | None = None) -> None:
         """Wake everyone who waits for this task, or for any task if none is given."""

@@ -17,6 +17,7 @@ from time import monotonic, time
 from ..calls.failures import log_internal_error
 from ..errors import Unavailable
 from .file_notice import FileNotice
+from .task_expiry import ExpiryClock
 from .task_record import TaskRecord
 from .task_runner import LEASE, TaskRunner
 from .task_store import Claim, TaskStore
@@ -48,6 +49,7 @@ class TaskWatch:
         self._version = -1
         self._next_step = 0.0
         self._clocks = time(), monotonic()
+        self._expiry = ExpiryClock()
         self._leases_count_from = 0.0
         self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
         self._every = {
@@ -120,7 +122,7 @@ class TaskWatch:
         now = time()
         if self._store.is_failing:
             self._store.try_to_write()
-        self._store.remove_expired(now)
+        self._store.remove_expired(self._expiry.now())
         self._notice_jump(now, monotonic())
         leases_count = monotonic() >= self._leases_count_from
         for claim in self._store.claims():
