@@ -120,7 +120,7 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
 def _forget(store: TaskStore, id: str) -> None:
     """Remove the record, so that the next call with this key runs."""
     store.change(id, lambda task: _replace(task, state="cancelled", worker="", expires=0.0))
-    store.remove_expired(time())
+    store.remove_expired(0.0)
 
 
 _TOO_LARGE: Reply[Any] = failure(
