@@ -111,7 +111,8 @@ def _violated(violations: list[tuple[str, str]], place: str) -> tuple[Finding, .
 
 
 def _with_findings(reply: Reply[Any], found: tuple[Finding, ...], *, strict: bool) -> Reply[Any]:
-    received = Received(reply.raw, reply.data_from, reply.findings + found)
+    known = reply.received or Received()
+    received = msgspec.structs.replace(known, findings=known.findings + found)
     if not strict:
         return msgspec.structs.replace(reply, received=received)
     where = f"{found[0].pointer}: " if found[0].pointer else ""
