@@ -105,7 +105,8 @@ class ClientSession:
             if (task := task_in(result)) is not None:
                 result = await RemoteTask(self, task).wait(deadline)
         except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
+            failed = failed_reply(error)
+            return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         if known is None:
             return await self.reply_of(name, result, deadline)
@@ -116,7 +117,9 @@ class ClientSession:
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
-        return read(result) if known is None else known.reply(result, strict=self._strict)
+        if known is None:
+            return self.lists.judged(name, read(result))
+        return known.reply(result, strict=self._strict)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""
