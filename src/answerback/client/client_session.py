@@ -38,7 +38,7 @@ from .mirrored_headers import param_headers
 from .remote_tasks import RemoteTask, create_task, needs_task, task_in
 from .request_params import ServerFacts
 from .resending import may_send_again
-from .results import resource_reply
+from .results import failed_call, resource_reply
 from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
 from .version_choice import SessionPlan, open_connection
@@ -105,7 +105,7 @@ class ClientSession:
             if (task := task_in(result)) is not None:
                 result = await RemoteTask(self, task).wait(deadline)
         except (NoAnswer, RpcError) as error:
-            failed = failed_reply(error)
+            failed = failed_call(error, self.lists.known.get(name))
             return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         if known is None:
