@@ -35,7 +35,7 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import RemoteTask, create_task, needs_task, task_in
+from .remote_tasks import create_task, needs_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
 from .results import failed_call, resource_reply
@@ -102,8 +102,8 @@ class ClientSession:
                     raise
                 self._as_tasks.add(name)
                 result = await create_task(self, asked)
-            if (task := task_in(result)) is not None:
-                result = await RemoteTask(self, task).wait(deadline)
+            if "task" in result or result.get("resultType") == "task":
+                result = await task_result(self, result, deadline)
         except (NoAnswer, RpcError) as error:
             failed = failed_call(error, self.lists.known.get(name))
             return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed

@@ -39,11 +39,17 @@ def needs_task(error: RpcError, facts: ServerFacts) -> bool:
     return error.code == METHOD_NOT_FOUND and facts.version.tasks and facts.offers("tasks")
 
 
-def task_in(result: JsonObject) -> JsonObject | None:
+def _task_in(result: JsonObject) -> JsonObject | None:
     """Return the task that a `tools/call` result names; None for any other result."""
     found = result if result.get("resultType") == "task" else result.get("task")
     is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
     return found if is_task and "content" not in result else None
+
+
+async def task_result(session: ClientSession, result: JsonObject, deadline: Deadline) -> JsonObject:
+    """Wait for the task that a result may name, and return the task's result."""
+    task = _task_in(result)
+    return result if task is None else await RemoteTask(session, task).wait(deadline)
 
 
 async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
@@ -62,7 +68,7 @@ async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObjec
 
 async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[JsonObject]) -> None:
     try:
-        task = task_in(await creating)
+        task = _task_in(await creating)
     except (NoAnswer, RpcError):
         return
     if task is not None:
@@ -75,7 +81,7 @@ class StartedTask:
     def __init__(
         self, session: ClientSession, options: ClientOptions, tool: str, result: JsonObject
     ) -> None:
-        task = task_in(result)
+        task = _task_in(result)
         self._session = session
         self._options = options
         self._tool = tool
