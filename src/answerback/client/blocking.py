@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
 from ..calls.loop_thread import LoopThread
 from .call_options import CallOptions
 from .many_servers import ManyServers
-from .remote_server import RemoteServer, ServerMethods
+from .remote_server import RemoteServer, ServerMethods, opened
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class BlockingServer:
         """Make a server on its own event loop, and open it; raises ConnectError."""
         loop = LoopThread("answerback-client")
         try:
-            return cls(loop.run(_opened(make)), loop)
+            return cls(loop.run(opened(make)), loop)
         except BaseException:
             loop.close()
             raise
@@ -73,13 +73,3 @@ class BlockingServer:
             self._loop.run(self._server.close())
         finally:
             self._loop.close()
-
-
-async def _opened(make: Callable[[], Connected]) -> Connected:
-    server = make()
-    try:
-        await server.open()
-    except BaseException:
-        await server.close()
-        raise
-    return server

@@ -70,6 +70,8 @@ class ClientSession:
         self._make: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
+        self._attempt: asyncio.Task[ClientConnection] | None = None
+        """The last attempt to open a connection in the background."""
         self.is_closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         """Background work, which ends with the session."""
@@ -190,19 +192,33 @@ class ClientSession:
         """Return the open connection; raises NoAnswer."""
         try:
             async with deadline.limit():
-                return await self.open()
+                return await self.open_shared()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
         except TimeoutError:
             text = f"{self._plan.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
+    @property
+    def is_opening(self) -> bool:
+        return self._attempt is not None and not self._attempt.done()
+
+    async def open_shared(self) -> ClientConnection:
+        """Open in the background, and wait for it; raises ConnectError.
+
+        Callers share one attempt, which goes on if a caller stops waiting for it.
+        """
+        if self._attempt is None or self._attempt.done():
+            self._attempt = spawn(self.open(), self._tasks)
+            self._attempt.add_done_callback(_ignore_exception)
+        return await asyncio.shield(self._attempt)
+
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise ConnectError(f"the connection to {self._plan.label} was closed")
+                raise self._was_closed()
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -216,7 +232,13 @@ class ClientSession:
                 raise ConnectError(text) from None
             except BaseException:
                 await self._drop()
+                if self.is_closed:
+                    # Closing cancels a shared attempt, but not the callers that wait for it.
+                    raise self._was_closed() from None
                 raise
+
+    def _was_closed(self) -> ConnectError:
+        return ConnectError(f"the connection to {self._plan.label} was closed")
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
@@ -291,6 +313,12 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
+    """Mark an attempt's exception as seen, because nobody may be waiting for it."""
+    if not attempt.cancelled():
+        attempt.exception()
 
 
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:

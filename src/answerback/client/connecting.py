@@ -23,9 +23,10 @@ from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
 from .client_session import ClientSession
+from .faults import ConnectError
 from .many_servers import ManyServers
-from .remote_server import RemoteServer
-from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
+from .remote_server import RemoteServer, opened
+from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 from .version_choice import SessionPlan
 
@@ -56,6 +57,9 @@ class ConnectOptions(TypedDict, total=False):
     """How many requests may be sent; further ones are refused."""
     connect_timeout: float
     """Seconds until the connection must be open; 30 by default."""
+    wait: float | None
+    """Seconds without an answer after which several servers go on without the others; 5 by
+    default, and None waits for all."""
     transport: Literal["http", "sse", "rest"]
     """How to talk to a URL; by default Streamable HTTP, then the old HTTP+SSE."""
     headers: Mapping[str, str]
@@ -97,9 +101,8 @@ class ConnectContext(Generic[S]):
         self._blocking: BlockingServer | None = None
 
     async def __aenter__(self) -> S:
-        server = self._server = self._make()
-        await server.open()
-        return server
+        self._server = await opened(self._make)
+        return self._server
 
     async def __aexit__(self, *exc: object) -> None:
         server, self._server = self._server, None
@@ -160,9 +163,7 @@ def connect(
         raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
         raise BadTarget("a breaker belongs to one server; each server of several fails alone")
-    return ConnectContext(
-        lambda: ManyServers({name: _server(each, options, name) for name, each in found.items()})
-    )
+    return ConnectContext(lambda: _servers(found, options))
 
 
 def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
@@ -173,6 +174,25 @@ def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry
         headers={**entry.headers, **options.get("headers", {})},
         transport=options.get("transport", entry.transport),
     )
+
+
+def _servers(entries: Entries, options: Mapping[str, Any]) -> ManyServers:
+    servers = {
+        name: _unusable(name, entry, options)
+        if isinstance(entry, BadTarget)
+        else _server(entry, options, name)
+        for name, entry in entries.items()
+    }
+    return ManyServers(servers, wait=options.get("wait", 5.0))
+
+
+def _unusable(name: str, reason: BadTarget, options: Mapping[str, Any]) -> RemoteServer:
+    """Return the server of an entry that cannot be understood; every request to it fails."""
+
+    def refuse() -> NoReturn:
+        raise ConnectError(str(reason))
+
+    return _remote(name, (refuse,), options)
 
 
 def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> RemoteServer:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .client_session import ClientSession
     from .many_servers import ManySessions
     from .rest_session import RestSession
+
+S = TypeVar("S", bound="ServerMethods")
 
 
 class ServerMethods:
@@ -116,3 +118,14 @@ class RemoteServer(ServerMethods):
     def info(self) -> ServerFacts:
         """The MCP version, the server's name, its capabilities and its instructions."""
         return self._session.info
+
+
+async def opened(make: Callable[[], S]) -> S:
+    """Make a server, and open it; raises ConnectError."""
+    server = make()
+    try:
+        await server.open()
+    except BaseException:
+        await server.close()
+        raise
+    return server

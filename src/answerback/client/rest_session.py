@@ -52,6 +52,8 @@ class RestSession:
         self._strict = strict
         self._forms: dict[str, int] = {}
         """Which of the three request forms a tool takes, once known."""
+        self.is_opening = False
+        """Always false: a request needs no open connection."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return the tools that `GET /functions` lists; none if there is no such page."""
@@ -94,6 +96,9 @@ class RestSession:
         except NoAnswer as exc:
             await self.close()
             raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
+
+    async def open_shared(self) -> None:
+        await self.open()
 
     async def close(self) -> None:
         await self._http.close()

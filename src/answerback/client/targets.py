@@ -58,7 +58,11 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
         return f"<ServerEntry {self.label}>"
 
 
-def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
+Entries: TypeAlias = "dict[str, ServerEntry | BadTarget]"
+"""Several servers by name; an entry that cannot be understood fails alone."""
+
+
+def read_target(target: Target) -> ServerEntry | Entries:
     """Return one server, or several by name; raises BadTarget."""
     if isinstance(target, HasRegistry):
         return ServerEntry(app=registry_of(target))
@@ -74,7 +78,7 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
     raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
 
 
-def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
+def _read_text(text: str) -> ServerEntry | Entries:
     if _URL.match(text):
         return ServerEntry(url=text)
     if text.endswith((".json", ".jsonc")) and (os.path.isfile(text) or " " not in text):
@@ -89,7 +93,7 @@ def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
     return ServerEntry(command=tuple(words))
 
 
-def _read_file(path: Path) -> ServerEntry | dict[str, ServerEntry]:
+def _read_file(path: Path) -> ServerEntry | Entries:
     try:
         found = msgspec.json.decode(_without_comments(path.read_text(encoding="utf-8-sig")))
     except OSError as exc:
@@ -113,9 +117,7 @@ def _without_comments(text: str) -> str:
     return text
 
 
-def read_config(
-    config: Mapping[str, Any], folder: Path | None = None
-) -> ServerEntry | dict[str, ServerEntry]:
+def read_config(config: Mapping[str, Any], folder: Path | None = None) -> ServerEntry | Entries:
     """Read a host's file in *folder*; a dict with a command or a URL is one server."""
     given = _given_variables(config, folder or Path.cwd())
     for group in _GROUPS:
@@ -125,11 +127,25 @@ def read_config(
         if isinstance(found.get("servers"), Mapping):
             found = found["servers"]
         named = {str(name): entry for name, entry in found.items() if _is_enabled(entry)}
-        return {name: _read_entry(entry, name, given) for name, entry in named.items()}
+        return _read_entries(named, given)
     if "command" in config or _url_of(config):
         return _read_entry(config, "the server", given)
     known = ", ".join(_GROUPS[:2])
     raise BadTarget(f"a dict for connect should have {known}, command or url")
+
+
+def _read_entries(named: Mapping[str, Any], given: Mapping[str, str]) -> Entries:
+    """Read the entries; raises BadTarget if none can be understood."""
+    found: Entries = {}
+    for name, entry in named.items():
+        try:
+            found[name] = _read_entry(entry, name, given)
+        except BadTarget as exc:
+            found[name] = exc
+    bad = [each for each in found.values() if isinstance(each, BadTarget)]
+    if bad and len(bad) == len(found):
+        raise BadTarget("; ".join(map(str, bad)))
+    return found
 
 
 def _by_name(group: Json) -> Json:
