@@ -17,6 +17,7 @@ from tests.client.conftest import SERVED, STDIO, STUB, http_server
 from answerback import App, NotFound, connect
 from answerback.client import ConnectError
 from answerback.registry.declarations import Change
+from answerback.resilience import Breaker
 
 ENTRY = {"command": STDIO[0], "args": STDIO[1:]}
 
@@ -319,3 +320,23 @@ def test_a_connection_goes_on_opening_after_a_call_gave_up(tmp_path: Path) -> No
     assert [each.ok for each in early] == [False, False, False]
     assert reply.data == {"degrees": "warm"}
     assert starts.read_text() == "start "
+
+
+def test_one_of_several_servers_is_used_without_async() -> None:
+    config = {"mcpServers": {"a": calculator("a"), "b": calculator("b")}}
+
+    with connect(config) as servers:
+        own = servers.servers["a"]
+        names = [tool.name for tool in own.tools()]
+        replies = [own.options(breaker=Breaker("a")).call("next", x=1), own.call("next", x=2)]
+        own.close()
+        other = servers.call("b_next", x=3)
+
+    assert list(servers.servers) == ["a", "b"]
+    assert names == ["next"]
+    assert [reply.data for reply in [*replies, other]] == [2, 3, 4]
+
+
+def test_one_server_without_async_has_no_servers_by_name() -> None:
+    with connect(calculator("a")) as server:
+        assert server.servers == {}

@@ -30,9 +30,11 @@ def _blocking(
 class BlockingServer:
     """A RemoteServer's methods, but blocking; any thread may call them."""
 
-    def __init__(self, server: Connected, loop: LoopThread) -> None:
+    def __init__(self, server: Connected, loop: LoopThread, *, owns_loop: bool = True) -> None:
         self._server = server
         self._loop = loop
+        self._owns_loop = owns_loop
+        """Whether closing the server ends the loop; several servers share one."""
 
     @classmethod
     def opened(cls, make: Callable[[], Connected]) -> BlockingServer:
@@ -54,6 +56,15 @@ class BlockingServer:
         server = self._server
         return server.failures if isinstance(server, ManyServers) else {}
 
+    @property
+    def servers(self) -> dict[str, BlockingServer]:
+        """The servers by name, each with its own names of tools; empty if it is one server."""
+        server = self._server
+        found = server.servers if isinstance(server, ManyServers) else {}
+        return {
+            name: BlockingServer(each, self._loop, owns_loop=False) for name, each in found.items()
+        }
+
     tools = _blocking(ServerMethods.tools)
     resources = _blocking(ServerMethods.resources)
     templates = _blocking(ServerMethods.templates)
@@ -66,10 +77,12 @@ class BlockingServer:
     unsubscribe = _blocking(ServerMethods.unsubscribe)
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
-        return BlockingServer(self._server.options(**options), self._loop)
+        changed = self._server.options(**options)
+        return BlockingServer(changed, self._loop, owns_loop=self._owns_loop)
 
     def close(self) -> None:
         try:
             self._loop.run(self._server.close())
         finally:
-            self._loop.close()
+            if self._owns_loop:
+                self._loop.close()
