@@ -35,7 +35,7 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import RemoteTask, create_task, needs_task, task_in
+from .remote_tasks import RemoteTask, StartedTask, create_task, has_tasks, needs_task, task_in
 from .request_params import ServerFacts
 from .resending import may_send_again
 from .results import resource_reply
@@ -93,25 +93,52 @@ class ClientSession:
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
     ) -> Reply[Any]:
-        params: JsonObject = {"name": name, "arguments": given}
-        asked = ClientRequest("tools/call", params, deadline, options.progress, name)
-        is_task = name in self._as_tasks
+        asked = _call_request(name, given, options, deadline)
         try:
-            try:
-                result = await (create_task(self, asked) if is_task else self.request(asked))
-            except RpcError as error:
-                if is_task or not needs_task(error, self.info):
-                    raise
-                self._as_tasks.add(name)
-                result = await create_task(self, asked)
+            result = await self._call_or_task(asked)
             if (task := task_in(result)) is not None:
-                result = await RemoteTask(self, task).wait(deadline)
+                result = await RemoteTask(self, task, options.progress).wait(deadline)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
         known = self.lists.known.get(name)
         if known is None:
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
+
+    async def _call_or_task(self, asked: ClientRequest) -> JsonObject:
+        """Return a call's result, or the task of a tool that only runs as one.
+
+        Servers refuse such a call without a task, some of them with a failed result.
+        """
+        name = asked.tool
+        if self._runs_as_task(name):
+            return await create_task(self, asked)
+        try:
+            result = await self.request(asked)
+        except RpcError as error:
+            if not needs_task(error, self.info):
+                raise
+            self._as_tasks.add(name)
+            return await create_task(self, asked)
+        if result.get("isError") is True and has_tasks(self.info) and name not in self.lists.known:
+            await self.lists.schema_of(name, asked.deadline)
+            if self._runs_as_task(name):
+                return await create_task(self, asked)
+        return result
+
+    def _runs_as_task(self, name: str) -> bool:
+        known = self.lists.known.get(name)
+        is_listed = known is not None and known.tool.needs_task and has_tasks(self.info)
+        return is_listed or name in self._as_tasks
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
+        """Call a tool as a task; raises ToolError."""
+        asked = _call_request(name, given, options, Deadline(options.timeout))
+        try:
+            result = await create_task(self, asked)
+        except (NoAnswer, RpcError) as error:
+            raise raised_error(error) from None
+        return StartedTask(self, options, name, result)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -313,6 +340,13 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+def _call_request(
+    name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
+) -> ClientRequest:
+    params: JsonObject = {"name": name, "arguments": given}
+    return ClientRequest("tools/call", params, deadline, options.progress, name)
 
 
 def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:

@@ -17,6 +17,7 @@ from .call_options import CallOptions, ClientOptions
 from .faults import ConnectError
 from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
+from .remote_tasks import StartedTask
 from .request_params import ServerFacts
 from .targets import BadTarget
 
@@ -63,6 +64,10 @@ class ManySessions:
         if reply.ok:
             self.failures.pop(name.removesuffix(f"_{own}"), None)
         return reply
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
+        server, own = self._named(name)
+        return await server.start_task(own, given)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         """Read a resource from the first server that has it."""

@@ -17,6 +17,7 @@ from .request_params import ServerFacts
 if TYPE_CHECKING:
     from .client_session import ClientSession
     from .many_servers import ManySessions
+    from .remote_tasks import StartedTask
     from .rest_session import RestSession
 
 S = TypeVar("S", bound="ServerMethods")
@@ -56,6 +57,12 @@ class ServerMethods:
         `may_have_run`.
         """
         return await self._session.call(name, {**(arguments or {}), **named}, self._options)
+
+    async def start_task(
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+    ) -> StartedTask:
+        """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+        return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
         """Read a resource; its contents are embedded blocks of the reply."""

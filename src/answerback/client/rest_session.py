@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote, urljoin
 
 import msgspec
@@ -74,6 +74,9 @@ class RestSession:
                 return failed_reply(error)
 
         return await reply_under_policy(options, once, may_repeat=is_safe)
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> NoReturn:
+        raise TypeError("start_task needs a server that speaks MCP")
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")
