@@ -75,7 +75,7 @@ class ConnectOptions(TypedDict, total=False):
     output_schema: Literal["finding", "error"]
     """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
-    """A file for all messages, or a function that gets the direction and each message."""
+    """A new file for all messages, or a function that gets the direction and each message."""
     elicit: Callable[[ElicitationRequest], Any]
     """Answers a question to the user: with a dict, True, None to decline, or "cancel"."""
     elicit_url: bool
@@ -135,7 +135,7 @@ def connect(
 @overload
 def connect(
     *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
-) -> ConnectContext[RemoteServer]: ...
+) -> ConnectContext[RemoteServer | ManyServers]: ...
 def connect(
     target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: object
 ) -> ConnectContext[Any]:
@@ -156,14 +156,14 @@ def connect(
     found = read_target(target)
     if isinstance(found, ServerEntry):
         entry = _with_options(found, options)
-        return ConnectContext(lambda: _server(entry, options))
+        return ConnectContext(lambda: _server(entry, _with_tap(options)))
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
     if isinstance(options.get("auth"), str):
         raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
         raise BadTarget("a breaker belongs to one server; each server of several fails alone")
-    return ConnectContext(lambda: _servers(found, options))
+    return ConnectContext(lambda: _servers(found, _with_tap(options)))
 
 
 def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
@@ -209,16 +209,30 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> R
         return RemoteServer(session, ClientOptions.of(options))
     makers = make_transports(entry, auth, inherit=options.get("inherit", False))
     if "tap" in options:
-        from .tap import tapped
-
-        makers = tapped(makers, options["tap"])
+        makers = options["tap"].transports(makers, name)
     return _remote(label, makers, options)
 
 
-def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer:
-    from .tap import Replay
+def _with_tap(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options with an open tap; raises ConnectError."""
+    if "tap" not in options:
+        return options
+    from .tap import Tap
 
-    return _remote(str(path), (lambda: Replay(path),), options)
+    return {**options, "tap": Tap(options["tap"])}
+
+
+def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer | ManyServers:
+    from .tap import Recording, Replay, read_recording
+
+    def replay(label: str, recording: Recording) -> RemoteServer:
+        return _remote(label, (lambda: Replay(path, recording),), options)
+
+    recorded = read_recording(path)
+    if recorded.keys() <= {""}:
+        return replay(str(path), recorded.get("", []))
+    servers = {name: replay(f"{name} ({path})", each) for name, each in recorded.items()}
+    return ManyServers(servers, wait=options.get("wait", 5.0))
 
 
 def _remote(
