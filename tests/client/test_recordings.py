@@ -70,7 +70,7 @@ for line in sys.stdin:
         continue
     if asked["method"] == "initialize":
         info = {"name": "count", "version": "1"}
-        result = {"protocolVersion": "2025-06-18", "serverInfo": info, "capabilities": {"tools": {}}}
+        result = {"protocolVersion": "2025-06-18", "serverInfo": info, "capabilities": {}}
     elif asked["method"] == "tools/call":
         calls += 1
         step = {"progressToken": asked["params"]["_meta"]["progressToken"], "progress": calls}
