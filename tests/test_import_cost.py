@@ -24,10 +24,15 @@ LATER = (
         f"answerback.{name}"
         for name in (
             *("auth", "core.authentication", "core.request_info", "core.signing", "gates"),
-            *("cli.argument_parser", "cli.target", "dialects.detect", "protocol.task_methods"),
+            *(
+                "cli.argument_parser",
+                "cli.target",
+                "dialects.reply_or_data",
+                "protocol.task_methods",
+            ),
             *("protocol.mcp_request_info", "protocol.widgets", "records", "registry.composition"),
             *("registry.enabling", "registry.lifespan", "server.asgi", "tasks"),
-            *("tools.other_frameworks",),
+            *("protocol.task_methods", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
             *("types.json_schema", "tools.uri_template", "types.coerce", "types.coerce_union"),
             *("types.default_check", "types.lenient", "types.nan_as_null", "types.patterns"),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
-    from .calls.author_middleware import Invocation, Next, Observation
+    from .calls.middleware_and_observers import Invocation, Next, Observation
     from .calls.wrapping import wrap
     from .client.connecting import connect
     from .contract import Contract
@@ -39,7 +39,7 @@ __version__ = "0.1.0"
 # `import answerback` costs next to nothing.
 _NAMES = {
     "app": "App",
-    "calls.author_middleware": "Invocation Next Observation",
+    "calls.middleware_and_observers": "Invocation Next Observation",
     "calls.wrapping": "wrap",
     "client.connecting": "connect",
     "contract": "Contract",

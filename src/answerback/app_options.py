@@ -11,7 +11,7 @@ from .error_codes import Code, add_codes
 from .registry.declarations import Registry
 
 if TYPE_CHECKING:
-    from .calls.author_middleware import Middleware, Observer
+    from .calls.middleware_and_observers import Middleware, Observer
     from .core.authentication import Authenticator
     from .core.content import Icon
     from .options import Access, Values
@@ -82,11 +82,11 @@ def declared(name: str, options: AppOptions) -> Registry:
     if (access := options.get("access")) is not None:
         _use_access(registry, access)
     if middleware := options.get("middleware"):
-        from .calls.author_middleware import checked_middleware
+        from .calls.middleware_and_observers import checked_middleware
 
         registry.middleware = checked_middleware(middleware)
     if observers := options.get("observers"):
-        from .calls.author_middleware import checked_observers
+        from .calls.middleware_and_observers import checked_observers
 
         registry.observers = checked_observers(observers)
     return registry

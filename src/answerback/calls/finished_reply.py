@@ -1,7 +1,7 @@
 """Reads a finished reply returned as a dict by a tool without a declared type.
 
 An MCP result, an envelope or an error object counts as the reply it describes, so that a failure is
-not sent as a success's data. `dialects.detect` recognises it, and the dialects read it.
+not sent as a success's data. `dialects.reply_or_data` recognises it, and the dialects read it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
-from ..dialects.detect import finished_dialect
+from ..dialects.reply_or_data import finished_dialect
 from ..dialects.reply_text import message_from_text
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool

@@ -172,7 +172,7 @@ class Runtime:
         run = self._execution.run
         if kind != "completion" and self.runs_middleware:
             # Imported here, so that other apps do not pay for it.
-            from .author_middleware import with_middleware
+            from .middleware_and_observers import with_middleware
 
             run = with_middleware(kind, run)
         return self._observed(self._pipeline(table, run, reply_to), kind)
@@ -199,7 +199,7 @@ class Runtime:
     def _observed(self, handle: Handler, kind: Kind) -> Handler:
         """Return *handle*, with its outcomes shown to observers and recorded."""
         if kind != "completion" and self.runs_middleware:
-            from .author_middleware import observed
+            from .middleware_and_observers import observed
 
             handle = observed(self.registry, handle, kind)
         return handle if self.records is None else self.records.recorded(handle, kind)

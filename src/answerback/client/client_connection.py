@@ -25,7 +25,14 @@ from ..protocol.jsonrpc import (
 from ..protocol.params import Id
 from ..registry.declarations import Change
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
-from .frames import Outgoing, Transport, decode_frame, malformed_response
+from .frames import (
+    Incoming,
+    Outgoing,
+    Transport,
+    decode_frame,
+    incoming_decoder,
+    malformed_response,
+)
 from .input_rounds import InputRounds
 from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .server_messages import ServerMessages
@@ -212,7 +219,7 @@ class ClientConnection:
         outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
         self._waiting[id] = _Waiting(answer, asked.progress, deadline, RUNNING.get())
         try:
-            if transport.send_now(outgoing):
+            if transport.can_send_now and transport.send_now(outgoing):
                 if deadline.at is not None and deadline.at < self._timer.next:
                     self._timer.watch(deadline.at)
                 return _decoded(await answer, method)
@@ -243,7 +250,11 @@ class ClientConnection:
         if frame[:1] != b"{" and is_batch(frame):
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
-        message = decode_frame(frame)
+        message: Incoming | None
+        try:
+            message = incoming_decoder.decode(frame)
+        except (ValueError, RecursionError):
+            message = decode_frame(frame)
         if message is None:
             return self._receive_malformed(frame)
         if message.method is not None:

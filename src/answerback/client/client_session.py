@@ -35,7 +35,7 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import RemoteTask, StartedTask, create_task, has_tasks, needs_task, task_in
+from .remote_tasks import StartedTask, create_task, has_tasks, needs_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
 from .results import resource_reply
@@ -96,8 +96,8 @@ class ClientSession:
         asked = _call_request(name, given, options, deadline)
         try:
             result = await self._call_or_task(asked)
-            if (task := task_in(result)) is not None:
-                result = await RemoteTask(self, task, options.progress).wait(deadline)
+            if "task" in result or result.get("resultType") == "task":
+                result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
         known = self.lists.known.get(name)

@@ -65,6 +65,8 @@ class Transport(ABC):
     """True if closing the response's stream cancels a stateless request."""
     has_headers = False
     """True if a message's headers are sent."""
+    can_send_now = False
+    """True if `send_now` may send a message."""
 
     @property
     def receives_changes(self) -> bool:
@@ -98,13 +100,13 @@ class Transport(ABC):
         """Close the connection; never raises, and may be called twice."""
 
 
-_decoder = msgspec.json.Decoder(Incoming)
+incoming_decoder = msgspec.json.Decoder(Incoming)
 
 
 def decode_frame(frame: bytes) -> Incoming | None:
     """Return the message in *frame*; None if it is not a JSON-RPC message."""
     try:
-        return _decoder.decode(frame)
+        return incoming_decoder.decode(frame)
     except (ValueError, RecursionError):
         # Some servers' frames break JSON or JSON-RPC.
         return _decode_nearly_json(frame) or _decode_odd_error(frame)
@@ -152,7 +154,7 @@ def _decode_nearly_json(frame: bytes) -> Incoming | None:
     from ..reading.sources import load_json
 
     try:
-        return _decoder.decode(msgspec.json.encode(load_json(frame.decode())))
+        return incoming_decoder.decode(msgspec.json.encode(load_json(frame.decode())))
     except (ValueError, RecursionError):
         return None
 
@@ -168,7 +170,7 @@ def malformed_response(frame: bytes) -> tuple[Id, str] | None:
     if found is None or b'"method"' in frame[:200]:
         return None
     try:
-        _decoder.decode(frame)
+        incoming_decoder.decode(frame)
     except RecursionError:
         return int(found[1]), "it is nested too deeply"
     except ValueError as exc:

@@ -48,11 +48,21 @@ def has_tasks(facts: ServerFacts) -> bool:
     return facts.version.tasks and facts.offers("tasks")
 
 
-def task_in(result: JsonObject) -> JsonObject | None:
+def _task_in(result: JsonObject) -> JsonObject | None:
     """Return the task that a `tools/call` result names; None for any other result."""
     found = result if result.get("resultType") == "task" else result.get("task")
     is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
     return found if is_task and "content" not in result else None
+
+
+async def task_result(
+    session: ClientSession, result: JsonObject, asked: ClientRequest
+) -> JsonObject:
+    """Wait for the task that a call's result may name, and return the task's result."""
+    task = _task_in(result)
+    if task is None:
+        return result
+    return await RemoteTask(session, task, asked.progress).wait(asked.deadline)
 
 
 async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
@@ -71,7 +81,7 @@ async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObjec
 
 async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[JsonObject]) -> None:
     try:
-        task = task_in(await creating)
+        task = _task_in(await creating)
     except (NoAnswer, RpcError):
         return
     if task is not None:
@@ -84,7 +94,7 @@ class StartedTask:
     def __init__(
         self, session: ClientSession, options: ClientOptions, tool: str, result: JsonObject
     ) -> None:
-        task = task_in(result)
+        task = _task_in(result)
         self._session = session
         self._options = options
         self._tool = tool

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias, get_args
 
+from .request_info import RequestInfo
+
 HostName: TypeAlias = Literal["claude", "chatgpt", "other"]
 HOST_NAMES: tuple[HostName, ...] = get_args(HostName)
 _WORDS: tuple[tuple[HostName, tuple[str, ...]], ...] = (
@@ -45,3 +47,16 @@ def claude_domain(url: str) -> str:
     from hashlib import sha256
 
     return sha256(url.encode()).hexdigest()[:32] + _CLAUDE_SUFFIX
+
+
+def page_domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
+    """Return the page's domain in Claude; None in other hosts, or if the endpoint is unknown."""
+    if not url:
+        return None
+    if host is None:
+        headers = None if request is None else request.headers
+        if request is None or headers is None:
+            return None  # A stdio server has no URL that Claude could know.
+        client = request.client
+        host = detect_host(headers.get("user-agent"), client.name if client else None)
+    return claude_domain(url) if host == "claude" else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..contract import Contract, Dialect
-from .status_and_headers import JSON
+from .status_and_headers import JSON, PROBLEM
 
-PROBLEM = "application/problem+json"
 MEDIA_TYPES: dict[str, Dialect] = {
     PROBLEM: "problem",
     "application/vnd.answerback.mcp+json": "mcp",

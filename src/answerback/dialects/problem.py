@@ -21,12 +21,11 @@ from .common import (
     read_error,
     without_none,
 )
-from .status_and_headers import ERROR_CODE, HttpReply, json_reply
+from .status_and_headers import ERROR_CODE, PROBLEM, HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..core.versions import Version
 
-PROBLEM = "application/problem+json"
 _MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")
 
 

@@ -11,6 +11,7 @@ from ..core.json_value import is_number
 from ..core.reply import Reply
 
 JSON = "application/json"
+PROBLEM = "application/problem+json"
 ERROR_CODE = "X-Error-Code"
 """The header with an error's code."""
 ERROR_HINT = "X-Error-Hint"

@@ -11,8 +11,8 @@ from ..core.content import Embedded
 from ..core.reply import Received, Reply
 from ..dialects import problem, rest
 from ..dialects.common import kind_for_status
-from ..dialects.detect import is_json_rpc, received_dialect
-from ..dialects.status_and_headers import ERROR_CODE, HttpReply
+from ..dialects.reply_or_data import is_json_rpc, received_dialect
+from ..dialects.status_and_headers import ERROR_CODE, PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR
 from ..errors import MalformedReply
 from ..http1.event_stream import EventDecoder
@@ -27,7 +27,7 @@ def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tup
     """Read a response; *read_json* reads its JSON. Raises MalformedReply."""
     essence = response.media_type.partition(";")[0].strip().lower()
     is_failure = response.status >= 400 or response.header(ERROR_CODE) is not None
-    if essence == problem.PROBLEM:
+    if essence == PROBLEM:
         return problem.read(response), ()
     if essence == EVENT_STREAM and response.status < 400:
         return read_json(_last_response(response.body))

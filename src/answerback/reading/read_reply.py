@@ -1,7 +1,7 @@
 """`read`: any server's reply becomes a `Reply`.
 
 The order is the `direct` convention's: a protocol error, `isError`,
-`structuredContent`, text, other blocks. `dialects.detect` decides which dialect a reply is in.
+`structuredContent`, text, other blocks. `dialects.reply_or_data` finds out a reply's dialect.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..core.reply import Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
-from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
-from ..dialects.status_and_headers import HttpReply
+from ..dialects.reply_or_data import finished_dialect, is_block_list, is_json_rpc, received_dialect
+from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
@@ -238,7 +238,7 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         case "envelope":
             return _read_envelope(found)
         case "problem":
-            response = HttpReply(found["status"], encode(found), problem.PROBLEM)
+            response = HttpReply(found["status"], encode(found), PROBLEM)
             return problem.read(response), ()
     if (inner := inner_result(found)) is not msgspec.UNSET:
         return _read_result(inner, hints, place)

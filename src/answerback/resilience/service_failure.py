@@ -15,7 +15,7 @@ import msgspec
 
 from ..core.json_value import is_number
 from ..core.reply import FINISHED_MARKS, Error, Reply
-from ..dialects.detect import finished_dialect
+from ..dialects.reply_or_data import finished_dialect
 from ..error_codes import CODES, UNKNOWN_ERROR
 from ..errors import ToolError
 from ..tools.return_type import is_result_class

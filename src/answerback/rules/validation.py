@@ -13,7 +13,7 @@ from ..core.reply import Reply
 from ..core.secrets.secret_forms import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
 from ..dialects import shape_of, write
-from ..dialects.detect import dialect_of
+from ..dialects.reply_or_data import dialect_of
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
 from .finding import Fault, Faults, Finding
@@ -32,8 +32,8 @@ def validate(
     """Return the findings in a reply: about the whole reply, then each block, then secrets.
 
     The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
-    `dialects.detect` tells an envelope from an MCP result. *schema* is the tool's output schema
-    (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
+    `dialects.reply_or_data` tells an envelope from an MCP result. *schema* is the tool's output
+    schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -15,12 +15,14 @@ from ..calls.call import Call, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
 from ..calls.runtime import Runtime, runtime_for_tasks
+from ..core.authentication import User
+from ..core.json_value import Json
 from ..core.limits import TaskLimits
+from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
 from .stored_reply import dump_reply
-from .task_peer import TaskPeer, open_questions
-from .task_record import TaskRecord
+from .task_record import OpenQuestion, TaskRecord
 from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
@@ -271,3 +273,57 @@ def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:
         code="TOO_LARGE",
         hint="ask for less, or in parts",
     )
+
+
+class TaskPeer(Peer):
+    """Reads answers from the task's record; progress becomes its message."""
+
+    def __init__(self, task: TaskRecord, report: Callable[[str], None]) -> None:
+        super().__init__()
+        self.task = task
+        self.id = task.id
+        self._report = report
+        self._questions = 0
+        self._user = None if task.user is None else task.user.as_user()
+
+    @property
+    def protocol(self) -> str:
+        return self.task.protocol
+
+    @property
+    def user(self) -> User | None:
+        """The user who created the task."""
+        return self._user
+
+    def describe_request(self, wire: str) -> None:
+        """Return None: the task outlives its request."""
+
+    @property
+    def can(self) -> Abilities:
+        return self.task.can
+
+    def notify(self, note: Progress | Log) -> None:
+        if isinstance(note, Log):
+            # The protocol has no log messages for tasks.
+            NO_PEER.notify(note)
+        elif not self.cancelled:
+            self._report(_progress_text(note))
+
+    async def ask(self, question: Question) -> Json:
+        """Return the answer; raises NeedsInput if there is none yet, which ends the run."""
+        self._questions += 1
+        return find_answer(question, self._questions, self.task.answers)
+
+
+def _progress_text(note: Progress) -> str:
+    """Return the progress as a task's message, such as "3 of 10: reading"."""
+    done = f"{note.progress:g}" if note.total is None else f"{note.progress:g} of {note.total:g}"
+    return f"{done}: {note.message}" if note.message else done
+
+
+def open_questions(questions: Mapping[str, Question], can: Abilities) -> dict[str, OpenQuestion]:
+    """Return the questions as a task keeps them; empty if the client cannot answer one of them."""
+    able = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
+    if not all(able[each.capability] for each in questions.values()):
+        return {}
+    return {key: OpenQuestion(each.method, each.params) for key, each in questions.items()}

@@ -143,7 +143,7 @@ def _decode(found: dict[str, Any]) -> Reply[Any]:
     import msgspec
 
     from ..dialects import HttpReply, read
-    from ..dialects.detect import dialect_of
+    from ..dialects.reply_or_data import dialect_of
 
     return read(HttpReply(200, msgspec.json.encode(found), "application/json"), dialect_of(found))
 

@@ -33,6 +33,8 @@ _EXIT_SECONDS = 1.0
 class ChildProcess(Transport):
     """The transport to a server that this process starts; it has its own process group."""
 
+    can_send_now = True
+
     def __init__(
         self,
         command: Sequence[str],

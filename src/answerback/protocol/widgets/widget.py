@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from ...core.host_quirks import HOST_NAMES, HostName, claude_domain, detect_host
+from ...core.host_quirks import HOST_NAMES, HostName, page_domain
 from ...registry.declarations import Registry, put_resource
 from ...tools.resource import Resource, ResourceOptions
 from ...tools.tool_options import check_options
@@ -83,7 +83,7 @@ class Widget(Resource):
 
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
         """Return the content's `_meta`: that of the list, and for Claude the page's domain."""
-        domain = _domain(endpoint, request, self._host)
+        domain = page_domain(endpoint, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
         return {"ui": ui, **self._described}
 
@@ -187,16 +187,3 @@ def _permissions(given: Collection[str]) -> dict[str, JsonObject]:
             hint = f"write {near[0]!r}" if near else f"there are {', '.join(PERMISSIONS)}"
             raise ValueError(f"no permission is named {name!r}; {hint}")
     return {name: {} for name in PERMISSIONS if name in given}
-
-
-def _domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
-    """Return the page's domain in Claude; None in other hosts, or if the endpoint is unknown."""
-    if not url:
-        return None
-    if host is None:
-        headers = None if request is None else request.headers
-        if request is None or headers is None:
-            return None  # A stdio server has no URL that Claude could know.
-        client = request.client
-        host = detect_host(headers.get("user-agent"), client.name if client else None)
-    return claude_domain(url) if host == "claude" else None

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .json_in_logs import decode_or_no_value
 from .json_locate import Element, elements
-from .json_pieces import decode_or_no_value
 
 _FIRST_INDENT = re.compile(rb"(\r?\n)([ \t]*)\S")
 _LAST_INDENT = re.compile(rb"\n([ \t]*)\S[^\n]*\Z")

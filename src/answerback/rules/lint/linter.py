@@ -17,9 +17,9 @@ from ..finding import Fault, Finding, Severity
 from ..repair import can_repair, repair
 from ..validation import check
 from .conversation import Conversation, LoggedReply
+from .json_in_logs import INVALID, NO_VALUE, Piece, read_pieces
 from .json_locate import locate
 from .json_patch import patched
-from .json_pieces import INVALID, NO_VALUE, Piece, read_pieces
 
 if TYPE_CHECKING:
     from ...contract import Dialect

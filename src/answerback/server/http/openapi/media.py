@@ -9,8 +9,8 @@ import msgspec
 
 from ....contract import Contract, Dialect
 from ....core.content import Audio, Image
-from ....dialects.accept import MEDIA_TYPES, PROBLEM
-from ....dialects.status_and_headers import JSON
+from ....dialects.accept import MEDIA_TYPES
+from ....dialects.status_and_headers import JSON, PROBLEM
 from ....tools.tool import Tool
 
 Schema = dict[str, Any]

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.rules.lint import json_pieces
-from answerback.rules.lint.json_pieces import INVALID, NO_VALUE, read_pieces
+from answerback.rules.lint import json_in_logs
+from answerback.rules.lint.json_in_logs import INVALID, NO_VALUE, read_pieces
 
 REPLY = {"content": [{"type": "text", "text": 'a "quoted" {brace} [bracket] \\ and ü'}]}
 JSON = st.recursive(
@@ -60,7 +60,7 @@ def test_a_long_array_is_read_item_by_item(objects: list[Any], indent: Any) -> N
 def test_a_line_longer_than_one_read_is_read_whole(objects: list[Any]) -> None:
     source = json.dumps([REPLY, *objects]).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_pieces, "MAX_READ", 7)
+        patch.setattr(json_in_logs, "MAX_READ", 7)
 
         assert values(source) == [REPLY, *objects]
         assert joined(source) == source
