@@ -240,10 +240,9 @@ def test_the_servers_of_a_project_in_claude_json_are_those_of_the_current_folder
 
     with connect(file) as servers:
         names = sorted(servers.servers)
-        shown = servers.call("one_show").data
 
     assert names == ["all", "one"]
-    assert shown["A"] == "project"
+    assert shown_by(file)["A"] == "project"
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ class BlockingServer(_OnLoop[Connected]):
     complete = _blocking(ServerMethods.complete)
     subscribe = _blocking(ServerMethods.subscribe)
     unsubscribe = _blocking(ServerMethods.unsubscribe)
+    ping = _blocking(ServerMethods.ping)
 
     def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
@@ -111,6 +112,9 @@ class BlockingServer(_OnLoop[Connected]):
         return BlockingServer(changed, self._loop, owns_loop=self._owns_loop)
 
     def close(self) -> None:
+        """Close the connection; may be called twice."""
+        if self._loop.loop.is_closed():
+            return
         try:
             self._loop.run(self._inner.close())
         finally:

@@ -164,15 +164,22 @@ class ClientSession:
 
         async def once(deadline: Deadline) -> JsonObject:
             try:
-                return await self.request(ClientRequest(method, params, deadline))
+                sent = options.with_meta(params)
+                return await self.request(ClientRequest(method, sent, deadline))
             except (NoAnswer, RpcError) as error:
                 raise raised_error(error) from None
 
         return await under_policy(options, once)
 
+    async def ping(self, options: ClientOptions) -> None:
+        """Ask for any answer; raises ToolError. The stateless era has no `ping`."""
+        is_stateless = self.info.version.stateless
+        await self.result("server/discover" if is_stateless else "ping", {}, options)
+
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         async def once(deadline: Deadline) -> Reply[Any]:
-            asked = ClientRequest("resources/read", {"uri": uri}, deadline, options.progress)
+            params = options.with_meta({"uri": uri})
+            asked = ClientRequest("resources/read", params, deadline, options.progress)
             try:
                 return resource_reply(await self.request(asked))
             except (NoAnswer, RpcError) as error:
@@ -345,7 +352,7 @@ class ClientSession:
 def _call_request(
     name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
 ) -> ClientRequest:
-    params: JsonObject = {"name": name, "arguments": given}
+    params = options.with_meta({"name": name, "arguments": given})
     return ClientRequest("tools/call", params, deadline, options.progress, name)
 
 

@@ -26,6 +26,7 @@ from .client_session import ClientSession
 from .faults import ConnectError
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, opened
+from .request_params import CLIENT_INFO
 from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 from .version_choice import SessionPlan
@@ -57,6 +58,8 @@ class ConnectOptions(TypedDict, total=False):
     """How many requests may be sent; further ones are refused."""
     connect_timeout: float
     """Seconds until the connection must be open; 30 by default."""
+    client_info: Mapping[str, Any]
+    """What the server gets as the client's `name`, `version` and, if you like, `title`."""
     wait: float | None
     """Seconds without an answer after which several servers go on without the others; 5 by
     default, and None waits for all."""
@@ -93,35 +96,60 @@ class ConnectOptions(TypedDict, total=False):
 
 
 class ConnectContext(Generic[S]):
-    """The context manager that `connect` returns: `async with` or `with` opens the connection."""
+    """What `connect` returns: `async with` or `with` opens the connection, and closes it.
+
+    A notebook, whose cells cannot share a block, opens it with `open` or `await …aopen()`.
+    """
 
     def __init__(self, make: Callable[[], S]) -> None:
         self._make = make
         self._server: S | None = None
         self._blocking: BlockingServer | None = None
 
-    async def __aenter__(self) -> S:
+    async def aopen(self) -> S:
+        """Open the connection until `aclose`, or the server's `close`; raises ConnectError.
+
+        An earlier connection, as of a notebook's cell that runs again, is closed.
+        """
+        await self.aclose()
         self._server = await opened(self._make)
         return self._server
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def aclose(self) -> None:
         server, self._server = self._server, None
         if server is not None:
             await server.close()
 
-    def __enter__(self) -> BlockingServer:
+    def open(self) -> BlockingServer:
+        """Do the same without async, until `close`."""
         from .blocking import BlockingServer
 
+        self.close()
         self._blocking = BlockingServer.opened(self._make)
         return self._blocking
 
-    def __exit__(self, *exc: object) -> None:
+    def close(self) -> None:
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
             blocking.close()
 
+    async def __aenter__(self) -> S:
+        return await self.aopen()
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> BlockingServer:
+        return self.open()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     def __await__(self) -> NoReturn:
-        raise TypeError("write `async with connect(...) as server:`, not `await connect(...)`")
+        raise TypeError(
+            "write `async with connect(...) as server:` or `await connect(...).aopen()`, "
+            "not `await connect(...)`"
+        )
 
 
 @overload
@@ -148,7 +176,9 @@ def connect(
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
-    ClientOptions.of(options)  # Raises for an option of the wrong type before it is used.
+    # These raise for an option of the wrong type before it is used.
+    ClientOptions.of(options)
+    _check_client_info(options.get("client_info", CLIENT_INFO))
     if replay is not None:
         return ConnectContext(lambda: _replayed(Path(replay), options))
     if target is None:
@@ -164,6 +194,13 @@ def connect(
     if options.get("breaker") is not None:
         raise BadTarget("a breaker belongs to one server; each server of several fails alone")
     return ConnectContext(lambda: _servers(found, _with_tap(options)))
+
+
+def _check_client_info(given: object) -> None:
+    match given:
+        case {"name": str(), "version": str()}:
+            return
+    raise TypeError(f"client_info={given!r} should be a dict with a name and a version")
 
 
 def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
@@ -247,6 +284,7 @@ def _remote(
         handlers=UserHandlers(**handlers),
         version=options.get("version"),
         connect_timeout=options.get("connect_timeout", 30.0),
+        client_info=dict(options.get("client_info", CLIENT_INFO)),
     )
     session = ClientSession(plan, strict=options.get("output_schema") == "error")
     return RemoteServer(session, ClientOptions.of(options))

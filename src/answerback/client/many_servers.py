@@ -14,7 +14,7 @@ from ..core.reply import Reply, failure
 from ..error_codes import TOOL_NOT_FOUND
 from ..errors import NotFound, ToolError
 from .call_options import CallOptions, ClientOptions
-from .faults import ConnectError
+from .faults import UNAVAILABLE, ConnectError
 from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
 from .remote_tasks import StartedTask
@@ -68,6 +68,11 @@ class ManySessions:
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
         server, own = self._named(name)
         return await server.start_task(own, given)
+
+    async def ping(self, options: ClientOptions) -> None:
+        """Ask all servers; raises ToolError if none answers, and `failures` names those."""
+        if not await self._each(lambda server: server.ping()):
+            raise ToolError("; ".join(self.failures.values()), UNAVAILABLE)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         """Read a resource from the first server that has it."""

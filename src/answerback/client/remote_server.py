@@ -102,6 +102,10 @@ class ServerMethods:
     async def unsubscribe(self, uri: str) -> None:
         await self._session.subscribe(uri, self._options, wanted=False)
 
+    async def ping(self) -> None:
+        """Return when the server answers; raises ToolError."""
+        await self._session.ping(self._options)
+
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the server with other options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)

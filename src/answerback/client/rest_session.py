@@ -78,6 +78,9 @@ class RestSession:
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> NoReturn:
         raise TypeError("start_task needs a server that speaks MCP")
 
+    async def ping(self, options: ClientOptions) -> None:
+        await under_policy(options, self._list)
+
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")
 
