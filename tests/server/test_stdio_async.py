@@ -170,6 +170,7 @@ def test_the_loop_goes_on_while_the_client_does_not_read(client: Client, tmp_pat
     """The answers fill the pipe; the cancellation of another call still reaches its task."""
     cancelled = tmp_path / "cancelled"
     call(client, 1, "sleep", path=str(cancelled))
+    assert wait_until(lambda: counts(client)[0] == 1)
     for id in range(2, 12):
         call(client, id, "large", size=100_000)
     client.notify("notifications/cancelled", requestId=1)

@@ -46,6 +46,9 @@ class LoopThread:
         Many callbacks need one wake-up. `call_soon_threadsafe` takes more CPU time, because it
         wakes the loop for each of them, through a socket.
         """
+        if os.name == "nt":  # Its loop cannot read a pipe.
+            self.loop.call_soon_threadsafe(callback, self.loop)
+            return
         _, wake = self._pipe or self._open_pipe()
         self._posted.append(callback)
         if not self._is_awake:

@@ -308,8 +308,9 @@ class _Answering:
 
     def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._steps, context=self.context)
-        # The cancellation may have arrived before the task existed.
-        self.stop_if_cancelled()
+        # The cancellation may have arrived before the task existed; then the tool does not run.
+        if self.is_cancelled:
+            self._cancel_task(self._task)
 
     def _cancel_task(self, task: asyncio.Task[None]) -> None:
         # Only once: a second cancellation would interrupt a `finally` block.
