@@ -240,7 +240,9 @@ class ClientSession:
 
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
-            self._starting = ClientConnection(make(), self._plan.handlers, self._changed)
+            self._starting = ClientConnection(
+                make(), self._plan.handlers, self._changed, self._plan.label
+            )
             return self._starting
 
         connection = await open_connection(self._plan, start)
