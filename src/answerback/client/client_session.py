@@ -59,6 +59,7 @@ class ClientSession:
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
         self.lists = KeptLists(self)
+        self.label = plan.label
         self._plan = plan
         self._strict = strict
         on_change = plan.handlers.on_change
@@ -200,6 +201,12 @@ class ClientSession:
             text = f"{self._plan.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
+    async def identity(self) -> str:
+        """Return the next request's credentials, also while there is no connection."""
+        if self.connection is not None:
+            return await self.connection.transport.identity()
+        return "" if self._make is None else await self._make().identity()
+
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
@@ -247,7 +254,7 @@ class ClientSession:
 
         connection = await open_connection(self._plan, start)
         # The lists may have changed while the server could not report it.
-        self.lists.clear()
+        self.lists.all_changed()
         await self._subscriptions.renew(connection)
         self.info = connection.facts
         connection.on_lost = self._lost
