@@ -35,7 +35,7 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import StartedTask, create_task, has_tasks, needs_task, task_result
+from .remote_tasks import StartedTask, call_or_task, started_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
 from .results import resource_reply
@@ -63,7 +63,7 @@ class ClientSession:
         self._strict = strict
         on_change = plan.handlers.on_change
         self._subscriptions = ClientSubscriptions(wants_lists=on_change is not None)
-        self._as_tasks: set[str] = set()
+        self.as_tasks: set[str] = set()
         """The tools that the server only runs as tasks."""
         self._starting: ClientConnection | None = None
         """A connection that is not open yet."""
@@ -95,7 +95,7 @@ class ClientSession:
     ) -> Reply[Any]:
         asked = _call_request(name, given, options, deadline)
         try:
-            result = await self._call_or_task(asked)
+            result = await call_or_task(self, asked)
             if "task" in result or result.get("resultType") == "task":
                 result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
@@ -105,40 +105,10 @@ class ClientSession:
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
 
-    async def _call_or_task(self, asked: ClientRequest) -> JsonObject:
-        """Return a call's result, or the task of a tool that only runs as one.
-
-        Servers refuse such a call without a task, some of them with a failed result.
-        """
-        name = asked.tool
-        if self._runs_as_task(name):
-            return await create_task(self, asked)
-        try:
-            result = await self.request(asked)
-        except RpcError as error:
-            if not needs_task(error, self.info):
-                raise
-            self._as_tasks.add(name)
-            return await create_task(self, asked)
-        if result.get("isError") is True and has_tasks(self.info) and name not in self.lists.known:
-            await self.lists.schema_of(name, asked.deadline)
-            if self._runs_as_task(name):
-                return await create_task(self, asked)
-        return result
-
-    def _runs_as_task(self, name: str) -> bool:
-        known = self.lists.known.get(name)
-        is_listed = known is not None and known.tool.needs_task and has_tasks(self.info)
-        return is_listed or name in self._as_tasks
-
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
         """Call a tool as a task; raises ToolError."""
         asked = _call_request(name, given, options, Deadline(options.timeout))
-        try:
-            result = await create_task(self, asked)
-        except (NoAnswer, RpcError) as error:
-            raise raised_error(error) from None
-        return StartedTask(self, options, name, result)
+        return await started_task(self, asked, options)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -252,7 +222,7 @@ class ClientSession:
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise self._was_closed()
+                raise _was_closed(self._plan.label)
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -268,11 +238,8 @@ class ClientSession:
                 await self._drop()
                 if self.is_closed:
                     # Closing cancels a shared attempt, but not the callers that wait for it.
-                    raise self._was_closed() from None
+                    raise _was_closed(self._plan.label) from None
                 raise
-
-    def _was_closed(self) -> ConnectError:
-        return ConnectError(f"the connection to {self._plan.label} was closed")
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
@@ -354,6 +321,10 @@ def _call_request(
 ) -> ClientRequest:
     params = options.with_meta({"name": name, "arguments": given})
     return ClientRequest("tools/call", params, deadline, options.progress, name)
+
+
+def _was_closed(label: str) -> ConnectError:
+    return ConnectError(f"the connection to {label} was closed")
 
 
 def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
