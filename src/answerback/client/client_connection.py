@@ -170,6 +170,8 @@ class ClientConnection:
         on_change: Callable[[Change], None],
     ) -> None:
         self.transport = transport
+        self.label = "the server"
+        """The server's name in the log."""
         self.era: StatefulEra | StatelessEra = StatefulEra()
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self.lost: Exception | None = None
@@ -276,7 +278,7 @@ class ClientConnection:
 
     def _receive_malformed(self, frame: bytes) -> Id | None:
         """End the request of an unreadable response at once, without waiting for the time-out."""
-        _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
+        _LOGGER.warning("%s sent a line that is no message: %.200r", self.label, frame)
         found = malformed_response(frame)
         request = None if found is None else self._waiting.get(found[0])
         if found is None or request is None or request.answer.done():

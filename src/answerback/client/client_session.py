@@ -191,6 +191,8 @@ class ClientSession:
                 if reason in reasons or not await may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
+                text = "%s: %s is sent again after %.200r"
+                _LOGGER.info(text, self._plan.label, asked.method, str(error))
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -261,6 +263,7 @@ class ClientSession:
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
             self._starting = ClientConnection(make(), self._plan.handlers, self._changed)
+            self._starting.label = self._plan.label
             return self._starting
 
         connection = await open_connection(self._plan, start)
@@ -270,6 +273,7 @@ class ClientSession:
         self.info = connection.facts
         connection.on_lost = self._lost
         self.connection, self._starting = connection, None
+        _log_connected(self._plan.label, self.info, "" if self._make is None else " again")
         return connection
 
     async def close(self) -> None:
@@ -295,6 +299,7 @@ class ClientSession:
             # Every other request gets its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:
+            connection.on_lost = None
             await connection.close()
 
     def _lost(self, reason: Exception) -> None:
@@ -303,6 +308,7 @@ class ClientSession:
             # Without a session, the client receives no changes until the next request.
             self.spawn(self._reopen())
         elif isinstance(reason, NoAnswer):
+            _LOGGER.info("lost the connection to %s: %s", self._plan.label, reason)
             _log_stderr(self._plan.label, reason)
 
     async def _reopen(self) -> None:
@@ -340,6 +346,11 @@ def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
         return ConnectError(text)
     _log_stderr(label, reason)
     return ConnectError(text, stderr=reason.stderr)
+
+
+def _log_connected(label: str, facts: ServerFacts, again: str) -> None:
+    itself = f"{facts.name} {facts.info.get('version', '')}".strip()
+    _LOGGER.info("connected%s to %s: %.200r, MCP %s", again, label, itself, facts.version.name)
 
 
 def _log_stderr(label: str, reason: NoAnswer) -> None:

@@ -248,7 +248,7 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> R
         from .rest_session import RestSession
 
         session = RestSession(entry, auth, strict=options.get("output_schema") == "error")
-        return RemoteServer(session, ClientOptions.of(options))
+        return RemoteServer(session, ClientOptions.of(options, label))
     stderr = line_writer(options["stderr"], name) if "stderr" in options else None
     inherit = options.get("inherit", False)
     makers = make_transports(entry, auth, inherit=inherit, stderr=stderr)
@@ -294,4 +294,4 @@ def _remote(
         client_info=dict(options.get("client_info", CLIENT_INFO)),
     )
     session = ClientSession(plan, strict=options.get("output_schema") == "error")
-    return RemoteServer(session, ClientOptions.of(options))
+    return RemoteServer(session, ClientOptions.of(options, label))

@@ -25,6 +25,11 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     info: dict[str, Any] = {}
     instructions: str = ""
 
+    @property
+    def name(self) -> str:
+        """The server's own name; empty if it gave none."""
+        return str(self.info.get("name") or "")
+
     @classmethod
     def of(cls, result: Mapping[str, Any], version: Version) -> ServerFacts:
         """Read the result of `initialize` or `server/discover`."""
