@@ -422,7 +422,7 @@ PACKAGE_LINES = {
     "middleware": 650,
     "models": 2_100,
     "protocol": 3_550,
-    "reading": 1_250,
+    "reading": 1_450,
     "records": 2_150,
     "registry": 1_200,
     "resilience": 1_350,

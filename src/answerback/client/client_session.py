@@ -38,7 +38,7 @@ from .mirrored_headers import param_headers
 from .remote_tasks import StartedTask, call_or_task, started_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
-from .results import resource_reply
+from .results import failed_call, resource_reply
 from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
 from .version_choice import SessionPlan, open_connection
@@ -99,7 +99,8 @@ class ClientSession:
             if "task" in result or result.get("resultType") == "task":
                 result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
+            failed = failed_call(error, self.lists.known.get(name))
+            return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         if known is None:
             return await self.reply_of(name, result, deadline)
@@ -115,7 +116,9 @@ class ClientSession:
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
-        return read(result) if known is None else known.reply(result, strict=self._strict)
+        if known is None:
+            return self.lists.judged(name, read(result))
+        return known.reply(result, strict=self._strict)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""

@@ -23,10 +23,10 @@ from ..errors import NotFound
 from ..reading import read
 from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import Deadline
-from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
+from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, raised_error
 from .listed import RemoteTool, read_entries
 from .request_params import ServerFacts
-from .results import KnownTool, known_tools
+from .results import KnownTool, failed_call, known_tools
 from .targets import ServerEntry
 from .transports.http_requests import ClientAuth, HttpRequests
 
@@ -69,9 +69,9 @@ class RestSession:
                 async with deadline.limit():
                     return await self._call(name, given)
             except TimeoutError:
-                return failed_reply(_late(deadline))
+                return failed_call(_late(deadline, f" the call of {name!r}"), known)
             except NoAnswer as error:
-                return failed_reply(error)
+                return failed_call(error, known)
 
         return await reply_under_policy(options, once, may_repeat=is_safe)
 
@@ -209,6 +209,6 @@ def _is_tools_reply(answer: HttpReply) -> bool:
     return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 
 
-def _late(deadline: Deadline) -> NoAnswer:
-    text = f"the server did not answer within {deadline.seconds:g} seconds"
+def _late(deadline: Deadline, what: str = "") -> NoAnswer:
+    text = f"the server did not answer{what} within {deadline.seconds:g} seconds"
     return NoAnswer(text, code=TIMED_OUT)
