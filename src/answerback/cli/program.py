@@ -266,6 +266,11 @@ def printable(text: str) -> str:
     return render(text)
 
 
+def printable_line(text: str) -> str:
+    """Escape line breaks too, for a name or a URI of others: it must not imitate another line."""
+    return printable(text).replace("\n", "\\n")
+
+
 def printable_json(text: str) -> str:
     """Escape such characters in a JSON text as JSON does."""
     if text.replace("\n", "").isprintable():
@@ -404,7 +409,8 @@ def _print_error(exc: AnswerbackError) -> int:
         import traceback
 
         write_stderr("".join(traceback.format_exception(cause)).rstrip())
-    write_stderr(f"error: {exc}")
+    # Further lines are indented: the message may have a text of others.
+    write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
     return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR

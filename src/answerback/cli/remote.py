@@ -17,7 +17,14 @@ from ..dialects import shape_of, write
 from ..server.standard_streams import Stdout
 from .call import print_success
 from .call_arguments import UnreadableArgument, read_content, read_value
-from .program import printable, printable_json, write_json, write_stderr, write_stdout
+from .program import (
+    printable,
+    printable_json,
+    printable_line,
+    write_json,
+    write_stderr,
+    write_stdout,
+)
 from .readable_reply import error_text
 from .terminal_login import login_options
 from .terminal_peer import TerminalPeer, stderr_is_terminal
@@ -90,7 +97,7 @@ def _handlers(stdin: int) -> JsonObject:
 
 def _note_failures(server: BlockingServer) -> None:
     for text in server.failures.values():
-        write_stderr(f"note: {text}")
+        write_stderr(f"note: {text}".replace("\n", "\n  "))
 
 
 def _table(tools: Any) -> str:
@@ -135,7 +142,8 @@ def _kind(field: Json) -> str | None:
 
 def _help(tool: RemoteTool) -> str:
     schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
-    return "\n\n".join(each for each in (_usage(tool), tool.description, schema) if each)
+    parts = (printable_line(_usage(tool)), tool.description, schema)
+    return "\n\n".join(each for each in parts if each)
 
 
 def _arguments(
