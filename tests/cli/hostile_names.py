@@ -46,6 +46,11 @@ RESULTS: dict[str, Any] = {
 }
 
 
+def write(message: dict[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(message)}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
@@ -55,13 +60,13 @@ def main() -> None:
         answer = {"jsonrpc": "2.0", "id": asked["id"]}
         if method == "tools/call":
             note = {"jsonrpc": "2.0", "method": "notifications/message", "params": LOG}
-            print(json.dumps(note), flush=True)
+            write(note)
             answer["result"] = CALLS[asked["params"]["name"]]
         elif method in RESULTS:
             answer["result"] = RESULTS[method]
         else:
             answer["error"] = {"code": -32601, "message": "Method not found"}
-        print(json.dumps(answer), flush=True)
+        write(answer)
 
 
 if __name__ == "__main__":

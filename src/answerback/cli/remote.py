@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
     from ..core.json_value import Json, JsonObject
-    from .program import Options
+    from .program import Options, ServerTarget
 
 
 def call_remote(
-    target: str, words: Sequence[str], options: Options, out: Stdout, stdin: int
+    target: ServerTarget, words: Sequence[str], options: Options, out: Stdout, stdin: int
 ) -> int:
     """Call a server's tool, and print its reply as `call` does."""
     more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
@@ -57,7 +57,7 @@ def call_remote(
     return _print(reply, options.dialect, out)
 
 
-def list_remote(target: str, options: Options, out: Stdout) -> int:
+def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
     """List a server's tools."""
     more = {**login_options(target, stdin=0), **_server_options(options)}
     with connect(target, **more) as server:
