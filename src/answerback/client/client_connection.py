@@ -228,7 +228,8 @@ class ClientConnection:
                 return _decoded(await answer, method)
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
-            text = f"the server did not answer {method} within {deadline.seconds:g} seconds"
+            what = f"the call of {asked.tool!r}" if asked.tool else method
+            text = f"the server did not answer {what} within {deadline.seconds:g} seconds"
             raise NoAnswer(text, code=TIMED_OUT) from None
         except asyncio.CancelledError:
             self._cancel_request(id, method, "cancelled")

@@ -9,8 +9,10 @@ import msgspec
 
 from ..core.json_value import JsonObject, is_number
 from ..core.log import logger
+from ..core.reply import Reply
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
+from ..reading.foreign_errors import unlisted_tool
 from .client_connection import ClientRequest, Deadline
 from .faults import NoAnswer, raised_error
 from .listed import RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, read_entries
@@ -111,6 +113,12 @@ class KeptLists:
         if found is None:
             self._unlisted.add(name)
         return found
+
+    def judged(self, name: str, reply: Reply[Any]) -> Reply[Any]:
+        """Return the reply; a failure of a tool that is not in the list says that."""
+        if reply.error is None or not self.known or name in self.known:
+            return reply
+        return msgspec.structs.replace(reply, error=unlisted_tool(reply.error))
 
     async def is_safe_to_repeat(self, name: str, deadline: Deadline) -> bool:
         """Return whether the server says that a tool is safe to repeat."""

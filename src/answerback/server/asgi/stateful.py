@@ -75,12 +75,16 @@ class Stateful:
         # A client that names the event stream first gets one at once.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client)
+        # Nothing is lost by it: the client can wait for the same task again.
+        peer.cancel_on_disconnect = request.method == "tasks/result" and peer.stream.id is None
         if request.method in SESSION_METHODS:
             await peer.finish(await self._answer_session(request, client, http))
+        elif peer.cancel_on_disconnect:
+            await self._answer(request, peer)
         elif _can_be_asked(client.capabilities) and self._engine.may_ask(request):
             await self._in_flight.run_detachable(peer, self._answer(request, peer))
         else:
-            await peer.finish(await self._in_flight.run(self._engine, request, peer))
+            await self._answer(request, peer)
 
     async def _answer(self, request: Request, peer: HttpPeer) -> None:
         await peer.finish(await self._in_flight.run(self._engine, request, peer))
