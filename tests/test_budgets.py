@@ -413,7 +413,7 @@ PACKAGE_LINES = {
     "": 1_200,
     "auth": 1_400,
     "calls": 2_900,
-    "cli": 3_700,
+    "cli": 4_400,
     "client": 7_350,
     "core": 2_850,
     "dialects": 2_600,
