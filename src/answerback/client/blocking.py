@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from ..calls.loop_thread import LoopThread
+from ..core.reply import Reply
 from .call_options import CallOptions
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, ServerMethods
@@ -58,12 +59,43 @@ class BlockingServer:
     resources = _blocking(ServerMethods.resources)
     templates = _blocking(ServerMethods.templates)
     prompts = _blocking(ServerMethods.prompts)
-    call = _blocking(ServerMethods.call)
     read = _blocking(ServerMethods.read)
     prompt = _blocking(ServerMethods.prompt)
     complete = _blocking(ServerMethods.complete)
     subscribe = _blocking(ServerMethods.subscribe)
     unsubscribe = _blocking(ServerMethods.unsubscribe)
+
+    @overload
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: type[T],
+        **named: object,
+    ) -> Reply[T]: ...
+    @overload
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]: ...
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]:
+        """Call a tool, as `RemoteServer.call` does."""
+        return self._loop.run(self._server.call(name, arguments, into=into, **named))
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
         return BlockingServer(self._server.options(**options), self._loop)
