@@ -137,7 +137,7 @@ class BlockingServer(_OnLoop[Connected]):
         **named: object,
     ) -> Reply[Any]:
         """Call a tool, as `RemoteServer.call` does."""
-        return self._loop.run(self._server.call(name, arguments, into=into, **named))
+        return self._loop.run(self._inner.call(name, arguments, into=into, **named))
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
         changed = self._inner.options(**options)
