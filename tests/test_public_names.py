@@ -64,7 +64,14 @@ MODULES = {
         *("OAuth", "OAuthOptions", "TokenProof", "Unauthorized", "User"),
     },
     "answerback.client": {
-        *("ConnectError", "ElicitationRequest", "FilledPrompt", "RemotePrompt", "RemoteResource"),
+        *(
+            "BadTarget",
+            "ConnectError",
+            "ElicitationRequest",
+            "FilledPrompt",
+            "RemotePrompt",
+            "RemoteResource",
+        ),
         *("RemoteServer", "RemoteTemplate", "RemoteTool", "StartedTask", "connect", "start_task"),
     },
     "answerback.client.login": {

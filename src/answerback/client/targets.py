@@ -14,8 +14,8 @@ import msgspec
 
 from ..core.json_value import Json
 from ..core.secrets.mask import mask_command, mask_url
-from ..errors import AnswerbackError
 from ..registry.declarations import HasRegistry, Registry, registry_of
+from .faults import ConnectError
 from .frames import Transport
 from .host_variables import Surroundings, read_env_file
 
@@ -28,7 +28,7 @@ _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 """The members of hosts' files that hold servers by name."""
 
 
-class BadTarget(AnswerbackError, ValueError):
+class BadTarget(ConnectError, ValueError):
     """`connect` cannot understand its target."""
 
     code = "BAD_TARGET"
@@ -73,10 +73,14 @@ def read_target(target: Target) -> ServerEntry | Entries:
         return _read_file(Path(target))
     if isinstance(target, str):
         return _read_text(target)
-    if target and all(isinstance(each, str) for each in target):
-        return ServerEntry(command=tuple(target))
-    words = mask_command([str(each) for each in target])
-    raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
+    given: object = target
+    words = list(given) if isinstance(given, Sequence) else [given]
+    command = [str(each) for each in words]
+    if command and command == words:
+        return ServerEntry(command=tuple(command))
+    raise BadTarget(
+        f"connect({mask_command(command)}) should get a command, a URL, an App or a dict"
+    )
 
 
 def _read_text(text: str) -> ServerEntry | Entries:
