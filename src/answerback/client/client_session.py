@@ -59,6 +59,7 @@ class ClientSession:
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
         self.lists = KeptLists(self)
+        self.label = plan.label
         self._plan = plan
         self._strict = strict
         on_change = plan.handlers.on_change
@@ -222,6 +223,12 @@ class ClientSession:
             self._attempt.add_done_callback(_ignore_exception)
         return await asyncio.shield(self._attempt)
 
+    async def identity(self) -> str:
+        """Return the next request's credentials, also while there is no connection."""
+        if self.connection is not None:
+            return await self.connection.transport.identity()
+        return "" if self._make is None else await self._make().identity()
+
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
@@ -265,13 +272,14 @@ class ClientSession:
 
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
-            self._starting = ClientConnection(make(), self._plan.handlers, self._changed)
-            self._starting.label = self._plan.label
+            self._starting = ClientConnection(
+                make(), self._plan.handlers, self._changed, self._plan.label
+            )
             return self._starting
 
         connection = await open_connection(self._plan, start)
         # The lists may have changed while the server could not report it.
-        self.lists.clear()
+        self.lists.all_changed()
         await self._subscriptions.renew(connection)
         self.info = connection.facts
         connection.on_lost = self._lost

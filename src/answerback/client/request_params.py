@@ -27,7 +27,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The server's own name; empty if it gave none."""
+        """The server's name; empty if it gave none."""
         return str(self.info.get("name") or "")
 
     @classmethod

@@ -23,7 +23,14 @@ from ..errors import NotFound
 from ..reading import read
 from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import Deadline
-from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, raised_error
+from .faults import (
+    TIMED_OUT,
+    ConnectError,
+    HttpRefused,
+    NoAnswer,
+    check_numbers,
+    raised_error,
+)
 from .listed import RemoteTool, read_entries
 from .request_params import ServerFacts
 from .results import KnownTool, failed_call, known_tools
@@ -146,7 +153,9 @@ class RestSession:
         for number in range(first, len(forms)):
             path, sent = forms[number]
             url = self.base + path
-            answer = await self._send("POST", url, _JSON, msgspec.json.encode(sent))
+            encoded = msgspec.json.encode(sent)
+            check_numbers(body, encoded)
+            answer = await self._send("POST", url, _JSON, encoded)
             # A tool's reply has its own code; a missing page has none.
             if answer.status in _NO_PAGE and not _is_tools_reply(answer):
                 found = found or answer

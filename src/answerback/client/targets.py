@@ -73,14 +73,14 @@ def read_target(target: Target) -> ServerEntry | Entries:
         return _read_file(Path(target))
     if isinstance(target, str):
         return _read_text(target)
-    given: object = target
-    words = list(given) if isinstance(given, Sequence) else [given]
-    command = [str(each) for each in words]
-    if command and command == words:
-        return ServerEntry(command=tuple(command))
-    raise BadTarget(
-        f"connect({mask_command(command)}) should get a command, a URL, an App or a dict"
-    )
+    if not isinstance(target, Sequence):
+        kind = type(target).__name__
+        text = "connect(…) should get a command, a URL, an App, a dict or a path, not"
+        raise TypeError(f"{text} {kind}")
+    if target and all(isinstance(each, str) for each in target):
+        return ServerEntry(command=tuple(target))
+    words = mask_command([str(each) for each in target])
+    raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
 
 
 def _read_text(text: str) -> ServerEntry | Entries:
