@@ -414,7 +414,7 @@ PACKAGE_LINES = {
     "auth": 1_400,
     "calls": 2_900,
     "cli": 4_400,
-    "client": 7_350,
+    "client": 7_600,
     "core": 2_850,
     "dialects": 2_600,
     "gates": 650,

@@ -118,6 +118,7 @@ async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObje
     answer = _as_answer(given)
     if request.mode == "form" and answer["action"] == "accept":
         answer["content"] = _with_defaults(request.schema, answer.get("content") or {})
+        _check_required(request.schema, answer["content"])
     return answer
 
 
@@ -145,6 +146,17 @@ def _with_defaults(schema: JsonObject, content: JsonObject) -> JsonObject:
         if isinstance(field, dict) and "default" in field
     }
     return defaults | content
+
+
+def _check_required(schema: JsonObject, content: JsonObject) -> None:
+    """Raise RpcError for an answer without a required field, which no server can use."""
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    missing = [each for each in names if isinstance(each, str) and each not in content]
+    if missing:
+        text = f"the answer of elicit= has no {', '.join(missing)}"
+        logger("answerback.client").warning(text)
+        raise RpcError(INTERNAL_ERROR, text)
 
 
 def _sampled(given: Any) -> JsonObject:
