@@ -414,7 +414,7 @@ PACKAGE_LINES = {
     "auth": 1_400,
     "calls": 2_900,
     "cli": 3_700,
-    "client": 6_900,
+    "client": 7_500,
     "core": 2_900,
     "dialects": 2_650,
     "gates": 650,

@@ -80,11 +80,13 @@ class StatelessEra:
 
     stateless = True
 
-    def __init__(self, capabilities: JsonObject, log_level: str | None = None) -> None:
+    def __init__(
+        self, capabilities: JsonObject, client: Mapping[str, Any], log_level: str | None = None
+    ) -> None:
         self._meta: JsonObject = {
             PREFIX + "protocolVersion": V2026_07_28.name,
             PREFIX + "clientCapabilities": capabilities,
-            PREFIX + "clientInfo": CLIENT_INFO,
+            PREFIX + "clientInfo": client,
         }
         if log_level is not None:
             self._meta[PREFIX + "logLevel"] = log_level

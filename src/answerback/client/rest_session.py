@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote, urljoin
 
 import msgspec
@@ -59,6 +59,8 @@ class RestSession:
         self._strict = strict
         self._forms: dict[str, int] = {}
         """Which of the three request forms a tool takes, once known."""
+        self.is_opening = False
+        """Always false: a request needs no open connection."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return the tools that `GET /functions` lists; none if there is no such page."""
@@ -79,6 +81,12 @@ class RestSession:
                 return failed_call(error, known)
 
         return await reply_under_policy(options, once, may_repeat=is_safe)
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> NoReturn:
+        raise TypeError("start_task needs a server that speaks MCP")
+
+    async def ping(self, options: ClientOptions) -> None:
+        await under_policy(options, self._list)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")
@@ -101,6 +109,9 @@ class RestSession:
         except NoAnswer as exc:
             await self.close()
             raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
+
+    async def open_shared(self) -> None:
+        await self.open()
 
     async def close(self) -> None:
         await self._http.close()
