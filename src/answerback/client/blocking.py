@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from ..calls.loop_thread import LoopThread
+from ..core.reply import Reply
 from .call_options import CallOptions
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, ServerMethods, opened
@@ -92,7 +93,6 @@ class BlockingServer(_OnLoop[Connected]):
     resources = _blocking(ServerMethods.resources)
     templates = _blocking(ServerMethods.templates)
     prompts = _blocking(ServerMethods.prompts)
-    call = _blocking(ServerMethods.call)
     read = _blocking(ServerMethods.read)
     prompt = _blocking(ServerMethods.prompt)
     complete = _blocking(ServerMethods.complete)
@@ -106,6 +106,38 @@ class BlockingServer(_OnLoop[Connected]):
         """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
         started = self._loop.run(self._inner.start_task(name, arguments, **named))
         return BlockingTask(started, self._loop)
+
+    @overload
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: type[T],
+        **named: object,
+    ) -> Reply[T]: ...
+    @overload
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]: ...
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]:
+        """Call a tool, as `RemoteServer.call` does."""
+        return self._loop.run(self._inner.call(name, arguments, into=into, **named))
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
         changed = self._inner.options(**options)

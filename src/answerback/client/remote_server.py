@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .rest_session import RestSession
 
 S = TypeVar("S", bound="ServerMethods")
+
+
+T = TypeVar("T")
 
 
 class ServerMethods:
@@ -48,15 +51,52 @@ class ServerMethods:
     async def prompts(self) -> list[RemotePrompt]:
         return await self._session.entries(RemotePrompt, self._options)
 
+    @overload
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: type[T],
+        **named: object,
+    ) -> Reply[T]: ...
+    @overload
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]: ...
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for any argument name.
 
-        A failed connection and a time-out are failed replies; `error.details` then has
-        `may_have_run`.
+        *into* is the data's type, as in `read`; a tool's own argument with that name goes into
+        *arguments*. A failed connection and a time-out are failed replies; `error.details` then
+        has `may_have_run`.
         """
-        return await self._session.call(name, {**(arguments or {}), **named}, self._options)
+        given = {**(arguments or {}), **named}
+        if into is None:
+            return await self._session.call(name, given, self._options)
+        from ..reading.typed_data import decoder_for, with_type
+
+        try:
+            decoder_for(into)
+        except TypeError as exc:
+            hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
+            raise TypeError(f"{exc}; {hint}") from None
+        return with_type(await self._session.call(name, given, self._options), into)
 
     async def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object

@@ -247,11 +247,16 @@ def _environment(filled: Mapping[str, Any], name: str, around: Surroundings) -> 
 
 
 def make_transports(
-    entry: ServerEntry, auth: ClientAuth | None, *, inherit: bool
+    entry: ServerEntry,
+    auth: ClientAuth | None,
+    *,
+    inherit: bool,
+    stderr: Callable[[str], object] | None = None,
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit* a child process gets this process's whole environment.
+    With *inherit* a child process gets this process's whole environment; *stderr* gets the lines
+    of its stderr.
     """
     if entry.app is not None:
         from .transports.in_memory import InMemory
@@ -262,7 +267,7 @@ def make_transports(
         from .transports.child_process import ChildProcess
 
         env = child_environment(entry.env, inherit=inherit)
-        return (lambda: ChildProcess(entry.command, env, entry.cwd),)
+        return (lambda: ChildProcess(entry.command, env, entry.cwd, stderr),)
     from .transports.http_requests import HttpRequests
     from .transports.old_sse import OldSse
     from .transports.streamable_http import StreamableHttp

@@ -97,10 +97,10 @@ def read(
     """
     reply = read_with(result, Hints.of(output_schema, into), max_bytes)
     if into is not None:
-        from .typed_data import decoder_for, with_type
+        from .typed_data import with_type
 
         understood = reply.ok
-        reply = with_type(reply, decoder_for(into))
+        reply = with_type(reply, into)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.received is not None and reply.received.findings:
