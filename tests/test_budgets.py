@@ -426,7 +426,7 @@ PACKAGE_LINES = {
     "records": 2_150,
     "registry": 1_200,
     "resilience": 1_350,
-    "rules": 5_200,
+    "rules": 5_700,
     "server": 7_400,
     "tasks": 2_100,
     "testing": 350,
