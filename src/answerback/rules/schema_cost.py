@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from math import inf
 from typing import Any
 
 import msgspec
@@ -29,6 +30,9 @@ _UNEVALUATED = 3
 """How often a schema is checked that stands beside `unevaluatedProperties`."""
 _ERROR, _QUOTED = 400, 4
 """What an error costs, and each value that its message quotes."""
+_USUAL_DEPTH = 8
+_BYTE = 8
+"""What a byte of data costs at most; it is one of a long number."""
 _LONG_TEXT, _LONG_NUMBER = 64, 1 << 64
 _TINY, _VAST, _EXTREME = 1e-30, 1e30, 20
 _COUNTS = re.compile(r"\{\d{0,6},?(\d{1,6})\}")
@@ -76,9 +80,12 @@ class SchemaCost:
         if self._compilation(values) > _MAX_COMPILATION:
             raise TooCostly
         self.has_choices = any(each.has_choices for each in self._graph.nodes)
+        self._small = self._small_size()
 
     def check(self, data: Any) -> None:
         """Raise TooCostly if it takes too long to tell whether *data* fits."""
+        if _size(data) <= self._small:
+            return
         cost = 0
         for depth, count in enumerate(_values_by_depth(data)):
             at_depth = self._schemas_at(depth)
@@ -96,6 +103,11 @@ class SchemaCost:
             above += at_depth
             cost += count * (_ERROR * at_depth + _QUOTED * above)
         return cost
+
+    def _small_size(self) -> int:
+        """Return how many bytes of JSON cannot cost too much, whatever they are."""
+        widest = max(self._schemas_at(depth) for depth in range(_USUAL_DEPTH))
+        return MAX_COST // (widest * _BYTE) if self._ended and widest else 0
 
     def _schemas_at(self, depth: int) -> int:
         """Return how many schemas apply to one value of a depth, at most."""
@@ -166,6 +178,13 @@ def _pattern_cost(pattern: str) -> int:
     if repeated and r"\p" in pattern.lower():
         repeated = _LARGEST_PATTERN
     return _PATTERN + len(pattern) * _CHARACTER + min(repeated * _REPETITION, _LARGEST_PATTERN)
+
+
+def _size(data: Any) -> float:
+    try:
+        return len(msgspec.json.encode(data))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return inf
 
 
 def _values_by_depth(data: Any) -> Iterator[int]:
