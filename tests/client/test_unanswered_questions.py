@@ -41,5 +41,5 @@ def test_an_answer_without_a_required_field_is_not_sent_as_accepted(
 
     assert error is not None
     assert error.code == "INPUT_REQUIRED"
-    assert "the answer of elicit= has no value" in error.message
-    assert "the answer of elicit= has no value" in caplog.text
+    assert "the field 'value' is missing" in error.message
+    assert "the field 'value' is missing" in caplog.text
