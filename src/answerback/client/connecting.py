@@ -161,7 +161,7 @@ def connect(
 ) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(
-    target: str | Sequence[str] | HasRegistry, **options: Unpack[ConnectOptions]
+    target: str | Sequence[str] | HasRegistry | ServerEntry, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[RemoteServer]: ...
 @overload
 def connect(
