@@ -69,7 +69,8 @@ def list_remote(target: str, options: Options, out: Stdout) -> int:
 
 def _server_options(options: Options) -> dict[str, Any]:
     transport = {} if options.transport is None else {"transport": options.transport}
-    return {"inherit": bool(options.inherit_env), **transport}
+    # A command has no later list, so it waits for every server of a file.
+    return {"inherit": bool(options.inherit_env), "wait": None, **transport}
 
 
 def _handlers(stdin: int) -> JsonObject:

@@ -25,6 +25,8 @@ class CallOptions(TypedDict, total=False):
     timeout: float | None
     """Seconds that an attempt may take; None waits without a limit."""
     progress: OnProgress | None
+    meta: Mapping[str, Any] | None
+    """Members for the `_meta` of each request, such as a trace's id; not for lists."""
     retry: Retry | None
     breaker: Breaker | None
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
@@ -38,6 +40,7 @@ class ClientOptions(msgspec.Struct, frozen=True):
 
     timeout: float | None = 60.0
     progress: OnProgress | None = None
+    meta: Mapping[str, Any] | None = None
     retry: Retry | None = None
     breaker: Breaker | None = None
     limit: Limit | tuple[Limit, ...] | list[Limit] | None = None
@@ -59,9 +62,15 @@ class ClientOptions(msgspec.Struct, frozen=True):
         for name in POLICY_OPTIONS:
             if name in options:
                 _check(name, options[name])
+        if not isinstance(options.get("meta"), Mapping | None):
+            raise TypeError(f"meta={options['meta']!r} should be a dict")
         changed = msgspec.structs.replace(self, **options)
         has_policy = any(getattr(changed, name) is not None for name in POLICY_OPTIONS)
         return msgspec.structs.replace(changed, has_policy=has_policy)
+
+    def with_meta(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a request's parameters, with the user's `_meta` if there is one."""
+        return {**params, "_meta": dict(self.meta)} if self.meta else params
 
     def policy(self, *, may_repeat: bool) -> Policy:
         from ..resilience.policy import Policy

@@ -35,10 +35,10 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import create_task, needs_task, task_result
+from .remote_tasks import StartedTask, create_task, has_tasks, needs_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
-from .results import resource_reply
+from .results import failed_call, resource_reply
 from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
 from .version_choice import SessionPlan, open_connection
@@ -59,6 +59,7 @@ class ClientSession:
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
         self.lists = KeptLists(self)
+        self.label = plan.label
         self._plan = plan
         self._strict = strict
         on_change = plan.handlers.on_change
@@ -70,6 +71,8 @@ class ClientSession:
         self._make: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
+        self._attempt: asyncio.Task[ClientConnection] | None = None
+        """The last attempt to open a connection in the background."""
         self.is_closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         """Background work, which ends with the session."""
@@ -91,32 +94,62 @@ class ClientSession:
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
     ) -> Reply[Any]:
-        params: JsonObject = {"name": name, "arguments": given}
-        asked = ClientRequest("tools/call", params, deadline, options.progress, name)
-        is_task = name in self._as_tasks
+        asked = _call_request(name, given, options, deadline)
         try:
-            try:
-                result = await (create_task(self, asked) if is_task else self.request(asked))
-            except RpcError as error:
-                if is_task or not needs_task(error, self.info):
-                    raise
-                self._as_tasks.add(name)
-                result = await create_task(self, asked)
+            result = await self._call_or_task(asked)
             if "task" in result or result.get("resultType") == "task":
-                result = await task_result(self, result, deadline)
+                result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
+            failed = failed_call(error, self.lists.known.get(name))
+            return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         if known is None:
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
+
+    async def _call_or_task(self, asked: ClientRequest) -> JsonObject:
+        """Return a call's result, or the task of a tool that only runs as one.
+
+        Servers refuse such a call without a task, some of them with a failed result.
+        """
+        name = asked.tool
+        if self._runs_as_task(name):
+            return await create_task(self, asked)
+        try:
+            result = await self.request(asked)
+        except RpcError as error:
+            if not needs_task(error, self.info):
+                raise
+            self._as_tasks.add(name)
+            return await create_task(self, asked)
+        if result.get("isError") is True and has_tasks(self.info) and name not in self.lists.known:
+            await self.lists.schema_of(name, asked.deadline)
+            if self._runs_as_task(name):
+                return await create_task(self, asked)
+        return result
+
+    def _runs_as_task(self, name: str) -> bool:
+        known = self.lists.known.get(name)
+        is_listed = known is not None and known.tool.needs_task and has_tasks(self.info)
+        return is_listed or name in self._as_tasks
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
+        """Call a tool as a task; raises ToolError."""
+        asked = _call_request(name, given, options, Deadline(options.timeout))
+        try:
+            result = await create_task(self, asked)
+        except (NoAnswer, RpcError) as error:
+            raise raised_error(error) from None
+        return StartedTask(self, options, name, result)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
-        return read(result) if known is None else known.reply(result, strict=self._strict)
+        if known is None:
+            return self.lists.judged(name, read(result))
+        return known.reply(result, strict=self._strict)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""
@@ -135,15 +168,22 @@ class ClientSession:
 
         async def once(deadline: Deadline) -> JsonObject:
             try:
-                return await self.request(ClientRequest(method, params, deadline))
+                sent = options.with_meta(params)
+                return await self.request(ClientRequest(method, sent, deadline))
             except (NoAnswer, RpcError) as error:
                 raise raised_error(error) from None
 
         return await under_policy(options, once)
 
+    async def ping(self, options: ClientOptions) -> None:
+        """Ask for any answer; raises ToolError. The stateless era has no `ping`."""
+        is_stateless = self.info.version.stateless
+        await self.result("server/discover" if is_stateless else "ping", {}, options)
+
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         async def once(deadline: Deadline) -> Reply[Any]:
-            asked = ClientRequest("resources/read", {"uri": uri}, deadline, options.progress)
+            params = options.with_meta({"uri": uri})
+            asked = ClientRequest("resources/read", params, deadline, options.progress)
             try:
                 return resource_reply(await self.request(asked))
             except (NoAnswer, RpcError) as error:
@@ -190,19 +230,39 @@ class ClientSession:
         """Return the open connection; raises NoAnswer."""
         try:
             async with deadline.limit():
-                return await self.open()
+                return await self.open_shared()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
         except TimeoutError:
             text = f"{self._plan.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
+    @property
+    def is_opening(self) -> bool:
+        return self._attempt is not None and not self._attempt.done()
+
+    async def open_shared(self) -> ClientConnection:
+        """Open in the background, and wait for it; raises ConnectError.
+
+        Callers share one attempt, which goes on if a caller stops waiting for it.
+        """
+        if self._attempt is None or self._attempt.done():
+            self._attempt = spawn(self.open(), self._tasks)
+            self._attempt.add_done_callback(_ignore_exception)
+        return await asyncio.shield(self._attempt)
+
+    async def identity(self) -> str:
+        """Return the next request's credentials, also while there is no connection."""
+        if self.connection is not None:
+            return await self.connection.transport.identity()
+        return "" if self._make is None else await self._make().identity()
+
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise ConnectError(f"the connection to {self._plan.label} was closed")
+                raise self._was_closed()
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -216,7 +276,13 @@ class ClientSession:
                 raise ConnectError(text) from None
             except BaseException:
                 await self._drop()
+                if self.is_closed:
+                    # Closing cancels a shared attempt, but not the callers that wait for it.
+                    raise self._was_closed() from None
                 raise
+
+    def _was_closed(self) -> ConnectError:
+        return ConnectError(f"the connection to {self._plan.label} was closed")
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
@@ -237,12 +303,14 @@ class ClientSession:
 
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
-            self._starting = ClientConnection(make(), self._plan.handlers, self._changed)
+            self._starting = ClientConnection(
+                make(), self._plan.handlers, self._changed, self._plan.label
+            )
             return self._starting
 
         connection = await open_connection(self._plan, start)
         # The lists may have changed while the server could not report it.
-        self.lists.clear()
+        self.lists.all_changed()
         await self._subscriptions.renew(connection)
         self.info = connection.facts
         connection.on_lost = self._lost
@@ -291,6 +359,19 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+def _call_request(
+    name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
+) -> ClientRequest:
+    params = options.with_meta({"name": name, "arguments": given})
+    return ClientRequest("tools/call", params, deadline, options.progress, name)
+
+
+def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
+    """Mark an attempt's exception as seen, because nobody may be waiting for it."""
+    if not attempt.cancelled():
+        attempt.exception()
 
 
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:

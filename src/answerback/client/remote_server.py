@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
+from ..reading.read_reply import typed_reader
 from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
@@ -17,9 +18,10 @@ from .request_params import ServerFacts
 if TYPE_CHECKING:
     from .client_session import ClientSession
     from .many_servers import ManySessions
+    from .remote_tasks import StartedTask
     from .rest_session import RestSession
 
-
+S = TypeVar("S", bound="ServerMethods")
 T = TypeVar("T")
 
 
@@ -86,14 +88,18 @@ class ServerMethods:
         given = {**(arguments or {}), **named}
         if into is None:
             return await self._session.call(name, given, self._options)
-        from ..reading.typed_data import decoder_for, with_type
-
         try:
-            decoder_for(into)
+            typed = typed_reader(into)
         except TypeError as exc:
             hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
             raise TypeError(f"{exc}; {hint}") from None
-        return with_type(await self._session.call(name, given, self._options), into)
+        return typed(await self._session.call(name, given, self._options))
+
+    async def start_task(
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+    ) -> StartedTask:
+        """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+        return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
         """Read a resource; its contents are embedded blocks of the reply."""
@@ -133,6 +139,10 @@ class ServerMethods:
     async def unsubscribe(self, uri: str) -> None:
         await self._session.subscribe(uri, self._options, wanted=False)
 
+    async def ping(self) -> None:
+        """Return when the server answers; raises ToolError."""
+        await self._session.ping(self._options)
+
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the server with other options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)
@@ -156,3 +166,14 @@ class RemoteServer(ServerMethods):
     def info(self) -> ServerFacts:
         """The MCP version, the server's name, its capabilities and its instructions."""
         return self._session.info
+
+
+async def opened(make: Callable[[], S]) -> S:
+    """Make a server, and open it; raises ConnectError."""
+    server = make()
+    try:
+        await server.open()
+    except BaseException:
+        await server.close()
+        raise
+    return server

@@ -67,14 +67,15 @@ class ChildProcess(Transport):
         child = self._child
         if child is None:
             raise ConnectionLost("the server process is not running", may_have_run=False)
+        if child.is_full:
+            await child.turn()
         if not child.write(outgoing.frame):
             await child.loss_reported()
             raise child.loss(may_have_run=False)
-        await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
         child = self._child
-        return child is not None and child.writable.is_set() and child.write(outgoing.frame)
+        return child is not None and not child.is_full and child.write(outgoing.frame)
 
     async def close(self) -> None:
         child, self._child = self._child, None
@@ -94,8 +95,9 @@ class _Child(asyncio.SubprocessProtocol):
         self._ignored = 0
         self._stderr = b""
         self._exited = asyncio.Event()
-        self.writable = asyncio.Event()
-        self.writable.set()
+        self.is_full = False
+        """True while the child does not read its stdin; then a message waits for its turn."""
+        self._turns: dict[asyncio.Future[None], None] = {}
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
 
@@ -124,11 +126,24 @@ class _Child(asyncio.SubprocessProtocol):
         if self._report is not None:
             await asyncio.wait({self._report})
 
+    async def turn(self) -> None:
+        """Wait until the child reads again; a message that is cancelled meanwhile is not sent."""
+        turn = asyncio.get_running_loop().create_future()
+        # In a dict, because thousands of waiters may be cancelled at once.
+        self._turns[turn] = None
+        try:
+            await turn
+        finally:
+            self._turns.pop(turn, None)
+
     def pause_writing(self) -> None:
-        self.writable.clear()
+        self.is_full = True
 
     def resume_writing(self) -> None:
-        self.writable.set()
+        self.is_full = False
+        for turn in self._turns:
+            if not turn.done():
+                turn.set_result(None)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
@@ -208,11 +223,18 @@ class _Child(asyncio.SubprocessProtocol):
             self._watch.close()
             if not self._exited.is_set():
                 with suppress(ProcessLookupError):
-                    self._process.kill()
+                    self._kill()
             try:
                 await self._exits_within(_TERM_GRACE)
             finally:
                 self._process.close()
+
+    def _kill(self) -> None:
+        if os.name == "posix":
+            # `kill` of asyncio would take the exit status, which its own watcher then misses.
+            os.kill(self._process.get_pid(), signal.SIGKILL)
+        else:
+            self._process.kill()
 
     async def _exits_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):
