@@ -284,7 +284,7 @@ def test_a_tool_name_in_place_of_the_target_gets_the_correct_command_line(
     done = answerback("call", *words)
 
     assert done.exit == 2
-    assert done.stderr.startswith("error: there is no file or module 'add'; ")
+    assert done.stderr.startswith("error: there is no file, module or command 'add'; ")
     assert done.stderr.endswith(f": answerback call calculator.py {shlex.join(words)}\n")
 
 

@@ -100,6 +100,64 @@ def test_a_stream_that_breaks_off_is_resumed_by_the_id_of_its_last_event() -> No
     assert Handler.calls == ["unsafe"]
 
 
+def ending_streams() -> type[Faulty]:
+    """A server that ends every stream at once, after an event with a new id and `retry: 0`."""
+    event = b'id: e%d\nretry: 0\ndata: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'
+
+    def begin(server: Faulty, asked: dict[str, Any]) -> None:
+        server.send_body(200, event % 0, "text/event-stream")
+
+    class Handler(faulty(begin)):  # type: ignore[misc] # a class that is made for this test
+        resumed: list[str] = []  # noqa: RUF012 -- one list for each test's server
+
+        def do_GET(self) -> None:  # noqa: N802 -- the name that http.server calls
+            self.resumed.append(self.headers.get("last-event-id", ""))
+            if self.resumed[-1]:
+                self.send_body(200, event % len(self.resumed), "text/event-stream")
+            else:
+                self.send_body(405)
+
+    return Handler
+
+
+def test_a_stream_that_ends_at_once_is_resumed_at_most_twice_a_second() -> None:
+    handler = ending_streams()
+
+    with http_server(handler) as url, connect(url, timeout=1.2) as remote:
+        reply = remote.call("unsafe")
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+    assert len(handler.resumed) <= 4
+
+
+async def hurry(times: int) -> None:
+    """Let the clock of the event loop run *times* as fast, until the task is cancelled."""
+    loop = asyncio.get_running_loop()
+    now, began = loop.time, loop.time()
+    loop.time = lambda: began + (now() - began) * times  # type: ignore[method-assign]
+    while True:
+        # The loop would wait in real seconds if it had nothing to do.
+        await asyncio.sleep(0)
+
+
+def test_the_stream_of_a_call_is_not_resumed_for_ever() -> None:
+    handler = ending_streams()
+
+    async def call() -> Any:
+        async with connect(url, timeout=None) as remote:
+            hurrying = asyncio.create_task(hurry(200))
+            reply = await remote.call("unsafe")
+            hurrying.cancel()
+            return reply
+
+    with http_server(handler) as url:
+        reply = asyncio.run(call())
+
+    assert reply.error.code == "UNAVAILABLE"
+    assert len(handler.resumed) > 100
+
+
 class Login:
     """Logs in when the server asks for it; raises when it asks again."""
 

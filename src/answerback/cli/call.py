@@ -19,11 +19,11 @@ from ..server.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
     NO_SERVER,
+    NoSuchTarget,
     Program,
     add_repeatable,
     add_server_options,
     add_tag_options,
-    is_remote,
     printable,
     printable_json,
     write_json,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from ..app import App
-    from .program import Options
+    from .program import Options, ServerTarget
 
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
@@ -59,16 +59,16 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return 0
     if program.app is None and target is None:
         _parser(program).error("name the file of the tool first, such as calculator.py")
-    is_server = program.app is None and is_remote(target)
-    if (options.transport or options.inherit_env) and not is_server:
+    server = _find_server(program, target, words)
+    if (options.transport or options.inherit_env) and server is None:
         _parser(program).error(NO_SERVER)
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
-    if is_server:
+    if server is not None:
         from .remote import call_remote
 
-        return call_remote(target or "", words, options, out, stdin)
-    app = _load(program, target, words, options)
+        return call_remote(server, words, options, out, stdin)
+    app = program.load_tagged(target, options)
     if not words or ("=" in words[0] and words[0] not in app.tools):
         return _print_tools(app)
     name, *pairs = words
@@ -104,21 +104,23 @@ def _options(program: Program, arguments: Sequence[str]) -> Options:
     return options
 
 
-def _load(program: Program, target: str | None, words: Sequence[str], options: Options) -> App:
-    if program.app is not None:
-        return program.load_tagged(target, options)
-    from .target import NoSuchModule
-
+def _find_server(program: Program, target: str | None, words: Sequence[str]) -> ServerTarget | None:
+    """Return the server; raises NoSuchTarget with advice if a tool's name may be in its place."""
+    has_name = bool(words) and "=" not in words[0]
     try:
-        return program.load_tagged(target, options)
-    except NoSuchModule as exc:
-        if words and "=" not in words[0]:
+        server = program.find_server(target)
+    except NoSuchTarget as exc:
+        if has_name:
             raise
-        # The user gave the name of a tool where the target belongs.
         import shlex
 
         line = program.command_line("call", shlex.join(["calculator.py", target or "", *words]))
-        raise NoSuchModule(f"{exc}; name the file of the tool first: {line}") from None
+        raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
+    if isinstance(server, list) and len(server) == 1 and not has_name:
+        # A forgotten target would start any program that has the name of a tool.
+        line = program.command_line("list", target)
+        raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
+    return server
 
 
 def _parser(program: Program) -> ArgumentParser:

@@ -14,7 +14,6 @@ from .program import (
     Program,
     add_server_options,
     add_tag_options,
-    is_remote,
     printable,
     require_widgets,
     write_json,
@@ -34,14 +33,14 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_tag_options(parser)
     add_server_options(parser, program)
     options = parser.parse_args(arguments)
-    is_server = program.app is None and is_remote(options.target)
-    if (options.transport or options.inherit_env) and not is_server:
+    server = program.find_server(options.target)
+    if (options.transport or options.inherit_env) and server is None:
         parser.error(NO_SERVER)
     out = take_stdout()
-    if is_server:
+    if server is not None:
         from .remote import list_remote
 
-        return list_remote(options.target, options, out)
+        return list_remote(server, options, out)
     app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
         from ..server.http.pages import function_list

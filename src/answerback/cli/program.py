@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..app import App
     from ..server.standard_streams import Stdout
 
+ServerTarget: TypeAlias = "str | list[str]"
+"""A server for `connect`: a URL, a host's file, or a command."""
 Options: TypeAlias = "Namespace | SimpleNamespace"
 """A command's options; a command without options does not load argparse."""
 COMMANDS = {
@@ -71,6 +73,20 @@ class CannotWrite(AnswerbackError):
     """Stdout is closed, or cannot be written to."""
 
     code = "CANNOT_WRITE"
+
+
+class CannotLoad(AnswerbackError):
+    """The target has no App, or importing its module failed (then `__cause__`)."""
+
+    code = "CANNOT_LOAD"
+
+
+class NoSuchTarget(CannotLoad):
+    """No file, module or command has the target's name; *advice* says what to write instead."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(f"{reason}; {advice}")
+        self.reason = reason
 
 
 class Program:
@@ -136,6 +152,15 @@ class Program:
         options = parser.parse_args(arguments)
         return options.target, partial(self.load_tagged, options.target, options)
 
+    def find_server(self, target: str | None) -> ServerTarget | None:
+        """Return the server that the target names; None if it is an App. Raises CannotLoad."""
+        is_file = target is not None and target.endswith(".py") and " " not in target
+        if self.app is not None or target is None or is_file:
+            return None
+        from .server_target import find_server
+
+        return find_server(target)
+
     def load(self, target: str | None) -> App:
         if self.app is not None:
             return self.app
@@ -151,18 +176,6 @@ class Program:
 
             select_by_tags(app, options.tag, options.exclude_tag)
         return app
-
-
-def is_remote(target: str | None) -> bool:
-    """Return whether the target is a server: a URL, a command of several words, or a host's file.
-
-    An App's file or module is not a server.
-    """
-    if not target:
-        return False
-    if target.endswith((".json", ".jsonc")) or target.lower().startswith(("http://", "https://")):
-        return True
-    return " " in target.strip() and not os.path.exists(target)
 
 
 def require_widgets(app: App) -> App:
@@ -265,6 +278,11 @@ def printable(text: str) -> str:
     from ..dialects.readable import render
 
     return render(text)
+
+
+def printable_line(text: str) -> str:
+    """Escape line breaks too, for a name or a URI of others: it must not imitate another line."""
+    return printable(text).replace("\n", "\\n")
 
 
 def printable_json(text: str) -> str:
@@ -398,14 +416,13 @@ def _run_without_command(program: Program, word: str) -> int:
 
 def _print_error(exc: AnswerbackError) -> int:
     """Print the error in one line, below the traceback if the author's own module failed."""
-    from .target import CannotLoad
-
     cause = exc.__cause__ if isinstance(exc, CannotLoad) else None
     if cause is not None:
         import traceback
 
         write_stderr("".join(traceback.format_exception(cause)).rstrip())
-    write_stderr(f"error: {exc}")
+    # Further lines are indented: the message may have a text of others.
+    write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
     if exc.code == "LIFESPAN_FAILED":

@@ -12,7 +12,7 @@ import msgspec
 from ..core.content import Audio, Block, Embedded, Image, Link, Text
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
-from ..dialects.readable import render
+from ..dialects.readable import render, render_line
 
 
 def reply_text(reply: Reply[Any], shape: Shape) -> str:
@@ -29,9 +29,9 @@ def reply_text(reply: Reply[Any], shape: Shape) -> str:
 def error_text(error: Error, hint: str | None = None) -> str:
     """Return the message and the code in the first line, further lines and the hint below."""
     first, *more = render(_message(error)).split("\n")
-    lines = [f"error: {first} ({render(error.code)})", *(f"  {line}" for line in more)]
+    lines = [f"error: {first} ({render_line(error.code)})", *(f"  {line}" for line in more)]
     if hint := error.hint or hint:
-        lines.append(f"hint: {render(hint)}")
+        lines.append(f"hint: {render(hint)}".replace("\n", "\n  "))
     return "\n".join(lines)
 
 
@@ -48,14 +48,14 @@ def _block_text(block: Block, is_only_block: bool) -> str:
         case Text(text=text):
             return render(text)
         case Image(url=str(url)) | Audio(url=str(url)):
-            return render(f"{block.alt or block.caption or type(block).__name__}: {url}")
+            return render_line(f"{block.alt or block.caption or type(block).__name__}: {url}")
         case Image() | Audio():
             # With other content beside it, a pipe gets JSON and not just the bytes.
             advice = "; pipe it to a file" if is_only_block else ""
-            return render(f"{block.mime}, {len(block.data)} bytes{advice}")
+            return render_line(f"{block.mime}, {len(block.data)} bytes{advice}")
         case Link():
-            return render(f"{block.title or block.name}: {block.uri}")
+            return render_line(f"{block.title or block.name}: {block.uri}")
         case Embedded(text=str(text)):
             return render(text)
         case Embedded():
-            return render(f"{block.uri}, {len(block.blob or b'')} bytes")
+            return render_line(f"{block.uri}, {len(block.blob or b'')} bytes")

@@ -17,7 +17,14 @@ from ..dialects import shape_of, write
 from ..server.standard_streams import Stdout
 from .call import print_success
 from .call_arguments import UnreadableArgument, read_content, read_value
-from .program import printable, printable_json, write_json, write_stderr, write_stdout
+from .program import (
+    printable,
+    printable_json,
+    printable_line,
+    write_json,
+    write_stderr,
+    write_stdout,
+)
 from .readable_reply import error_text
 from .terminal_login import login_options
 from .terminal_peer import TerminalPeer, stderr_is_terminal
@@ -27,11 +34,11 @@ if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
     from ..core.json_value import Json, JsonObject
-    from .program import Options
+    from .program import Options, ServerTarget
 
 
 def call_remote(
-    target: str, words: Sequence[str], options: Options, out: Stdout, stdin: int
+    target: ServerTarget, words: Sequence[str], options: Options, out: Stdout, stdin: int
 ) -> int:
     """Call a server's tool, and print its reply as `call` does."""
     more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
@@ -50,7 +57,7 @@ def call_remote(
     return _print(reply, options.dialect, out)
 
 
-def list_remote(target: str, options: Options, out: Stdout) -> int:
+def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
     """List a server's tools."""
     more = {**login_options(target, stdin=0), **_server_options(options)}
     with connect(target, **more) as server:
@@ -69,7 +76,8 @@ def list_remote(target: str, options: Options, out: Stdout) -> int:
 
 def _server_options(options: Options) -> dict[str, Any]:
     transport = {} if options.transport is None else {"transport": options.transport}
-    return {"inherit": bool(options.inherit_env), **transport}
+    # A command has no later list, so it waits for every server of a file.
+    return {"inherit": bool(options.inherit_env), "wait": None, **transport}
 
 
 def _handlers(stdin: int) -> JsonObject:
@@ -90,7 +98,7 @@ def _handlers(stdin: int) -> JsonObject:
 
 def _note_failures(server: BlockingServer) -> None:
     for text in server.failures.values():
-        write_stderr(f"note: {text}")
+        write_stderr(f"note: {text}".replace("\n", "\n  "))
 
 
 def _table(tools: Any) -> str:
@@ -135,7 +143,8 @@ def _kind(field: Json) -> str | None:
 
 def _help(tool: RemoteTool) -> str:
     schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
-    return "\n\n".join(each for each in (_usage(tool), tool.description, schema) if each)
+    parts = (printable_line(_usage(tool)), tool.description, schema)
+    return "\n\n".join(each for each in parts if each)
 
 
 def _arguments(

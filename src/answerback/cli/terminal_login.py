@@ -15,7 +15,7 @@ from typing import Any
 from ..client.faults import LoginError
 from ..core.secrets.mask import mask_url
 from .host_config import settings_folder
-from .program import write_stderr
+from .program import ServerTarget, write_stderr
 from .terminal_peer import stderr_is_terminal
 
 
@@ -25,9 +25,9 @@ def logins_file() -> Path:
     return Path(place) / "answerback" / "logins.json"
 
 
-def login_options(target: str, stdin: int) -> dict[str, Any]:
+def login_options(target: ServerTarget, stdin: int) -> dict[str, Any]:
     """Return the `connect` options for servers that ask for a login; none for a command."""
-    if " " in target and not target.endswith((".json", ".jsonc")):
+    if isinstance(target, list):
         return {}
     from ..client.login import FileTokens, Login
 

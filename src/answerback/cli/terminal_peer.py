@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from ..core.peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
-from .program import write_stderr
+from .program import printable_line, write_stderr
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -39,7 +39,7 @@ class TerminalPeer(Peer):
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
             self.clear_progress()
-            write_stderr(f"{note.level}: {_printable(note.data)}")
+            write_stderr(f"{note.level}: {_printable(note.data)}".replace("\n", "\n  "))
         elif stderr_is_terminal():
             self._shows_progress = True
             _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
@@ -90,7 +90,7 @@ def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
         choices = "yes/no"
     if field.get("type") == "array":
         choices += ", several with commas" if choices else "several with commas"
-    _write(f"{label}{f' ({choices})' if choices else ''}: ")
+    _write(printable_line(f"{label}{f' ({choices})' if choices else ''}: "))
     line = source.readline()
     if not line:
         write_stderr("")

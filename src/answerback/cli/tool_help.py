@@ -10,7 +10,7 @@ import msgspec
 
 from ..tools.tool import Tool
 from ..types.scalars import format_in_words
-from .program import aligned
+from .program import aligned, printable_line
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -88,6 +88,7 @@ def usage(tool: Tool) -> str:
 
 def usage_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return a line with each usage and description; after a long usage, the latter is below."""
+    rows = [(printable_line(call), text) for call, text in rows]
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(
         f"{call:{width}}  {text}".rstrip()

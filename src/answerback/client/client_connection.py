@@ -24,7 +24,14 @@ from ..protocol.jsonrpc import (
 )
 from ..protocol.params import Id
 from ..registry.declarations import Change
-from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
+from .faults import (
+    INVALID_RESPONSE,
+    TIMED_OUT,
+    ConnectionLost,
+    NoAnswer,
+    SessionLost,
+    check_numbers,
+)
 from .frames import (
     Incoming,
     Outgoing,
@@ -160,7 +167,7 @@ class _Timer:
 class ClientConnection:
     """Sends requests over a transport and gives each its response.
 
-    *on_change* gets the changes to lists and resources.
+    *on_change* gets the changes to lists and resources; *label* names the server in the log.
     """
 
     def __init__(
@@ -168,8 +175,10 @@ class ClientConnection:
         transport: Transport,
         handlers: UserHandlers,
         on_change: Callable[[Change], None],
+        label: str,
     ) -> None:
         self.transport = transport
+        self._label = label
         self.era: StatefulEra | StatelessEra = StatefulEra()
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self.lost: Exception | None = None
@@ -216,7 +225,10 @@ class ClientConnection:
         if transport.has_headers:
             headers = {**self.era.headers(method, asked.params), **headers}
         answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
-        outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
+        frame = request_frame(id, method, sent)
+        if asked.tool:
+            check_numbers(asked.params["arguments"], frame)
+        outgoing = Outgoing(frame, id, method, headers, answer)
         self._waiting[id] = _Waiting(answer, asked.progress, deadline, RUNNING.get())
         try:
             if transport.can_send_now and transport.send_now(outgoing):
@@ -228,7 +240,8 @@ class ClientConnection:
                 return _decoded(await answer, method)
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
-            text = f"the server did not answer {method} within {deadline.seconds:g} seconds"
+            what = f"the call of {asked.tool!r}" if asked.tool else method
+            text = f"the server did not answer {what} within {deadline.seconds:g} seconds"
             raise NoAnswer(text, code=TIMED_OUT) from None
         except asyncio.CancelledError:
             self._cancel_request(id, method, "cancelled")
@@ -276,7 +289,7 @@ class ClientConnection:
 
     def _receive_malformed(self, frame: bytes) -> Id | None:
         """End the request of an unreadable response at once, without waiting for the time-out."""
-        _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
+        _LOGGER.warning("%s sent a line that is not a message: %.200r", self._label, frame)
         found = malformed_response(frame)
         request = None if found is None else self._waiting.get(found[0])
         if found is None or request is None or request.answer.done():

@@ -80,12 +80,12 @@ class ServerMessages:
                 self._notified(method, params)
             except Exception:
                 _LOGGER.exception("a notification could not be handled")
-        elif len(self._answering) < _MAX_ANSWERING:
+        elif len(self._answering) < _MAX_ANSWERING and id not in self._answering:
             self._answering[id] = self._connection.spawn(self._answer(id, method, message.params))
         elif not self._has_dropped:
             self._has_dropped = True
-            text = "the server sends more than %d requests at a time; the others are dropped"
-            _LOGGER.warning(text, _MAX_ANSWERING)
+            text = "the server sends more than %d requests at a time, or two with one id; %s"
+            _LOGGER.warning(text, _MAX_ANSWERING, "the others are dropped")
 
     async def _answer(self, id: Id, method: str, params: msgspec.Raw) -> None:
         try:

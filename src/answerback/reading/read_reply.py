@@ -24,7 +24,7 @@ from .foreign_errors import error_in_text, json_rpc_error, object_error, pending
 from .http_response import read_response, response_in_events
 from .mending import mended
 from .other_results import inner_result, other_result
-from .sources import NotJson, TooLarge, load_json, source_of
+from .sources import NotJson, TooLarge, load_json, result_in_mcp_names, source_of
 
 T = TypeVar("T")
 
@@ -42,15 +42,25 @@ class Hints(msgspec.Struct, frozen=True):
 
     wants_text: bool = False
     """The caller wants a str: the text itself is the data, even if it is JSON."""
-    trust_data: bool = False
-    """Whether data is what it is declared to be, even if it resembles an error."""
+    has_type: bool = False
+    """The caller knows the data's type: it is data, even if it resembles an error."""
+    schema: dict[str, Any] | None = None
+    """The tool's output schema."""
     is_wrapped: bool = False
     """Whether the schema says that the data is an object's member `result`."""
 
     @classmethod
     def of(cls, schema: dict[str, Any] | None, into: Any = None) -> Hints:
-        trust_data = into is not None or schema is not None
-        return cls(into is str, trust_data, _wraps(schema))
+        return cls(into is str, into is not None, schema, _wraps(schema))
+
+    @property
+    def is_data(self) -> bool:
+        """Whether a type or a schema says that this is data, and not another sort of result."""
+        return self.has_type or self.schema is not None
+
+    def says_failed(self, data: Any) -> bool:
+        """Return whether the data says that the call failed."""
+        return not self.has_type and _says_failed(data, self.schema)
 
 
 @overload
@@ -87,14 +97,14 @@ def read(
     """
     reply = read_with(result, Hints.of(output_schema, into), max_bytes)
     if into is not None:
-        from .typed_data import decoder_for, with_type
+        from .typed_data import with_type
 
         understood = reply.ok
-        reply = with_type(reply, decoder_for(into))
+        reply = with_type(reply, into)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
-    if strict and reply.findings:
-        found = reply.findings[0]
+    if strict and reply.received is not None and reply.received.findings:
+        found = reply.received.findings[0]
         where = f"{found.pointer}: " if found.pointer else ""
         raise MalformedReply(f"{where}{found.message}")
     return reply
@@ -121,7 +131,8 @@ def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[An
         return _failed(f"the reply cannot be read: {type(exc).__name__}", raw)
     known = reply.received
     place = None if known is None else known.data_from
-    return msgspec.structs.replace(reply, received=Received(raw, place, findings))
+    received = Received(raw, place, findings, _hidden_failures)
+    return msgspec.structs.replace(reply, received=received)
 
 
 def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
@@ -141,11 +152,13 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         # A text that may be JSON takes longer, as does a null.
         if "structuredContent" in found or (len(content) == 1 and _may_be_data(content[0], hints)):
             return None
-        return Reply(content=content, meta=meta, received=Received(found))
-    if type(data) is not dict or (not hints.trust_data and _is_failure(data)):
+        return Reply(
+            content=content, meta=meta, received=Received(found, None, (), _hidden_failures)
+        )
+    if type(data) is not dict or hints.says_failed(data):
         return None
     data, shape = _unwrapped(data, meta, hints)
-    received = Received(found, "structuredContent")
+    received = Received(found, "structuredContent", (), _hidden_failures)
     return Reply(content=content, data=data, meta=meta, shape=shape, received=received)
 
 
@@ -182,26 +195,24 @@ def _may_be_data(block: Text, hints: Hints) -> bool:
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
     """Return the reply for a value that cannot be understood, with the findings in it."""
-    findings = _findings_in(raw, message)
+    from .verdict import findings_in
+
+    findings = findings_in(raw, message)
     shown = [msgspec.to_builtins(each) for each in findings[:_MAX_FINDINGS]]
     error = Error(code, message, {"findings": shown})
     return Reply(error=error, received=Received(raw, None, findings))
 
 
-def _findings_in(raw: Any, message: str) -> tuple[Any, ...]:
-    from ..rules.checks.ab1_result import not_an_object, not_json
-    from ..rules.finding import Fault
-    from ..rules.validation import validate
+def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
+    from .verdict import hidden_failures
 
-    own = not_json if isinstance(raw, bytes | str) else not_an_object
-    if isinstance(raw, dict):
-        try:
-            found = validate(raw)
-        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
-            found = ()
-        if any(each.severity == "error" for each in found):
-            return found
-    return (own.finding(Fault("", message)),)
+    return hidden_failures(reply)
+
+
+def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    from .verdict import says_failed
+
+    return says_failed(data, schema)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -230,6 +241,11 @@ def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
 def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tuple[Any, ...]]:
     if is_block_list(found):
         found = {"content": found}
+    if (renamed := result_in_mcp_names(found)) is not found:
+        from .verdict import misspelt_members
+
+        reply, findings = _read_result(renamed, hints, place)
+        return reply, (*misspelt_members(found), *findings)
     if isinstance(found, dict) and (pending := pending_error(found)) is not None:
         return Reply(error=pending, meta=author_meta(found.get("_meta"))), ()
     match received_dialect(found):
@@ -242,16 +258,16 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
             return problem.read(response), ()
     if (inner := inner_result(found)) is not msgspec.UNSET:
         return _read_result(inner, hints, place)
-    if not hints.trust_data and (other := other_result(found)) is not None:
+    if not hints.is_data and (other := other_result(found)) is not None:
         return other, ()
     return _read_data(found, hints, place), ()
 
 
 def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
-    if not hints.trust_data and _is_failure(found):
+    if hints.says_failed(found):
         return Reply(error=object_error(found))
     meta: dict[str, Any] = {}
-    if not hints.trust_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
+    if not hints.is_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
         # The metadata of a list or a prompt is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
@@ -273,7 +289,7 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
     if reply.data is msgspec.UNSET:
         reply = msgspec.structs.replace(reply, data=None)
-    if not hints.trust_data and _is_failure(reply.data):
+    if hints.says_failed(reply.data):
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
@@ -299,7 +315,7 @@ def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     if details is not None:
         place = "structuredContent"
     stated = _json_in_text(reply)
-    if _is_failure(stated | {"isError": True} if isinstance(stated, dict) else stated):
+    if _says_failed(stated | {"isError": True} if isinstance(stated, dict) else stated, None):
         whole = object_error(stated)
         if whole.message == UNKNOWN_TEXT:
             whole = msgspec.structs.replace(whole, message=error.message)
@@ -352,7 +368,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     found = _json_in_text(reply)
     if found is None:
         return reply
-    if not hints.trust_data and _is_failure(found):
+    if hints.says_failed(found):
         return msgspec.structs.replace(reply, error=object_error(found))
     data, shape = _unwrapped(found, {}, hints)
     if shape is not None or not isinstance(found, dict):
@@ -388,12 +404,6 @@ def _json_in_text(reply: Reply[Any]) -> Any:
             except NotJson:
                 return None
     return None
-
-
-def _is_failure(found: Any) -> bool:
-    from ..rules.detectors.failure_json import is_failure_json
-
-    return is_failure_json(found)
 
 
 def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:

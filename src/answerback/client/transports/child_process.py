@@ -13,6 +13,7 @@ from typing import Any, cast
 from ...core.secrets.mask import mask_command
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
+from .child_stderr import StderrLines
 
 _GRACE = 2.0
 """Seconds that a server gets to exit after its stdin was closed."""
@@ -40,17 +41,20 @@ class ChildProcess(Transport):
         command: Sequence[str],
         env: Mapping[str, str],
         cwd: str | None = None,
+        stderr: Callable[[str], object] | None = None,
     ) -> None:
         self._command = list(command)
         self._env = env
         self._cwd = cwd
+        self._stderr = stderr
         self._child: _Child | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         watch = _ChildWatch()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
-        child = _Child(receive, lost, watch)
+        lines = None if self._stderr is None else StderrLines(self._stderr)
+        child = _Child(receive, lost, watch, lines)
         try:
             await loop.subprocess_exec(
                 lambda: child, *self._command, env=self._env, cwd=self._cwd, **options
@@ -67,14 +71,15 @@ class ChildProcess(Transport):
         child = self._child
         if child is None:
             raise ConnectionLost("the server process is not running", may_have_run=False)
+        if child.is_full:
+            await child.turn()
         if not child.write(outgoing.frame):
             await child.loss_reported()
             raise child.loss(may_have_run=False)
-        await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
         child = self._child
-        return child is not None and child.writable.is_set() and child.write(outgoing.frame)
+        return child is not None and not child.is_full and child.write(outgoing.frame)
 
     async def close(self) -> None:
         child, self._child = self._child, None
@@ -85,7 +90,9 @@ class ChildProcess(Transport):
 class _Child(asyncio.SubprocessProtocol):
     """Reads the child's lines, and keeps the end of its stderr."""
 
-    def __init__(self, receive: Receive, lost: Lost, watch: _ChildWatch) -> None:
+    def __init__(
+        self, receive: Receive, lost: Lost, watch: _ChildWatch, lines: StderrLines | None
+    ) -> None:
         self._receive = receive
         self._lost = lost
         self._watch = watch
@@ -93,9 +100,11 @@ class _Child(asyncio.SubprocessProtocol):
         self._searched = 0
         self._ignored = 0
         self._stderr = b""
+        self._lines = lines
         self._exited = asyncio.Event()
-        self.writable = asyncio.Event()
-        self.writable.set()
+        self.is_full = False
+        """True while the child does not read its stdin; then a message waits for its turn."""
+        self._turns: dict[asyncio.Future[None], None] = {}
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
 
@@ -124,15 +133,30 @@ class _Child(asyncio.SubprocessProtocol):
         if self._report is not None:
             await asyncio.wait({self._report})
 
+    async def turn(self) -> None:
+        """Wait until the child reads again; a message that is cancelled meanwhile is not sent."""
+        turn = asyncio.get_running_loop().create_future()
+        # In a dict, because thousands of waiters may be cancelled at once.
+        self._turns[turn] = None
+        try:
+            await turn
+        finally:
+            self._turns.pop(turn, None)
+
     def pause_writing(self) -> None:
-        self.writable.clear()
+        self.is_full = True
 
     def resume_writing(self) -> None:
-        self.writable.set()
+        self.is_full = False
+        for turn in self._turns:
+            if not turn.done():
+                turn.set_result(None)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
             self._stderr = (self._stderr + data)[-_LAST_WORDS:]
+            if self._lines is not None:
+                self._lines.take(data)
         else:
             self._take_stdout(data)
 
@@ -164,6 +188,8 @@ class _Child(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
             self.resume_writing()
+        elif fd == 2 and self._lines is not None:
+            self._lines.end()
         if fd in (0, 1) and self._report is None and not self.is_lost:
             self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 
@@ -208,11 +234,18 @@ class _Child(asyncio.SubprocessProtocol):
             self._watch.close()
             if not self._exited.is_set():
                 with suppress(ProcessLookupError):
-                    self._process.kill()
+                    self._kill()
             try:
                 await self._exits_within(_TERM_GRACE)
             finally:
                 self._process.close()
+
+    def _kill(self) -> None:
+        if os.name == "posix":
+            # `kill` of asyncio would take the exit status, which its own watcher then misses.
+            os.kill(self._process.get_pid(), signal.SIGKILL)
+        else:
+            self._process.kill()
 
     async def _exits_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):

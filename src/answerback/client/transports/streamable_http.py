@@ -17,8 +17,12 @@ from .http_requests import HttpRequests
 _SESSION = "mcp-session-id"
 _RETRY_SECONDS = 1.0
 """Seconds to wait before a stream is resumed, unless the server names a time."""
+_MIN_RETRY = 0.5
+"""The fewest seconds to wait, whatever the server names."""
 _RESUMES = 5
 """How often a stream is resumed without a new event."""
+_MAX_RESUMES = 500
+"""How often the stream of one call is resumed, whatever events it has."""
 _OPEN_SECONDS = 0.5
 """Seconds to wait for the session's stream; some servers send its headers late."""
 _OVERLOADED = frozenset({429, 502, 503, 504})
@@ -33,6 +37,7 @@ class _StreamState:
         self.last_id = ""
         self.retry = _RETRY_SECONDS
         self.attempts = 0
+        """How often the stream was resumed since its last event."""
 
 
 class StreamableHttp(Transport):
@@ -151,7 +156,7 @@ class StreamableHttp(Transport):
                     state.last_id = event.id
                     state.attempts = 0
                 if event.retry is not None:
-                    state.retry = event.retry / 1000
+                    state.retry = max(_MIN_RETRY, event.retry / 1000)
                 if event.data and event.event == "message":
                     found = self._receive(event.data)
                     is_answered = is_answered or (id is not None and found == id)
@@ -177,9 +182,9 @@ class StreamableHttp(Transport):
 
     async def _resume(self, state: _StreamState, outgoing: Outgoing) -> None:
         """Ask for the rest of a stream by the id of its last event."""
-        while True:
+        for _ in range(_MAX_RESUMES):
             if not state.last_id or state.attempts >= _RESUMES:
-                raise ConnectionLost("the stream of the response ended before the result")
+                break
             state.attempts += 1
             await asyncio.sleep(state.retry)
             try:
@@ -190,6 +195,7 @@ class StreamableHttp(Transport):
                 raise ConnectionLost(text) from None
             except NoAnswer:
                 continue
+        raise ConnectionLost("the stream of the response ended before the result")
 
     async def _get(self, state: _StreamState, outgoing_id: Id | None) -> bool:
         headers = {"accept": "text/event-stream", **self._version, **self._session_header()}

@@ -7,7 +7,7 @@ import asyncio
 from ...core.versions import V2025_11_25
 from ...protocol.engine import Engine
 from ...protocol.gate_refusals import batch_challenge
-from ...protocol.gated import is_gated
+from ...protocol.hidden_entries import is_gated
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
