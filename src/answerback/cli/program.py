@@ -57,6 +57,7 @@ WITHOUT_TARGET = {
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
+_FAILED = 1
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
@@ -424,4 +425,6 @@ def _print_error(exc: AnswerbackError) -> int:
     write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
+    if exc.code == "LIFESPAN_FAILED":
+        return _FAILED
     return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR
