@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import logging
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.client.conftest import SERVED, STDIO
 from tests.conftest import load_app
 
-from answerback import App, ToolError, connect
+from answerback import App, ToolError, Unavailable, connect
 from answerback.client.remote_server import RemoteServer
+from answerback.resilience import Retry
 
 
 def sent(seen: list[tuple[str, bytes]], method: str) -> Any:
@@ -143,3 +148,139 @@ def test_a_notebook_with_async_opens_and_closes_a_connection() -> None:
     assert isinstance(server, RemoteServer)
     assert reply.data == 3
     assert late.error.code == "UNAVAILABLE"
+
+
+LOUD = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        sys.stderr.write(f"{asked['method']}\\nhalf ")
+        sys.stderr.flush()
+        result = {"supportedVersions": ["2026-07-28"], "content": [], "resultType": "complete"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+LOUD_COMMAND = [sys.executable, "-I", "-S", "-c", LOUD]
+LINES = ["server/discover", "half tools/call"]
+
+
+def test_the_lines_of_a_childs_stderr_go_to_a_function() -> None:
+    lines: list[str] = []
+
+    with connect(LOUD_COMMAND, stderr=lines.append) as server:
+        server.call("a")
+        during = list(lines)
+
+    assert during == LINES
+
+
+def test_the_lines_of_a_childs_stderr_go_to_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    with connect(LOUD_COMMAND, stderr=sys.stderr) as server:
+        server.call("a")
+        during = capsys.readouterr().err
+
+    assert during == "".join(f"{line}\n" for line in LINES)
+
+
+def test_a_terminal_gets_no_control_characters_of_a_child() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    coloured = LOUD.replace("half ", "\\x1b[2Jred\\tor ")
+
+    with connect([*LOUD_COMMAND[:-1], coloured], stderr=terminal) as server:
+        server.call("a")
+        during = terminal.getvalue()
+
+    assert during == "server/discover\n\\x1b[2Jred\tor tools/call\n"
+
+
+def test_the_lines_of_several_servers_go_to_a_file_with_their_names(tmp_path: Path) -> None:
+    file = tmp_path / "stderr.log"
+    entry = {"command": LOUD_COMMAND[0], "args": LOUD_COMMAND[1:]}
+
+    with connect({"mcpServers": {"one": entry, "two": entry}}, stderr=file) as servers:
+        for name in servers.servers:
+            servers.call(f"{name}_a")
+        during = sorted(file.read_text().splitlines())
+
+    assert during == sorted(f"{name}: {line}" for name in ("one", "two") for line in LINES)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_stderr_function_that_raises_loses_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    def full(line: str) -> None:
+        raise OSError("no space left on device")
+
+    with connect(LOUD_COMMAND, stderr=full) as server:
+        replies = [server.call("a"), server.call("b")]
+
+    assert [reply.ok for reply in replies] == [True, True]
+    assert caplog.text.count("stderr= failed") == 1
+
+
+@pytest.mark.parametrize("given", [True, 2, None])
+def test_a_stderr_that_takes_no_lines_is_refused(given: Any) -> None:
+    with pytest.raises(TypeError, match="should be a file's name, a stream"):
+        connect(LOUD_COMMAND, stderr=given)
+
+
+def test_the_log_names_the_server_that_connects_restarts_and_is_asked_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "answerback.client")
+    runs = tmp_path / "runs"
+    env = {"SERVED_RUNS": str(runs)}
+    config = {"mcpServers": {"shop": {"command": STDIO[0], "args": STDIO[1:], "env": env}}}
+
+    with connect(config, version="2025-11-25") as servers:
+        servers.tools()
+        reply = servers.call("shop_crash_once")
+
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert reply.ok, reply.error
+    assert [line.partition("shop")[0] for line in lines] == [
+        "connected to ",
+        "lost the connection to ",
+        "connected again to ",
+        "",
+    ]
+    assert lines[0].endswith("'served 0.0.0', MCP 2025-11-25")
+    assert "tools/call is sent again after 'the server process ended" in lines[-1]
+
+
+def test_the_log_names_the_server_that_is_retried(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "answerback.client")
+    retry = Retry(attempts=2, wait=lambda _: 0.0)
+
+    shop = App("shop")
+
+    @shop.tool(read_only=True)
+    def stock() -> int:
+        raise Unavailable("no connection")
+
+    with connect(shop, retry=retry) as server:
+        server.call("stock")
+
+    assert "shop: attempt 2, as retry= says" in caplog.messages
+
+
+def test_the_log_names_the_server_that_writes_lines_that_are_no_messages(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    chatty = LOUD.replace("import json, sys", "import json, sys\nprint('Ready!', flush=True)")
+    entry = {"command": LOUD_COMMAND[0], "args": [*LOUD_COMMAND[1:-1], chatty]}
+
+    with connect({"mcpServers": {"shop": entry}}) as servers:
+        servers.call("shop_a")
+
+    (line,) = [each for each in caplog.messages if "not a message" in each]
+    assert line.startswith("shop (")
+    assert line.endswith("sent a line that is not a message: b'Ready!'")
+
+
+def test_the_facts_about_a_server_have_its_name() -> None:
+    with connect(load_app(SERVED)) as server:
+        assert server.info.name == "served"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import msgspec
 
+from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..errors import ToolError
 from .client_connection import Deadline
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..resilience.policy import Policy
 
 T = TypeVar("T")
+_LOGGER = logger("answerback.client")
 
 
 class CallOptions(TypedDict, total=False):
@@ -45,11 +47,13 @@ class ClientOptions(msgspec.Struct, frozen=True):
     breaker: Breaker | None = None
     limit: Limit | tuple[Limit, ...] | list[Limit] | None = None
     has_policy: bool = False
+    label: str = ""
+    """The server's name in the log."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> ClientOptions:
+    def of(cls, options: Mapping[str, Any], label: str = "") -> ClientOptions:
         """Pick these options out of those of `connect`; raises TypeError."""
-        return cls().changed(
+        return cls(label=label).changed(
             {name: options[name] for name in CallOptions.__annotations__ if name in options}
         )
 
@@ -121,8 +125,13 @@ async def under_policy(
     from ..resilience.running import run_async
 
     begun = [] if first is None else [first]
+    attempts = 0
 
     async def once(left: float | None) -> T:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            _LOGGER.info("%s: attempt %d, as retry= says", options.label, attempts)
         deadline = begun.pop() if begun else Deadline(options.timeout)
         return await attempt(deadline.sooner(left))
 

@@ -35,7 +35,7 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import StartedTask, create_task, has_tasks, needs_task, task_result
+from .remote_tasks import StartedTask, call_or_task, started_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
 from .results import failed_call, resource_reply
@@ -64,11 +64,11 @@ class ClientSession:
         self._strict = strict
         on_change = plan.handlers.on_change
         self._subscriptions = ClientSubscriptions(wants_lists=on_change is not None)
-        self._as_tasks: set[str] = set()
+        self.as_tasks: set[str] = set()
         """The tools that the server only runs as tasks."""
         self._starting: ClientConnection | None = None
         """A connection that is not open yet."""
-        self._make: Callable[[], Transport] | None = None
+        self.make_transport: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
         self._attempt: asyncio.Task[ClientConnection] | None = None
@@ -96,7 +96,7 @@ class ClientSession:
     ) -> Reply[Any]:
         asked = _call_request(name, given, options, deadline)
         try:
-            result = await self._call_or_task(asked)
+            result = await call_or_task(self, asked)
             if "task" in result or result.get("resultType") == "task":
                 result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
@@ -107,40 +107,10 @@ class ClientSession:
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
 
-    async def _call_or_task(self, asked: ClientRequest) -> JsonObject:
-        """Return a call's result, or the task of a tool that only runs as one.
-
-        Servers refuse such a call without a task, some of them with a failed result.
-        """
-        name = asked.tool
-        if self._runs_as_task(name):
-            return await create_task(self, asked)
-        try:
-            result = await self.request(asked)
-        except RpcError as error:
-            if not needs_task(error, self.info):
-                raise
-            self._as_tasks.add(name)
-            return await create_task(self, asked)
-        if result.get("isError") is True and has_tasks(self.info) and name not in self.lists.known:
-            await self.lists.schema_of(name, asked.deadline)
-            if self._runs_as_task(name):
-                return await create_task(self, asked)
-        return result
-
-    def _runs_as_task(self, name: str) -> bool:
-        known = self.lists.known.get(name)
-        is_listed = known is not None and known.tool.needs_task and has_tasks(self.info)
-        return is_listed or name in self._as_tasks
-
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
         """Call a tool as a task; raises ToolError."""
         asked = _call_request(name, given, options, Deadline(options.timeout))
-        try:
-            result = await create_task(self, asked)
-        except (NoAnswer, RpcError) as error:
-            raise raised_error(error) from None
-        return StartedTask(self, options, name, result)
+        return await started_task(self, asked, options)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -225,6 +195,8 @@ class ClientSession:
                 if reason in reasons or not await may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
+                text = "%s: %s is sent again after %.200r"
+                _LOGGER.info(text, self._plan.label, asked.method, str(error))
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -251,18 +223,12 @@ class ClientSession:
             self._attempt.add_done_callback(_ignore_exception)
         return await asyncio.shield(self._attempt)
 
-    async def identity(self) -> str:
-        """Return the next request's credentials, also while there is no connection."""
-        if self.connection is not None:
-            return await self.connection.transport.identity()
-        return "" if self._make is None else await self._make().identity()
-
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise self._was_closed()
+                raise _was_closed(self._plan.label)
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -278,16 +244,13 @@ class ClientSession:
                 await self._drop()
                 if self.is_closed:
                     # Closing cancels a shared attempt, but not the callers that wait for it.
-                    raise self._was_closed() from None
+                    raise _was_closed(self._plan.label) from None
                 raise
-
-    def _was_closed(self) -> ConnectError:
-        return ConnectError(f"the connection to {self._plan.label} was closed")
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
         label = self._plan.label
-        makers = self._plan.transports if self._make is None else (self._make,)
+        makers = self._plan.transports if self.make_transport is None else (self.make_transport,)
         for make in makers:
             try:
                 connection = await self._open_with(make)
@@ -297,7 +260,7 @@ class ClientSession:
                     raise _cannot_connect(label, exc) from None
                 await self._drop()
             else:
-                self._make = make
+                self.make_transport = make
                 return connection
         raise ConnectError(f"cannot connect to {label}")
 
@@ -315,6 +278,7 @@ class ClientSession:
         self.info = connection.facts
         connection.on_lost = self._lost
         self.connection, self._starting = connection, None
+        _log_connected(self._plan.label, self.info, "" if self.make_transport is None else " again")
         return connection
 
     async def close(self) -> None:
@@ -340,6 +304,7 @@ class ClientSession:
             # Every other request gets its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:
+            connection.on_lost = None
             await connection.close()
 
     def _lost(self, reason: Exception) -> None:
@@ -348,6 +313,7 @@ class ClientSession:
             # Without a session, the client receives no changes until the next request.
             self.spawn(self._reopen())
         elif isinstance(reason, NoAnswer):
+            _LOGGER.info("lost the connection to %s: %s", self._plan.label, reason)
             _log_stderr(self._plan.label, reason)
 
     async def _reopen(self) -> None:
@@ -368,6 +334,10 @@ def _call_request(
     return ClientRequest("tools/call", params, deadline, options.progress, name)
 
 
+def _was_closed(label: str) -> ConnectError:
+    return ConnectError(f"the connection to {label} was closed")
+
+
 def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
     """Mark an attempt's exception as seen, because nobody may be waiting for it."""
     if not attempt.cancelled():
@@ -381,6 +351,11 @@ def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
         return ConnectError(text)
     _log_stderr(label, reason)
     return ConnectError(text, stderr=reason.stderr)
+
+
+def _log_connected(label: str, facts: ServerFacts, again: str) -> None:
+    itself = f"{facts.name} {facts.info.get('version', '')}".strip()
+    _LOGGER.info("connected%s to %s: %.200r, MCP %s", again, label, itself, facts.version.name)
 
 
 def _log_stderr(label: str, reason: NoAnswer) -> None:

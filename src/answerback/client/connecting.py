@@ -23,11 +23,11 @@ from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
 from .client_session import ClientSession
-from .faults import ConnectError
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, opened
 from .request_params import CLIENT_INFO
 from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
+from .transports.child_stderr import StderrOption, check_stderr, line_writer
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 from .version_choice import SessionPlan
 
@@ -75,6 +75,9 @@ class ConnectOptions(TypedDict, total=False):
     """True gives the child process, or each of several, this process's whole environment."""
     cwd: str
     """The folder in which the child process starts."""
+    stderr: StderrOption
+    """Where the child process's stderr goes: a file, a stream such as `sys.stderr`, or a function
+    that gets each line. By default only its end is kept, for errors."""
     output_schema: Literal["finding", "error"]
     """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
@@ -96,7 +99,7 @@ class ConnectOptions(TypedDict, total=False):
 
 
 class ConnectContext(Generic[S]):
-    """What `connect` returns: `async with` or `with` opens the connection, and closes it.
+    """The result of `connect`: `async with` or `with` opens the connection, and closes it.
 
     A notebook, whose cells cannot share a block, opens it with `open` or `await …aopen()`.
     """
@@ -158,7 +161,7 @@ def connect(
 ) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(
-    target: str | Sequence[str] | HasRegistry, **options: Unpack[ConnectOptions]
+    target: str | Sequence[str] | HasRegistry | ServerEntry, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[RemoteServer]: ...
 @overload
 def connect(
@@ -179,6 +182,7 @@ def connect(
     # These raise for an option of the wrong type before it is used.
     ClientOptions.of(options)
     _check_client_info(options.get("client_info", CLIENT_INFO))
+    check_stderr(options.get("stderr", ""))
     if replay is not None:
         return ConnectContext(lambda: _replayed(Path(replay), options))
     if target is None:
@@ -227,7 +231,7 @@ def _unusable(name: str, reason: BadTarget, options: Mapping[str, Any]) -> Remot
     """Return the server of an entry that cannot be understood; every request to it fails."""
 
     def refuse() -> NoReturn:
-        raise ConnectError(str(reason))
+        raise reason
 
     return _remote(name, (refuse,), options)
 
@@ -243,8 +247,10 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> R
         from .rest_session import RestSession
 
         session = RestSession(entry, auth, strict=options.get("output_schema") == "error")
-        return RemoteServer(session, ClientOptions.of(options))
-    makers = make_transports(entry, auth, inherit=options.get("inherit", False))
+        return RemoteServer(session, ClientOptions.of(options, label))
+    stderr = line_writer(options["stderr"], name) if "stderr" in options else None
+    inherit = options.get("inherit", False)
+    makers = make_transports(entry, auth, inherit=inherit, stderr=stderr)
     if "tap" in options:
         makers = options["tap"].transports(makers, name)
     return _remote(label, makers, options)
@@ -287,4 +293,4 @@ def _remote(
         client_info=dict(options.get("client_info", CLIENT_INFO)),
     )
     session = ClientSession(plan, strict=options.get("output_schema") == "error")
-    return RemoteServer(session, ClientOptions.of(options))
+    return RemoteServer(session, ClientOptions.of(options, label))

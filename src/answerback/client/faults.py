@@ -85,7 +85,8 @@ class HttpRefused(NoAnswer):
         if excerpt:
             message += f": {excerpt}"
         if status == 401:
-            advice = 'connect(…, auth=Login()) logs in, and auth="…" sends a token'
+            where = "Login is in answerback.client.login"
+            advice = f'connect(…, auth=Login()) logs in ({where}), and auth="…" sends a token'
         if advice:
             message += f"; {advice}"
         details: JsonObject = {"status": status}

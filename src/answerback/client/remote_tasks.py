@@ -17,7 +17,7 @@ from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..protocol.params import TASKS
 from .call_options import ClientOptions
 from .client_connection import ClientRequest, Deadline
-from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply
+from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
 from .request_params import ServerFacts
 from .user_handlers import OnProgress
 
@@ -34,16 +34,44 @@ _FAILURES = 5
 _FINAL = ("completed", "failed", "cancelled")
 
 
-def needs_task(error: RpcError, facts: ServerFacts) -> bool:
+async def call_or_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+    """Return a call's result, or the task of a tool that only runs as one.
+
+    Servers refuse such a call without a task, some of them with a failed result.
+    """
+    name, known = asked.tool, session.lists.known
+    if _runs_as_task(session, name):
+        return await _create_task(session, asked)
+    try:
+        result = await session.request(asked)
+    except RpcError as error:
+        if not _needs_task(error, session.info):
+            raise
+        session.as_tasks.add(name)
+        return await _create_task(session, asked)
+    if result.get("isError") is True and _has_tasks(session.info) and name not in known:
+        await session.lists.schema_of(name, asked.deadline)
+        if _runs_as_task(session, name):
+            return await _create_task(session, asked)
+    return result
+
+
+def _runs_as_task(session: ClientSession, name: str) -> bool:
+    known = session.lists.known.get(name)
+    is_listed = known is not None and known.tool.needs_task and _has_tasks(session.info)
+    return is_listed or name in session.as_tasks
+
+
+def _needs_task(error: RpcError, facts: ServerFacts) -> bool:
     """Return whether the server refused to run a call because the tool only runs as a task."""
     if facts.version.stateless:
         wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
         found = wanted.get("extensions") if isinstance(wanted, dict) else None
         return error.code == MISSING_CAPABILITY and isinstance(found, dict) and TASKS in found
-    return error.code == METHOD_NOT_FOUND and has_tasks(facts)
+    return error.code == METHOD_NOT_FOUND and _has_tasks(facts)
 
 
-def has_tasks(facts: ServerFacts) -> bool:
+def _has_tasks(facts: ServerFacts) -> bool:
     """Return whether a server of MCP 2025-11-25 has tasks."""
     return facts.version.tasks and facts.offers("tasks")
 
@@ -65,7 +93,7 @@ async def task_result(
     return await RemoteTask(session, task, asked.progress).wait(asked.deadline)
 
 
-async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+async def _create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
     """Return a call's result, which may be a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
@@ -133,6 +161,17 @@ class StartedTask:
         if self._task is not None:
             answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
             await self._session.result("tasks/update", answers, self._options)
+
+
+async def started_task(
+    session: ClientSession, asked: ClientRequest, options: ClientOptions
+) -> StartedTask:
+    """Send a call that creates a task; raises ToolError."""
+    try:
+        result = await _create_task(session, asked)
+    except (NoAnswer, RpcError) as error:
+        raise raised_error(error) from None
+    return StartedTask(session, options, asked.tool, result)
 
 
 async def start_task(

@@ -22,7 +22,9 @@ from .host_variables import Surroundings, read_env_file
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
 
-Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"
+Target: TypeAlias = (
+    "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry | ServerEntry"
+)
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 """The members of hosts' files that hold servers by name."""
@@ -65,6 +67,8 @@ Entries: TypeAlias = "dict[str, ServerEntry | BadTarget]"
 
 def read_target(target: Target) -> ServerEntry | Entries:
     """Return one server, or several by name; raises BadTarget."""
+    if isinstance(target, ServerEntry):
+        return target
     if isinstance(target, HasRegistry):
         return ServerEntry(app=registry_of(target))
     if isinstance(target, Mapping):
@@ -247,11 +251,16 @@ def _environment(filled: Mapping[str, Any], name: str, around: Surroundings) -> 
 
 
 def make_transports(
-    entry: ServerEntry, auth: ClientAuth | None, *, inherit: bool
+    entry: ServerEntry,
+    auth: ClientAuth | None,
+    *,
+    inherit: bool,
+    stderr: Callable[[str], object] | None = None,
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit* a child process gets this process's whole environment.
+    With *inherit* a child process gets this process's whole environment; *stderr* gets the lines
+    of its stderr.
     """
     if entry.app is not None:
         from .transports.in_memory import InMemory
@@ -262,7 +271,7 @@ def make_transports(
         from .transports.child_process import ChildProcess
 
         env = child_environment(entry.env, inherit=inherit)
-        return (lambda: ChildProcess(entry.command, env, entry.cwd),)
+        return (lambda: ChildProcess(entry.command, env, entry.cwd, stderr),)
     from .transports.http_requests import HttpRequests
     from .transports.old_sse import OldSse
     from .transports.streamable_http import StreamableHttp
