@@ -135,15 +135,20 @@ class Program:
             **options,
         )
 
-    def parser_with_target(self, command: str) -> ArgumentParser:
-        parser = self.parser(command)
+    def parser_with_target(
+        self, command: str, usage: str = "[options]", description: str = ""
+    ) -> ArgumentParser:
+        """Return a parser that also has the target; without one, for an App, it is None."""
+        parser = self.parser(command, usage)
+        if description:
+            parser.description = f"{parser.description}\n\n{description}"
         self.add_target(parser)
         return parser
 
     def add_target(self, parser: ArgumentParser) -> None:
         """Add the target's argument; the target of a program with an App is None."""
         if self.app is None:
-            parser.add_argument("target", metavar="TARGET", help="see below")
+            parser.add_argument("target", metavar="TARGET", help="see at the end")
         else:
             parser.set_defaults(target=None)
 
@@ -232,8 +237,8 @@ SERVER_OPTIONS = (
     *("server", "token", "header", "transport", "env", "inherit_env", "timeout", "server_log"),
 )
 _SERVER_OPTIONS_HELP = """\
-'${NAME}' in a token, a header or a variable, in single quotes, is the environment variable
-NAME, which other users of this machine do not see in the list of processes."""
+Write '${NAME}', in single quotes, for the value of the environment variable NAME: the list of
+processes, which other users of this machine can see, then does not show a secret."""
 
 
 def add_server_options(parser: ArgumentParser, program: Program) -> None:

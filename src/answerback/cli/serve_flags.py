@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.host_quirks import is_endpoint
 from ..core.limits import MAX_BODY
-from ..server.http.server_options import ServeOptions, WebOptions, WrongOption
+from ..server.http.server_options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_repeatable, add_tag_options, positive_int
 from .task_file import add_tasks_option
 
@@ -29,7 +29,7 @@ def parser(program: Program) -> ArgumentParser:
 
 
 def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
-    """Return the server's options; raises WrongOption for values that exclude each other."""
+    """Return the server's options; raises BadOption for values that exclude each other."""
     return ServeOptions(
         host=options.host or os.environ.get("HOST") or "127.0.0.1",
         port=_port_from_environment() if options.port is None else options.port,
@@ -58,7 +58,7 @@ def serve_widgets(runtime: Runtime, options: Namespace) -> None:
     registry, auth = runtime.registry, runtime.auth
     if options.url is not None:
         if auth is not None and auth.url not in ("", options.url):
-            raise WrongOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
+            raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
         runtime.url = options.url
     runtime.development = options.reload or options.debug
     if options.reload and any(resource.is_widget for resource in registry.resources.values()):
@@ -68,11 +68,11 @@ def serve_widgets(runtime: Runtime, options: Namespace) -> None:
 
 
 def check_together(options: Namespace) -> None:
-    """Raise WrongOption for flags that exclude each other."""
+    """Raise BadOption for flags that exclude each other."""
     if options.reload and options.workers > 1:
-        raise WrongOption("--reload runs one process; leave out --workers, or --reload")
+        raise BadOption("--reload runs one process; leave out --workers, or --reload")
     if options.uds is not None and (options.host is not None or options.port is not None):
-        raise WrongOption("--uds takes the place of --host and --port; leave them out")
+        raise BadOption("--uds takes the place of --host and --port; leave them out")
 
 
 def _add_address(parser: ArgumentParser) -> None:
@@ -183,4 +183,4 @@ def _port_from_environment() -> int:
     try:
         return _port(given) if given else 8000
     except ArgumentTypeError as exc:
-        raise WrongOption(f"PORT of the environment {exc}; --port would take its place") from None
+        raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None
