@@ -306,6 +306,17 @@ def test_a_server_that_does_not_answer_is_given_up(answerback: Run) -> None:
     assert done.exit == 75
 
 
+def test_a_list_that_does_not_come_has_the_exit_status_of_its_error(
+    answerback: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "silent.py").write_text(HALF.replace('"tools/list": {', '"other": {'))
+
+    done = answerback("list", f"{sys.executable} silent.py", "--timeout", "3")
+
+    assert "error: " in done.stderr
+    assert done.exit == 75
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
 def test_a_time_out_is_a_number_of_seconds(answerback: Run, seconds: str) -> None:
     done = answerback("list", COMMAND, f"--timeout={seconds}")
@@ -368,6 +379,8 @@ results = {
 }
 for line in sys.stdin:
     asked = json.loads(line)
+    if asked["method"] == "tools/list" and "tools/list" not in results:
+        continue
     if "id" in asked:
         code = -32603 if asked["method"] == "prompts/list" else -32601
         refusal = {"error": {"code": code, "message": "not today"}}

@@ -214,6 +214,27 @@ def test_data_that_breaks_the_output_schema_is_a_finding_or_an_error() -> None:
     assert refused.error.code == "INVALID_OUTPUT"
 
 
+def test_an_output_schema_that_takes_too_long_to_check_is_a_finding_or_an_error() -> None:
+    refs = "[{'$ref': f'#/$defs/d{at + 1}'}] * 2"
+    defs = f"{{**{{f'd{{at}}': {{'allOf': {refs}}} for at in range(40)}}, 'd40': {{}}}}"
+    hostile = STUB[-1].replace(
+        '"outputSchema": schema',
+        f"""'outputSchema': {{
+        '$ref': '#/$defs/d0', '$defs': {defs}}}""",
+    )
+
+    with connect([*STUB[:-1], hostile]) as server:
+        found = server.call("weather")
+    with connect([*STUB[:-1], hostile], output_schema="error") as server:
+        refused = server.call("weather")
+
+    assert found.ok
+    assert [each.rule for each in found.findings] == ["AB320"]
+    assert "too large to be checked" in found.findings[0].message
+    assert refused.error is not None
+    assert refused.error.code == "INVALID_OUTPUT"
+
+
 def test_a_stateless_list_is_kept_for_its_time_to_live() -> None:
     seen: list[tuple[str, bytes]] = []
 

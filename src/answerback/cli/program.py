@@ -11,7 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import AnswerbackError
+from ..error_codes import CODES
+from ..errors import AnswerbackError, ToolError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _ActionsContainer
@@ -62,6 +63,7 @@ WITH_SERVERS = ("call", "list", "read", "prompt")
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
+_FAILED = 1
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
@@ -488,4 +490,8 @@ def _print_error(exc: AnswerbackError) -> int:
     write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
+    if isinstance(exc, ToolError) and exc.code in CODES:
+        return CODES[exc.code].exit
+    if exc.code == "LIFESPAN_FAILED":
+        return _FAILED
     return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR

@@ -19,8 +19,8 @@ from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
+    from ..rules.schema_check import SchemaCheck
 
 _STRUCTURED = "structuredContent"
 
@@ -84,9 +84,9 @@ class KnownTool:
 
     def _make_check(self) -> SchemaCheck:
         """Make the check against the schema; it finds nothing without jsonschema-rs."""
-        from ..rules.checks.ab32_output_schema import schema_check
-
         try:
+            from ..rules.schema_check import schema_check
+
             self._check = schema_check(self.output_schema or {})
         except MissingExtraError:
             self._check = lambda _: []

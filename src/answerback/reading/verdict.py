@@ -14,7 +14,6 @@ from ..core.shape import RESULT
 from ..errors import MissingExtraError
 from ..rules.checks.ab1_result import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
-from ..rules.checks.ab32_output_schema import schema_check
 from ..rules.detectors.failure_json import is_failure_json
 from ..rules.finding import Fault, Finding
 from ..rules.reply_view import NO_CONTEXT, ReplyView
@@ -68,6 +67,8 @@ def _named_members(schema: Any, root: dict[str, Any]) -> set[str]:
 def _keeps(data: Any, schema: dict[str, Any]) -> bool:
     """Return whether data keeps the schema; True without the extra that checks it."""
     try:
+        from ..rules.schema_check import schema_check
+
         return not schema_check(schema)(data)
     except MissingExtraError:
         return True
