@@ -15,10 +15,11 @@ import msgspec
 from ..core.background import spawn
 from ..core.json_value import JsonObject
 from ..core.log import logger
+from ..core.received_limits import LARGE, MANY_BLOCKS, ReceivedLimits
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..protocol.jsonrpc import RpcError
-from ..reading import read
+from ..reading.read_reply import Hints, read_with
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import ClientConnection, ClientRequest, Deadline
@@ -59,6 +60,7 @@ class ClientSession:
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
         self.lists = KeptLists(self)
+        self.limits = ReceivedLimits(values=plan.max_values)
         self._plan = plan
         self._strict = strict
         on_change = plan.handlers.on_change
@@ -107,7 +109,8 @@ class ClientSession:
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
         known = self.lists.known.get(name)
-        if known is None:
+        # A result has fewer blocks than bytes.
+        if known is None or (deadline.received > MANY_BLOCKS and _is_large(result, deadline)):
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
 
@@ -116,7 +119,18 @@ class ClientSession:
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
-        return read(result) if known is None else known.reply(result, strict=self._strict)
+
+        def read_it() -> Reply[Any]:
+            if known is None:
+                return read_with(result, Hints(limits=self.limits))
+            return known.reply(result, strict=self._strict)
+
+        if not _is_large(result, deadline):
+            return read_it()
+        try:
+            return await deadline.on_thread(read_it)
+        except NoAnswer as error:
+            return failed_reply(error)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""
@@ -145,7 +159,10 @@ class ClientSession:
         async def once(deadline: Deadline) -> Reply[Any]:
             asked = ClientRequest("resources/read", {"uri": uri}, deadline, options.progress)
             try:
-                return resource_reply(await self.request(asked))
+                result = await self.request(asked)
+                if deadline.received <= LARGE:
+                    return resource_reply(result)
+                return await deadline.on_thread(lambda: resource_reply(result))
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
 
@@ -237,7 +254,8 @@ class ClientSession:
 
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
-            self._starting = ClientConnection(make(), self._plan.handlers, self._changed)
+            plan, limit = self._plan, self.limits.values
+            self._starting = ClientConnection(make(), plan.handlers, self._changed, limit)
             return self._starting
 
         connection = await open_connection(self._plan, start)
@@ -291,6 +309,12 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+def _is_large(result: JsonObject, deadline: Deadline) -> bool:
+    """Return whether reading a result may take so long that a thread does it."""
+    blocks = result.get("content")
+    return deadline.received > LARGE or (isinstance(blocks, list) and len(blocks) > MANY_BLOCKS)
 
 
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,6 +10,7 @@ import msgspec
 
 from ..core.json_value import JsonObject, is_number
 from ..core.log import logger
+from ..core.received_limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from .client_connection import ClientRequest, Deadline
@@ -19,11 +21,10 @@ from .results import KnownTool, known_tools
 if TYPE_CHECKING:
     from .client_session import ClientSession
 
+R = TypeVar("R")
 T = TypeVar("T", bound=msgspec.Struct)
 
 _MAX_PAGES = 1000
-_MAX_ENTRIES = 100_000
-"""How many entries of a list are read; a longer list is cut."""
 _SCHEMA_SECONDS = 5.0
 """Seconds to wait for the list of tools when only a tool's output schema is wanted."""
 _MAX_SECONDS = 24 * 3600.0
@@ -76,7 +77,10 @@ class KeptLists:
             raise raised_error(error) from None
         except NoAnswer as error:
             raise raised_error(error) from None
-        entries = read_entries(found, kind)
+        if deadline.received <= LARGE:
+            entries = read_entries(found, kind)
+        else:
+            entries = await self._on_thread(deadline, lambda: read_entries(found, kind))
         # A login between two pages may have changed the list.
         if seconds > 0 and await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
@@ -87,7 +91,11 @@ class KeptLists:
         """Return the tools that a client may call; raises ToolError."""
         entries = await self.entries(RemoteTool, deadline)
         if [known.tool for known in self.known.values()] != entries:
-            self.known = known_tools(entries)
+            limits = self._session.limits
+            if deadline.received <= LARGE:
+                self.known = known_tools(entries, limits)
+            else:
+                self.known = await self._on_thread(deadline, lambda: known_tools(entries, limits))
             self._unlisted.clear()
         return [known.tool for known in self.known.values()]
 
@@ -129,6 +137,12 @@ class KeptLists:
     def clear(self) -> None:
         self._kept.clear()
 
+    async def _on_thread(self, deadline: Deadline, work: Callable[[], R]) -> R:
+        try:
+            return await deadline.on_thread(work)
+        except NoAnswer as error:
+            raise raised_error(error) from None
+
     async def _identity(self) -> str:
         connection = self._session.connection
         return "" if connection is None else await connection.transport.identity()
@@ -148,16 +162,21 @@ class KeptLists:
         seconds: list[float] = []
         params: JsonObject = {}
         cursors: set[str] = set()
+        most_bytes = deadline.received + MAX_LIST_BYTES
         while True:
             result = await self._session.request(ClientRequest(listed.method, params, deadline))
             page = result.get(listed.member)
             found += page if isinstance(page, list) else []
             seconds.append(_seconds_of(result))
             cursor = result.get("nextCursor")
-            is_endless = str(cursor) in cursors or len(cursors) >= _MAX_PAGES
-            if is_endless or len(found) > _MAX_ENTRIES:
-                found = found[:_MAX_ENTRIES]
-                text = "%s has no end, or too many entries; the first %d entries are used"
+            is_endless = cursor is not None and (
+                str(cursor) in cursors
+                or len(cursors) >= _MAX_PAGES
+                or deadline.received > most_bytes
+            )
+            if is_endless or len(found) > MAX_BLOCKS:
+                found = found[:MAX_BLOCKS]
+                text = "%s has no end, or is too large; the first %d entries are used"
                 logger("answerback.client").warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.received_limits import MAX_VALUES
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .client_connection import ClientConnection, ClientRequest, Deadline
@@ -31,6 +32,8 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     """The MCP version; by default the newest that the server speaks."""
     connect_timeout: float = 30.0
+    max_values: int = MAX_VALUES
+    """How many JSON values a message from the server may have."""
 
 
 async def open_connection(
