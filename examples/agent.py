@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.request import Request, urlopen
 
-from answerback import Reply, ToolError, connect, failure
+from answerback import ToolError, connect
 from answerback.client import ConnectError
 from answerback.models import ModelTools, to_openai
 from stand_in_model import serving  # type: ignore[import-not-found]  # beside this file
@@ -33,24 +33,14 @@ def answer(server: Any, base_url: str, question: str) -> str:
         messages.append(message)
         if not message.get("tool_calls"):
             return str(message["content"])
-        calls = [(each["id"], each["function"]) for each in message["tool_calls"]]
-        replies = [(call_id, run(server, kit, call)) for call_id, call in calls]
+        # A call that the model got wrong becomes a failed reply, which the model gets like others.
+        results = [kit.run(server, call) for call in message["tool_calls"]]
+        for _, reply, name in results:
+            sys.stderr.write(f"{name}: {'done' if reply.ok else 'failed'}\n")
         # The model gets the text of an error, else the data as JSON, else the text. For the server
         # of a stranger, untrusted=True puts markers around it.
-        messages += kit.messages(replies, budget=MAX_CHARACTERS)
+        messages += kit.messages(results, budget=MAX_CHARACTERS)
     return f"No answer after {MAX_TURNS} turns."
-
-
-def run(server: Any, kit: ModelTools, call: dict[str, str]) -> Reply[Any]:
-    """Make the call that the model asks for; what it got wrong is a failed reply."""
-    try:
-        name = kit.name_of(call["name"])
-        arguments = kit.arguments(call["name"], call["arguments"])
-    except ToolError as exc:
-        return failure(exc.message, exc.code, hint=exc.hint)
-    reply: Reply[Any] = server.call(name, arguments)
-    sys.stderr.write(f"{name} {arguments}: {'done' if reply.ok else 'failed'}\n")
-    return reply
 
 
 def ask_model(base_url: str, messages: list[dict[str, Any]], kit: ModelTools) -> dict[str, Any]:

@@ -23,6 +23,14 @@ class Guest:
     meal: Literal["fish", "soup"] = "soup"
     nick: str | None = None
 
+@dataclass
+class Odd:
+    name: Annotated[str, "red \\x1b[31m\\nFAKE"]
+
+@app.tool
+async def ask_oddly(ctx: Context) -> Odd:
+    return await ctx.elicit("Who?", Odd)
+
 @app.tool
 def delete(name: str, sure: Annotated[bool, Ask("Delete it?")]) -> str:
     return f"{name}: {sure}"
@@ -80,3 +88,10 @@ def test_several_choices_are_separated_by_commas(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "asking.py", "pick", typed=b"a, c\n")
 
     assert seen.stdout.endswith("commas): a, c\n")
+
+
+def test_a_fields_label_cannot_drive_the_terminal(on_a_terminal: Run) -> None:
+    """The form may come from any server."""
+    seen = on_a_terminal("call", "asking.py", "ask_oddly", typed=b"Ann\n")
+
+    assert "red \\x1b[31m\\nFAKE: " in seen.stdout

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -170,7 +171,11 @@ def test_files_of_every_form_are_edited(install: Run, tmp_path: Path, before: st
         ('{"mcpServers": {"tools": {"command": "x" /* mine */}}}', "has comments"),
         ('{"mcpServers": {}, "mcpServers": {}}', "twice"),
         ("<<<<<<< HEAD\n{}", "not JSON"),
+        ('{"mcpServers": {"tools": {"command": "x", "env": []}}}', "'env' that is no object"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+        ('{"a": ' + "1" * 10_000 + "}", "a number that is too long"),
     ],
+    ids=lambda value: value[:60],
 )
 def test_a_file_that_cannot_be_edited_is_left_alone_and_the_entry_is_shown(
     install: Run, tmp_path: Path, before: str, reason: str
@@ -338,3 +343,78 @@ def test_each_system_has_its_own_places(
     host: str, system: str, environ: dict[str, str], file: str
 ) -> None:
     assert config_file(host, system, environ, "H") == file.replace("/", os.sep)
+
+
+def test_what_is_not_a_regular_file_is_not_replaced(install: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    for place in (pipe, Path(os.devnull)):
+        done = install("cursor", "tools.py", "--yes", "--config", str(place))
+        assert done.exit == 2
+        assert "is not a regular file" in done.stderr
+
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_file_of_another_user_stays_that_users(install: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text("{}")
+    os.chown(file, 12345, 23456)
+
+    install("cursor", "tools.py", "--yes", "--config", str(file))
+
+    for each in (file, *tmp_path.glob("mcp.json.*.bak")):
+        assert (each.stat().st_uid, each.stat().st_gid) == (12345, 23456)
+
+
+FULL_DISK = """
+import resource, runpy
+resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
+runpy.run_module("answerback", run_name="__main__")
+"""
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_and_nothing_beside_it(
+    tools: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    file = folder / "mcp.json"
+    file.write_text("{}")
+    arguments = ("install", "cursor", str(tools), "--yes", "--config", str(file))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", FULL_DISK, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert file.read_text() == "{}"
+    assert os.listdir(folder) == ["mcp.json"]
+
+
+def test_of_many_installations_at_once_each_that_says_written_is_there(
+    tools: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mcp.json"
+    command = [sys.executable, "-m", "answerback", "install", "cursor", str(tools), "--yes"]
+    running = {
+        name: subprocess.Popen(
+            [*command, "--config", str(file), "--name", name],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in map("s{}".format, range(6))
+    }
+    said = {name for name, each in running.items() if "is written" in each.communicate(None, 60)[0]}
+
+    assert set(json.loads(file.read_text())["mcpServers"]) == said
+    assert said

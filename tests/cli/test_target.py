@@ -1,3 +1,5 @@
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -5,6 +7,18 @@ from typing import Any
 import pytest
 
 Run = Callable[..., Any]
+
+SERVER = """\
+import sys
+from answerback import App
+app = App("started")
+
+@app.tool
+def name() -> str:
+    return f"{__name__} {len(sys.argv)}"
+
+app.run(["mcp"])
+"""
 
 ONE = """
 from answerback import App
@@ -45,7 +59,7 @@ def files(tmp_path: Path) -> Path:
         ("two.py:app", "two"),
         ("json.py", "json_tools"),
         ("one-more.v2.py", "one-more_v2"),
-        ("without_a_suffix", "without_a_suffix"),
+        ("without_a_suffix:app", "without_a_suffix"),
         ("package/sibling.py", "sibling"),
         ("package.inner", "package.inner"),
         ("package.inner:app", "package.inner"),
@@ -69,12 +83,16 @@ def test_a_target_can_be_an_absolute_path(answerback: Run, files: Path) -> None:
     [
         ("nope.py", "there is no file 'nope.py'"),
         ("nowhere/one.py", "there is no file 'nowhere/one.py'"),
-        ("nope", "there is no file or module 'nope'"),
-        ("package.nope", "there is no file or module 'package.nope'"),
+        ("nope", "there is no file, module or command 'nope'; write "),
+        ("package.nope", "there is no file, module or command 'package.nope'; write "),
+        ("nowhere/server", "there is no file, module or command 'nowhere/server'; write "),
+        ("nope:app", "there is no file or module 'nope'"),
+        ("without_a_suffix", "cannot be executed; write without_a_suffix:app "),
+        ("'nope", "No closing quotation"),
         (".", "'.' is a folder; name a file in it"),
         ("folder", "'folder' is a folder; name a file in it"),
         ("./folder", "'./folder' is a folder; name a file in it"),
-        ("..one", "'..one' is not a file or a module name"),
+        ("..one", "there is no file, module or command '..one'"),
         ("package.beside", "holds none"),
         ("two.py", "app, other"),
         ("two.py:nope", "there is no 'nope' in two.py; its Apps are app, other"),
@@ -152,3 +170,81 @@ def test_a_spawned_process_can_import_the_functions_of_the_target(
     done = answerback("call", "spread.py", "doubled", "x=4")
 
     assert done.stdout == '{"result":[8]}\n'
+
+
+def executable(path: Path) -> Path:
+    path.write_text(f"#!{sys.executable}\n{SERVER}")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "serve-it",
+        "serve-it ",
+        "./serve-it",
+        "one-tool",
+        "folder",
+        f"{sys.executable} serve-it",
+        f"{sys.executable} tool.py",
+    ],
+)
+def test_a_command_is_started_as_a_child_process(answerback: Run, files: Path, target: str) -> None:
+    """A Python program too: the name of its module says that it was not imported."""
+    executable(files / "serve-it")
+    executable(files / "tool.py")
+    bin = files / "bin"
+    bin.mkdir()
+    executable(bin / "one-tool")
+    executable(bin / "folder")
+    path = f"{bin}{os.pathsep}{os.environ['PATH']}"
+
+    called = answerback("call", target, "name", PATH=path)
+    listed = answerback("list", target, PATH=path)
+
+    assert (called.stdout, called.stderr) == ('{"result":"__main__ 1"}\n', "")
+    assert listed.stdout == "name\n"
+
+
+def test_a_module_that_can_be_found_comes_before_a_command(answerback: Run, files: Path) -> None:
+    executable(files / "bin-one").rename(files / "package" / "one")
+
+    done = answerback("call", "one", "name", PATH=f"{files / 'package'}")
+
+    assert done.stdout == '{"result":"one"}\n'
+
+
+def test_looking_for_a_module_runs_nothing(answerback: Run, files: Path) -> None:
+    (files / "package" / "__init__.py").write_text("raise SystemExit('imported')")
+
+    done = answerback("list", "package.nope")
+
+    assert done.stderr.startswith("error: there is no file, module or command 'package.nope'")
+
+
+@pytest.mark.parametrize("target", ["package.beside", "package/beside.py"])
+def test_a_module_without_an_app_is_told_how_to_start_other_servers(
+    answerback: Run, target: str
+) -> None:
+    done = answerback("list", target)
+
+    assert done.exit == 2
+    assert "call and list take other servers as a command: " in done.stderr
+    assert "'python" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("x=1",)])
+def test_a_command_is_not_started_by_a_call_without_a_tools_name(
+    answerback: Run, files: Path, words: tuple[str, ...]
+) -> None:
+    """A tool's name in place of the target may be the name of any program, such as `reboot`."""
+    program = files / "reboot"
+    program.write_text("#!/bin/sh\ntouch started\n")
+    program.chmod(0o755)
+
+    done = answerback("call", "reboot", *words, PATH=str(files))
+
+    assert done.exit == 2
+    assert "`answerback list reboot` shows the tools" in done.stderr
+    assert not (files / "started").exists()

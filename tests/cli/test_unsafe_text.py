@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,33 @@ def test_a_pipe_gets_the_text_of_a_tool_unchanged(folder: Path, answerback: Run)
 
     assert json.loads(done.stdout) == {"result": f"a{UNSAFE}"}
     assert "\u202e" in done.stdout
+
+
+HOSTILE = f"{sys.executable} {Path(__file__).with_name('hostile_names.py')}"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", HOSTILE),
+        ("list", "mcp.json"),
+        ("call", HOSTILE, "link"),
+        ("call", HOSTILE, "blob"),
+        ("call", HOSTILE, "image"),
+        ("call", HOSTILE, "error"),
+        ("call", "mcp.json", "n\nFAKE_error"),
+        ("call", HOSTILE, "link", "--help"),
+        ("call", HOSTILE),
+    ],
+)
+def test_a_line_break_of_a_server_begins_no_line(
+    arguments: tuple[str, ...], tmp_path: Path, on_a_terminal: Run
+) -> None:
+    command, *words = HOSTILE.split()
+    servers = {"n\nFAKE": {"command": command, "args": words}, "m\nFAKE": {"command": "no\nFAKE"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    seen = on_a_terminal(*arguments).stdout
+
+    assert "FAKE" in seen
+    assert not [line for line in seen.splitlines() if line.startswith("FAKE")]

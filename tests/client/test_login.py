@@ -426,8 +426,12 @@ def test_a_pasted_code_alone_is_refused_if_the_issuer_always_names_itself(
 
 
 def test_a_server_that_wants_a_token_names_the_way_to_log_in(server: LoginServer) -> None:
-    with pytest.raises(ConnectError, match=r"401: {}; connect\(…, auth=Login\(\)\) logs in"):
-        connect(server.url).__enter__()
+    advice = r"401: {}; connect\(…, auth=Login\(\)\) logs in"
+
+    with pytest.raises(ConnectError, match=advice) as said:
+        connect(server.url).open()
+
+    assert f"Login is in {Login.__module__.rpartition('.')[0]})" in str(said.value)
 
 
 def test_time_outs_stop_while_the_user_logs_in(server: LoginServer) -> None:

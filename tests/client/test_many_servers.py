@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler
@@ -14,8 +15,9 @@ import pytest
 from tests.client.conftest import SERVED, STDIO, STUB, http_server
 
 from answerback import App, NotFound, connect
-from answerback.client import ConnectError
+from answerback.client import BadTarget, ConnectError
 from answerback.registry.declarations import Change
+from answerback.resilience import Breaker
 
 ENTRY = {"command": STDIO[0], "args": STDIO[1:]}
 
@@ -112,6 +114,14 @@ def test_a_file_that_cannot_be_used_tells_why(text: str, said: str, tmp_path: Pa
 
     with pytest.raises(ValueError, match=said):
         connect(file)
+
+
+@pytest.mark.parametrize("target", [5, None, [], [1, "a"]])
+def test_a_target_that_cannot_be_understood_is_a_connect_error(target: Any) -> None:
+    with pytest.raises((BadTarget, TypeError), match=r"should get a command|needs a target"):
+        connect(target)
+
+    assert issubclass(BadTarget, ConnectError)
 
 
 def test_the_command_line_calls_and_lists_any_server(
@@ -230,3 +240,111 @@ def test_plain_rest_says_that_it_has_tools_alone() -> None:
 
     assert reply.error is not None
     assert reply.error.code == "NOT_FOUND"
+
+
+def test_one_bad_entry_of_a_file_fails_alone(tmp_path: Path) -> None:
+    bad = {"command": "x", "env": {"KEY": "${input:missing}"}}
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"good": QUICK, "bad": bad, "empty": {}}}))
+
+    with connect(file) as servers:
+        names = [tool.name for tool in servers.tools()]
+        reply = servers.call("bad_anything")
+        failures = dict(servers.failures)
+
+    assert names == ["good_weather"]
+    assert reply.error is not None
+    assert (reply.error.code, reply.error.details["may_have_run"]) == ("UNAVAILABLE", False)
+    assert failures == {
+        "bad": "bad needs the environment variable MISSING",
+        "empty": "empty should have command or url",
+    }
+
+
+SILENT = {"command": sys.executable, "args": ["-I", "-S", "-c", "import sys; sys.stdin.read()"]}
+"""A server that never answers."""
+
+
+def test_a_server_that_hangs_delays_no_other_server() -> None:
+    config = {"mcpServers": {"silent": SILENT, "math": calculator("math")}}
+
+    with connect(config, wait=0.1, connect_timeout=3600) as servers:
+        lists = [[tool.name for tool in servers.tools()] for _ in range(3)]
+        reply = servers.call("math_next", x=1)
+        late = servers.options(timeout=0.1).call("silent_next", x=1)
+        failures = dict(servers.failures)
+
+    assert lists == [["math_next"]] * 3
+    assert reply.data == 2
+    assert late.error is not None
+    assert (late.error.code, late.error.details["may_have_run"]) == ("TIMED_OUT", False)
+    assert list(failures) == ["silent"]
+    assert "did not answer within 0.1 seconds" in failures["silent"]
+
+
+def gated(gate: Path, before: str = "") -> dict[str, Any]:
+    """Return a server that starts to answer when something is written into the FIFO *gate*."""
+    program = f"{before}open({str(gate)!r}).read()\n{STUB[-1]}"
+    return {"command": STUB[0], "args": [*STUB[1:-1], program]}
+
+
+def test_a_call_waits_for_a_server_that_is_still_connecting(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    config = {"mcpServers": {"slow": gated(gate), "math": calculator("math")}}
+
+    async def run() -> Any:
+        async with connect(config, wait=0.1) as servers:
+            before = [tool.name for tool in await servers.tools()]
+            call = asyncio.create_task(servers.call("slow_weather"))
+            await asyncio.to_thread(gate.write_text, "go on")
+            reply = await call
+            after = [tool.name for tool in await servers.tools()]
+            return before, reply, after, servers.failures
+
+    before, reply, after, failures = asyncio.run(run())
+
+    assert before == ["math_next"]
+    assert reply.data == {"degrees": "warm"}
+    assert after == ["slow_weather", "math_next"]
+    assert failures == {}
+
+
+def test_a_connection_goes_on_opening_after_a_call_gave_up(tmp_path: Path) -> None:
+    """Otherwise a server that starts more slowly than a call may take could never be called."""
+    gate, starts = tmp_path / "gate", tmp_path / "starts"
+    os.mkfifo(gate)
+    begin = f"open({str(starts)!r}, 'a').write('start ')\n"
+    config = {"mcpServers": {"slow": gated(gate, begin), "math": calculator("math")}}
+
+    async def run() -> Any:
+        async with connect(config, wait=0.1) as servers:
+            early = [await servers.options(timeout=0.1).call("slow_weather") for _ in range(3)]
+            await asyncio.to_thread(gate.write_text, "go on")
+            return early, await servers.call("slow_weather")
+
+    early, reply = asyncio.run(run())
+
+    assert [each.ok for each in early] == [False, False, False]
+    assert reply.data == {"degrees": "warm"}
+    assert starts.read_text() == "start "
+
+
+def test_one_of_several_servers_is_used_without_async() -> None:
+    config = {"mcpServers": {"a": calculator("a"), "b": calculator("b")}}
+
+    with connect(config) as servers:
+        own = servers.servers["a"]
+        names = [tool.name for tool in own.tools()]
+        replies = [own.options(breaker=Breaker("a")).call("next", x=1), own.call("next", x=2)]
+        own.close()
+        other = servers.call("b_next", x=3)
+
+    assert list(servers.servers) == ["a", "b"]
+    assert names == ["next"]
+    assert [reply.data for reply in [*replies, other]] == [2, 3, 4]
+
+
+def test_one_server_without_async_has_no_servers_by_name() -> None:
+    with connect(calculator("a")) as server:
+        assert server.servers == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,95 @@ def test_a_call_that_is_not_in_the_recording_is_a_failed_reply(tmp_path: Path) -
 
 def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConnectError, match="cannot replay"), connect(replay=tmp_path / "none"):
+        pass
+
+
+STATEFUL = """
+import json, sys
+calls = 0
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        info = {"name": "count", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "serverInfo": info, "capabilities": {}}
+    elif asked["method"] == "tools/call":
+        calls += 1
+        step = {"progressToken": asked["params"]["_meta"]["progressToken"], "progress": calls}
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": step}))
+        result = {"content": [{"type": "text", "text": f"call {calls}"}]}
+    else:
+        error = {"code": -32601, "message": "Method not found"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def test_a_recording_survives_a_release_and_new_handlers(tmp_path: Path) -> None:
+    file = tmp_path / "tap.jsonl"
+    with connect([sys.executable, "-I", "-c", STATEFUL], tap=file) as server:
+        server.options(progress=print).call("count")
+    recorded = file.read_text()
+    file.write_text(recorded.replace('"name":"answerback","version":"', '"name":"a","version":"0.'))
+
+    with connect(replay=file, elicit=lambda _: None, roots=[tmp_path]) as server:
+        reply = server.call("count")
+
+    assert '"clientInfo":{"name":"a"' in file.read_text()
+    assert reply.for_model() == "call 1"
+
+
+def test_a_call_that_was_recorded_once_is_replayed_as_often_as_it_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "tap.jsonl"
+    steps: list[Progress] = []
+    with connect([sys.executable, "-I", "-c", STATEFUL], tap=file) as server:
+        for _ in range(2):
+            server.options(progress=print).call("count")
+
+    with connect(replay=file) as server:
+        watched = server.options(progress=steps.append)
+        replies = [watched.call("count").for_model() for _ in range(4)]
+
+    assert replies == ["call 1", "call 2", "call 2", "call 2"]
+    assert [step.progress for step in steps] == [1, 2, 2, 2]
+
+
+def test_the_recording_of_several_servers_replays_several_servers(tmp_path: Path) -> None:
+    file = tmp_path / "tap.jsonl"
+
+    def use(**options: Any) -> list[Any]:
+        with connect(**options) as servers:
+            names = sorted(tool.name for tool in servers.tools())
+            replies = [servers.call(f"{name}_add", x=1, y=2).data for name in ("one", "two")]
+            return [names, *replies, sorted(servers.servers)]
+
+    config = {"mcpServers": {"one": load_app(SERVED), "two": load_app(SERVED)}}
+    recorded = use(target=config, tap=file)
+    replayed = use(replay=file)
+
+    servers = {json.loads(line)["server"] for line in file.read_text().splitlines()}
+    assert servers == {"one", "two"}
+    assert replayed == recorded
+    assert replayed[1:] == [3, 3, ["one", "two"]]
+
+
+def test_a_recording_is_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "tap.jsonl"
+    file.write_text("an older recording\n")
+
+    context = connect(load_app(SERVED), tap=file)
+    with pytest.raises(ConnectError, match="has a recording already"), context:
+        pass
+
+    assert file.read_text() == "an older recording\n"
+
+
+def test_a_recording_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    context = connect(load_app(SERVED), tap=tmp_path / "none" / "tap.jsonl")
+
+    with pytest.raises(ConnectError, match="cannot record into"), context:
         pass
 
 
@@ -120,6 +210,27 @@ def test_data_that_breaks_the_output_schema_is_a_finding_or_an_error() -> None:
     assert found.data == {"degrees": "warm"}
     assert [each.rule for each in found.findings] == ["AB320"]
     assert found.findings[0].pointer == "/structuredContent/degrees"
+    assert refused.error is not None
+    assert refused.error.code == "INVALID_OUTPUT"
+
+
+def test_an_output_schema_that_takes_too_long_to_check_is_a_finding_or_an_error() -> None:
+    refs = "[{'$ref': f'#/$defs/d{at + 1}'}] * 2"
+    defs = f"{{**{{f'd{{at}}': {{'allOf': {refs}}} for at in range(40)}}, 'd40': {{}}}}"
+    hostile = STUB[-1].replace(
+        '"outputSchema": schema',
+        f"""'outputSchema': {{
+        '$ref': '#/$defs/d0', '$defs': {defs}}}""",
+    )
+
+    with connect([*STUB[:-1], hostile]) as server:
+        found = server.call("weather")
+    with connect([*STUB[:-1], hostile], output_schema="error") as server:
+        refused = server.call("weather")
+
+    assert found.ok
+    assert [each.rule for each in found.findings] == ["AB320"]
+    assert "too large to be checked" in found.findings[0].message
     assert refused.error is not None
     assert refused.error.code == "INVALID_OUTPUT"
 

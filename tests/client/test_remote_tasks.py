@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.loop_clock import advance_clock
 
 from answerback import App, Context, NotFound, ToolError, connect
 from answerback.client import ElicitationRequest, start_task
+from answerback.core.peer import Progress
 from answerback.tasks.sqlite_store import SQLiteStore
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
@@ -186,3 +188,113 @@ def test_the_client_of_plain_rest_waits_for_tasks_and_cancels_them(
     assert found.data == {"square": 49}
     assert late.error.code == "TIMED_OUT"
     assert states == {"square": "completed", "forever": "cancelled"}
+
+
+TASKS_ONLY = """
+import json, sys
+stamp = {"ttl": None, "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"}
+tool = {"name": "study", "inputSchema": {"type": "object"},
+        "execution": {"taskSupport": "required"}}
+refusal = "MCP error -32601: Tool study requires task augmentation (taskSupport: 'required')"
+calls, polls = [], 0
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, params = asked["method"], asked.get("params", {})
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "s", "version": "1"},
+                  "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}}
+    elif method == "tools/list":
+        result = {"tools": [tool]}
+    elif method == "tools/call":
+        calls.append("task" in params)
+        result = {"content": [{"type": "text", "text": refusal}], "isError": True}
+        if "task" in params:
+            result = {"task": {"taskId": "1", "status": "working", "statusMessage": "begun",
+                               "pollInterval": 20, **stamp}}
+    elif method == "tasks/get":
+        polls += 1
+        status = "completed" if polls > 3 else "working"
+        result = {"taskId": "1", "status": status, "statusMessage": f"step {polls // 2}",
+                  "pollInterval": 20, **stamp}
+    elif method == "tasks/result":
+        result = {"content": [], "structuredContent": {"calls": calls}}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"],
+                          "error": {"code": -32601, "message": "Method not found"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+TASKS_ONLY_COMMAND = [sys.executable, "-I", "-S", "-c", TASKS_ONLY]
+"""A server that refuses a call without a task with a failed result, as the TypeScript SDK does."""
+
+
+def test_a_listed_tool_that_needs_a_task_gets_it_at_once() -> None:
+    with connect(TASKS_ONLY_COMMAND) as server:
+        (tool,) = server.tools()
+        reply = server.call("study")
+
+    assert tool.execution == {"taskSupport": "required"}
+    assert tool.needs_task
+    assert reply.data == {"calls": [True]}
+
+
+def test_a_failed_result_of_a_tool_that_needs_a_task_is_followed_by_the_task() -> None:
+    with connect(TASKS_ONLY_COMMAND) as server:
+        reply = server.call("study")
+
+    assert reply.data == {"calls": [False, True]}
+
+
+def test_progress_gets_the_new_messages_of_a_task() -> None:
+    steps: list[Progress] = []
+
+    with connect(TASKS_ONLY_COMMAND) as server:
+        server.tools()
+        reply = server.options(progress=steps.append).call("study")
+
+    assert reply.ok
+    assert [step.message for step in steps] == ["begun", "step 0", "step 1"]
+    assert [step.progress for step in steps] == [1, 2, 3]
+
+
+def test_a_progress_function_that_raises_loses_no_task(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: Progress) -> None:
+        raise RuntimeError("no terminal")
+
+    with connect(TASKS_ONLY_COMMAND) as server:
+        server.tools()
+        reply = server.options(progress=fail).call("study")
+
+    assert reply.ok
+    assert "no terminal" in caplog.text
+
+
+def test_a_task_is_started_without_async() -> None:
+    with connect(Jobs().app) as server:
+        task = server.start_task("square", x=7)
+        reply = task.result()
+        state = task.status()
+        task.cancel()
+
+    assert task.id
+    assert reply.data == {"square": 49}
+    assert state["status"] == "completed"
+
+
+def test_a_task_is_started_on_one_of_several_servers() -> None:
+    config = {"mcpServers": {"jobs": Jobs().app, "other": App("other")}}
+
+    async def main() -> Any:
+        async with connect(config) as servers:
+            task = await start_task(servers, "jobs_square", x=7)
+            with pytest.raises(NotFound, match="no server for 'nowhere'"):
+                await servers.start_task("nowhere")
+            return await task.result()
+
+    with connect(config) as servers:
+        blocking = servers.start_task("jobs_square", {"x": 3}).result()
+
+    assert asyncio.run(main()).data == {"square": 49}
+    assert blocking.data == {"square": 9}

@@ -6,13 +6,15 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
-from tests.client.conftest import http_server
+from tests.client.conftest import SERVED, http_server
+from tests.conftest import serving
 
-from answerback import connect
+from answerback import ToolError, connect
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {}}
 
@@ -135,3 +137,50 @@ def test_a_list_that_has_changed_is_read_again_before_its_time_is_over() -> None
         remote.tools()
 
     assert (before, len(server.readers)) == (1, 2)
+
+
+def test_the_last_list_is_used_while_a_server_is_down(caplog: pytest.LogCaptureFixture) -> None:
+    tokens = Tokens("Bearer A")
+
+    with (
+        ExitStack() as running,
+        connect(running.enter_context(http_server(lister(ttl=0))), auth=tokens) as remote,
+    ):
+        before = remote.tools()
+        running.close()
+        during, call = remote.tools(), remote.call("add")
+        again = remote.tools()
+        tokens.token = "Bearer B"
+        with pytest.raises(ToolError) as refused:
+            remote.tools()
+
+    assert [tool.name for tool in before] == ["add"]
+    assert during == again == before
+    assert call.error is not None
+    assert call.error.code == refused.value.code == "UNAVAILABLE"
+    assert ["http://127.0.0.1" in record.getMessage() for record in caplog.records] == [True] * 2
+
+
+def test_a_list_that_was_never_read_from_a_server_that_is_down_is_an_error() -> None:
+    with (
+        ExitStack() as running,
+        connect(running.enter_context(http_server(lister()))) as remote,
+    ):
+        running.close()
+        with pytest.raises(ToolError) as refused:
+            remote.tools()
+
+    assert refused.value.code == "UNAVAILABLE"
+
+
+def test_the_last_list_is_used_while_a_server_with_sessions_is_down() -> None:
+    with ExitStack() as running:
+        url = f"{running.enter_context(serving(SERVED)).url}/mcp"
+        with connect(url, version="2025-11-25") as remote:
+            before = [tool.name for tool in remote.tools()]
+            running.close()
+            calls = [remote.call("add", x=1, y=2).ok for _ in range(2)]
+            after = [tool.name for tool in remote.tools()]
+
+    assert calls == [False, False]
+    assert after == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from answerback.core.content import Block
 FOR_USER = Annotations(audience=("user",))
 FOR_BOTH = Annotations(audience=("user", "assistant"))
 PICTURE = Image(b"GIF89a", "image/gif", alt="a map")
+PICTURE_BLOCK = {"type": "image", "mimeType": "image/gif", "data": "R0lGODlh"}
 
 
 def test_data_that_a_text_repeats_is_shown_once() -> None:
@@ -125,7 +127,74 @@ def test_other_blocks_are_described_in_a_line() -> None:
 def test_images_and_audio_stay_blocks_for_providers_that_take_them() -> None:
     blocks = success("a map", content=[PICTURE, Link("https://a.b", "a")]).blocks_for_model()
 
-    assert blocks == (Text("a map\na: https://a.b"), PICTURE)
+    assert blocks == (Text("a map"), PICTURE, Text("a: https://a.b"))
+
+
+def test_an_image_that_the_data_repeats_is_not_shown_as_text() -> None:
+    big = b64encode(b"\x89PNG" * 1000).decode()
+    image = {"type": "image", "mimeType": "image/png", "data": big}
+    line = "[image: image/png, 4000 bytes]"
+
+    def shown(data: Any, **members: Any) -> str:
+        return read({"content": [image], "structuredContent": data, **members}).for_model()
+
+    assert shown({"content": [image]}) == line
+    assert shown({"result": [image]}) == line
+    assert shown({"png": big, "n": 1}) == f'{line}\n{{"png":"{line}","n":1}}'
+    assert shown({"url": f"data:image/png;base64,{big}"}) == f'{line}\n{{"url":"{line}"}}'
+    assert big not in shown({"content": [image]}, isError=True)
+    assert read({"content": [image], "structuredContent": {"content": [image]}}).data == {
+        "content": [image]
+    }
+
+
+def test_blocks_that_the_data_repeats_are_shown_once() -> None:
+    text, map_line = {"type": "text", "text": "A map:"}, "[image: image/gif, 6 bytes]"
+
+    def shown(*blocks: dict[str, str]) -> str:
+        content = list(blocks)
+        return read({"content": content, "structuredContent": {"content": content}}).for_model()
+
+    assert shown(text, PICTURE_BLOCK) == f"A map:\n{map_line}"
+    assert shown(text) == "A map:"
+    assert shown() == '{"content":[]}'
+
+
+def test_an_empty_image_hides_nothing_of_the_data() -> None:
+    empty = {"type": "image", "mimeType": "image/png", "data": ""}
+
+    text = read({"content": [empty], "structuredContent": {"a": ""}}).for_model()
+
+    assert text == '[image: image/png, 0 bytes]\n{"a":""}'
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{\n  "city": "Oslo",\n  "n": [1.0, 2]\n}', '{"city":"Oslo","n":[1.0,2]}'),
+        ('[\n  {"a": "x  y\\n"}\n]\n', '[{"a":"x  y\\n"}]'),
+        ('{"a": 1}', '{"a": 1}'),
+        ("{\n  not: JSON\n}", "{\n  not: JSON\n}"),
+        ('{"a": 1}\n{"b": 2}', '{"a": 1}\n{"b": 2}'),
+        ("[1]\nis a list", "[1]\nis a list"),
+        ("# Title\n\n  text", "# Title\n\n  text"),
+    ],
+)
+def test_indented_json_in_a_text_is_compact_for_a_model(text: str, shown: str) -> None:
+    reply = read({"content": [{"type": "text", "text": text}]})
+    failed = read({"content": [{"type": "text", "text": text}], "isError": True})
+    two = read({"content": [{"type": "text", "text": each} for each in (text, "and more")]})
+
+    assert reply.for_model() == shown
+    assert failed.for_model() == shown
+    assert two.for_model() == f"{shown}\nand more"
+    assert reply.content == (Text(text),)
+
+
+def test_a_file_with_indented_json_is_shown_as_it_is() -> None:
+    file = '{\n  "version": 2\n}\n'
+
+    assert success(file, {"content": file}).for_model() == file
 
 
 def test_a_failure_is_its_message_and_its_hint() -> None:

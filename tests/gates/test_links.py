@@ -189,9 +189,22 @@ def test_a_link_to_another_directory_is_refused(tmp_path: Path) -> None:
         UsedFiles(tmp_path / "used").add(b"a", 2**33)
 
 
+def test_a_used_link_stays_used_after_the_clock_went_forward_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used, now = UsedFiles(tmp_path / "used"), time.time()
+    used.add(b"link", int(now) + 900)
+
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    used.add(b"other", int(now) + 8100)
+    monkeypatch.undo()
+
+    assert used.add(b"link", int(now) + 900) is False
+
+
 def test_files_of_expired_tokens_are_removed(tmp_path: Path) -> None:
     used = UsedFiles(tmp_path / "used")
-    used.add(b"old", int(time.time()) - 3600)
+    used.add(b"old", int(time.time()) - 2 * 86_400)
     used.add(b"new", int(time.time()) + 3600)
     used.add(b"newer", int(time.time()) + 3600)
 

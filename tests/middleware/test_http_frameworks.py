@@ -382,3 +382,43 @@ def test_the_flask_example_refuses_only_invalid_replies(path: str, code: str | N
 
     assert (response.get_json().get("error") or {}).get("code") == code
     assert response.status_code == (500 if code else 200)
+
+
+MEBIBYTE = 1024 * 1024
+
+
+def test_a_large_download_through_wsgi_is_passed_on_while_it_is_read() -> None:
+    read: list[int] = []
+    closed: list[bool] = []
+
+    class Download:
+        def __iter__(self) -> Iterator[bytes]:
+            for number in range(40):
+                read.append(number)
+                yield b"x" * MEBIBYTE
+
+        def close(self) -> None:
+            closed.append(True)
+
+    def app(environ: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "application/octet-stream")])
+        return Download()
+
+    statuses: list[str] = []
+    environ = {"PATH_INFO": "/download", "REQUEST_METHOD": "GET"}
+    body = wsgi.ValidReplies(app)(environ, lambda status, headers: statuses.append(status))
+    held = len(read)
+    size = sum(map(len, body))
+    body.close()  # type: ignore[attr-defined]  # a WSGI server calls it if there is one
+
+    assert statuses == ["200 OK"]
+    assert held <= 17
+    assert size == 40 * MEBIBYTE
+    assert closed == [True]
+
+
+def test_a_body_above_16_mebibytes_in_one_piece_is_passed_on(answer: Ask) -> None:
+    response = answer(b"x" * (17 * MEBIBYTE), "application/octet-stream")
+
+    assert response.status_code == 200
+    assert len(response.content) == 17 * MEBIBYTE

@@ -1,4 +1,4 @@
-"""Bodies with too many values: the middleware sends them unchecked, as those with too many bytes."""
+"""Bodies with too many values: the middleware sends them unchecked, as it does very large ones."""
 
 from __future__ import annotations
 

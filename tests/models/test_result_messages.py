@@ -121,7 +121,11 @@ def test_chat_completions_has_a_text_for_each_call_and_then_one_message_with_the
 
     assert messages == [
         {"role": "tool", "tool_call_id": "1", "content": "A map."},
-        {"role": "tool", "tool_call_id": "2", "content": "Operation completed successfully"},
+        {
+            "role": "tool",
+            "tool_call_id": "2",
+            "content": "[resource: file:///a.pdf, application/pdf, 3 bytes]",
+        },
         {
             "role": "user",
             "content": [
@@ -235,8 +239,77 @@ def test_an_image_on_the_web_is_sent_by_its_address_where_the_provider_fetches_i
     [block] = to_anthropic(TOOLS).messages([("1", reply)])[0]["content"]
     gemini = to_gemini(TOOLS).message("1", reply, name="t")["functionResponse"]
 
-    assert block["content"][1]["source"] == {"type": "url", "url": "https://x.org/a.png"}
+    assert [each["source"] for each in block["content"]] == [
+        {"type": "url", "url": "https://x.org/a.png"}
+    ]
     assert gemini["response"] == {"output": "[image: https://x.org/a.png]"}
+
+
+IN_ORDER = success("Before:", content=[PNG, Text("After:"), Text("the same:"), PNG, PDF])
+
+
+def test_texts_images_and_documents_keep_their_order_where_the_provider_can() -> None:
+    anthropic = to_anthropic(TOOLS).message("1", IN_ORDER)["content"]
+    responses = to_openai_responses(TOOLS).message("1", IN_ORDER)["output"]
+    text = to_openai(TOOLS).message("1", IN_ORDER)["content"]
+
+    kinds = ["text", "image", "text", "image"]
+    assert [each["type"] for each in anthropic] == [*kinds, "document"]
+    assert [each["type"] for each in responses] == [
+        *(f"input_{each}" for each in kinds),
+        "input_file",
+    ]
+    for parts in (anthropic, responses):
+        assert [each["text"] for each in parts if "text" in each] == [
+            "Before:",
+            "After:\nthe same:",
+        ]
+    assert text == "Before:\nAfter:\nthe same:"
+
+
+def test_a_failure_whose_first_block_is_an_image_is_marked_as_an_error() -> None:
+    image = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
+    failed = {"content": [image, {"type": "text", "text": "no"}], "isError": True}
+
+    output = to_openai_responses(TOOLS).message("1", failed)["output"]
+
+    assert [each["type"] for each in output] == ["input_image", "input_text"]
+    assert output[1]["text"] == "Error: no"
+
+
+def test_untrusted_images_stand_between_the_markers() -> None:
+    kit = to_anthropic(TOOLS)
+
+    content = kit.message("1", success(content=[PNG]), untrusted=True)["content"]
+
+    assert [each["type"] for each in content] == ["text", "image", "text"]
+    assert content[0]["text"].endswith("begins]")
+    assert content[2]["text"].endswith("ends]")
+
+
+def test_a_result_that_is_only_an_image_is_named_where_a_text_is_needed() -> None:
+    reply = success(content=[PNG])
+    line = "[image: image/png, 3 bytes]"
+
+    anthropic = to_anthropic(TOOLS).message("1", reply)["content"]
+    responses = to_openai_responses(TOOLS).message("1", reply)["output"]
+    gemini = to_gemini(TOOLS).message("1", reply, name="t")["functionResponse"]
+
+    assert chat_text(reply) == line
+    assert gemini["response"] == {"output": line}
+    assert [each["type"] for each in anthropic] == ["image"]
+    assert [each["type"] for each in responses] == ["input_image"]
+
+
+@pytest.mark.parametrize("convert", [to_openai, to_openai_responses, to_anthropic, to_gemini])
+def test_an_image_that_the_data_repeats_is_sent_once(convert: Any) -> None:
+    big = b64encode(b"\x89PNG" * 100).decode()
+    image = {"type": "image", "data": big, "mimeType": "image/png"}
+    result = {"content": [image], "structuredContent": {"content": [image]}}
+
+    messages = convert(TOOLS).messages([("1", result, "t")])
+
+    assert json.dumps(messages).count(big) == 1
 
 
 @pytest.mark.parametrize("convert", [to_openai, to_openai_responses, to_anthropic, to_gemini])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from tests.fuzz.http_client import HttpResponse, ServedApp, read_to_end, served_app
 from tests.fuzz.stdio_client import call, cancel, file_holds, wait_until
@@ -17,8 +21,10 @@ from tests.protocol.signed_tokens import (
     with_other_character,
 )
 
+from answerback import App
 from answerback.core.signing import Signer
 from answerback.protocol.session_id import LIFETIME
+from answerback.server.asgi import sessions
 
 KILOBYTE = 1024
 
@@ -120,3 +126,53 @@ def test_an_abandoned_session_takes_less_than_512_bytes() -> None:
         grown = (served.status("VmRSS") - before) * KILOBYTE
         assert grown / count < 512
         assert served.still_serves()
+
+
+def test_an_ended_session_stays_ended_however_many_others_change_or_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_STATES", 3)
+    monkeypatch.setattr(sessions, "MAX_ENDED", 3)
+    now = time.time() - 1000
+    monkeypatch.setattr(time, "time", lambda: now)
+
+    async def steps() -> list[int]:
+        nonlocal now
+        transport = httpx.ASGITransport(App("sessions").asgi())
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            sender = SessionClient(client)
+            first = await sender.initialize()
+            await sender.end(first)
+            for _ in range(5):
+                await sender.send("logging/setLevel", await sender.initialize(), level="error")
+            after_changes = await sender.send("ping", first)
+            for _ in range(5):
+                now += 1
+                await sender.end(await sender.initialize())
+            now += 1
+            newest = await sender.initialize()
+            after_ends = await sender.send("ping", first)
+            return [after_changes, after_ends, await sender.send("ping", newest)]
+
+    assert asyncio.run(steps()) == [404, 404, 200]
+
+
+class SessionClient:
+    """Sends messages of sessions to an app in memory."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def initialize(self) -> str:
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        session: str = (await self._client.post("/mcp", json=message)).headers["mcp-session-id"]
+        return session
+
+    async def send(self, method: str, session: str, **params: Any) -> int:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {"Mcp-Session-Id": session}
+        return (await self._client.post("/mcp", json=message, headers=headers)).status_code
+
+    async def end(self, session: str) -> None:
+        await self._client.delete("/mcp", headers={"Mcp-Session-Id": session})

@@ -12,7 +12,6 @@ import pytest
 from answerback import Image, Reply, failure, success, validate
 from answerback.errors import MissingExtraError
 from answerback.rules import Finding
-from answerback.rules.checks import ab32_output_schema
 
 WEATHER = {"temperature": 22.5, "humidity": 65}
 
@@ -104,7 +103,7 @@ def test_a_schema_without_the_lint_extra_raises_an_install_hint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-    ab32_output_schema._compiled.cache_clear()
+    monkeypatch.delitem(sys.modules, "answerback.rules.schema_check", raising=False)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'answerback\[lint\]'"):
         validate(text("{}", structuredContent={}), schema={"type": "object"})

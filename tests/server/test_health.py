@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from tests.server.processes import wait_until
 from tests.serving import ServedApp, until
 from tests.tasks.task_client import TaskClient, run_with
 
@@ -76,6 +78,47 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
     health = run_with(app, steps)
     assert health["checks"]["tasks"] == {"ready": True, "failing": is_damaged, "running": 0}
     assert health["status"] == "ready"
+
+
+FULL_DISK = """
+import resource
+
+from answerback import App
+
+app = App("jobs")
+app.add_tool(lambda: "done", name="job", task="required")
+
+
+@app.tool(inline=True)
+def limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+app.run()
+"""
+
+
+def test_a_full_disk_is_shown_as_failing_until_there_is_room(
+    tmp_path: Path, serve: Callable[..., Any], call: Any
+) -> None:
+    file = tmp_path / "jobs.py"
+    file.write_text(FULL_DISK)
+    with serve(file, "--tasks", str(tmp_path / "tasks.db")) as server:
+
+        def is_failing() -> bool:
+            health = httpx.get(f"{server.url}/readyz").json()
+            return bool(health["checks"]["tasks"]["failing"])
+
+        call(server, "limit_files", size=1)
+        refused = httpx.post(f"{server.url}/functions/job")
+        is_shown = is_failing()
+        call(server, "limit_files", size=-1)
+        wait_until(lambda: not is_failing())
+        accepted = httpx.post(f"{server.url}/functions/job")
+
+    assert refused.status_code == 503
+    assert is_shown
+    assert accepted.status_code == 202
 
 
 def test_a_server_that_shuts_down_is_alive_and_not_ready() -> None:

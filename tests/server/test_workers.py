@@ -183,7 +183,7 @@ def test_a_worker_that_exits_while_another_is_connected_to_it_logs_nothing(
         one, other = (SocketBus(folder, number, 2) for number in range(2))
         await one.start(ignore)
         await other.start(ignore)
-        await one.broadcast(SessionEnded(b"session"))
+        await one.broadcast(SessionEnded(b"session", 2.0**33))
         await one.close()
         await other.close()
 

@@ -23,7 +23,7 @@ from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 from answerback import App, Context, Limits
 from answerback.options import TaskLimits
 from answerback.registry.declarations import registry_of
-from answerback.tasks import task_watch
+from answerback.tasks import service, task_expiry, task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord, new_id
 from answerback.tasks.transitions import cancelled
@@ -79,8 +79,7 @@ def test_a_result_that_cannot_be_written_is_written_later(tmp_path: Path, failur
 
 def _limit_pages(store: SQLiteStore, pages: int | None) -> None:
     """Let the file grow to so many pages, or not at all."""
-    with store._lock:
-        connection = store._opened()
+    with store._opened("reading") as connection:
         now = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages or now}")
 
@@ -314,3 +313,34 @@ def test_a_jump_of_the_clock_does_not_take_tasks_from_workers_that_live(
         return done
 
     assert run_with(worker(), steps)["status"] == "completed"
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_jump_of_the_clock_does_not_remove_finished_tasks(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, ahead, looks = time.time, 0.0, 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += ahead > 0
+        return real() + ahead
+
+    for module in (service, task_watch, task_expiry):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(task_watch, "_RECONCILE", 0.02)
+    app = ServedApp("jobs", limits=Limits(shutdown=1))
+    if kind == "sqlite":
+        app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+    app.add_tool(lambda: "done", name="job", task="optional")
+
+    async def steps(client: TaskClient) -> Any:
+        nonlocal ahead
+        id = await client.create("job")
+        await client.until(id)
+        ahead = 7200.0
+        while looks < 20:
+            await client.get(id)
+        return await client.get(id)
+
+    assert run_with(app, steps)["status"] == "completed"

@@ -62,7 +62,7 @@ STEPS: dict[str, Callable[[TaskStore], object]] = {
     "get": lambda store: store.get("task-1"),
     "change": lambda store: store.change("task-1", _ended),
     "claim": lambda store: store.claim("w", NOW, 10, 5),
-    "renew": lambda store: store.renew("w", NOW + 20),
+    "renew": lambda store: store.renew(["w"], NOW + 20),
     "claims": lambda store: store.claims(),
     "first page": lambda store: store.page("ann", None, 5),
     "next page": lambda store: store.page("ann", "task-1", 5),

@@ -19,6 +19,7 @@ from answerback.contract import DIRECT
 from answerback.gates import login
 from answerback.options import Task, TaskLimits
 from answerback.registry.declarations import registry_of
+from answerback.resilience import Limit
 from answerback.server import cgi
 from answerback.tasks.sqlite_store import SQLiteStore
 
@@ -604,3 +605,45 @@ def test_the_arguments_and_the_user_of_a_plain_call_are_not_kept(tmp_path: Path)
     assert response.status_code == 200
     assert b"k-1" in files
     assert b"4111111111" not in files
+
+
+@pytest.mark.parametrize("per", ["all", "address", "user", "client"])
+def test_a_task_above_a_limit_is_refused_with_429_when_it_is_created(app: App, per: Any) -> None:
+    app.add_tool(lambda: "done", name="work", task="required", limit=Limit("2/h", per=per))
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        made = [await client.post("/functions/work") for _ in range(3)]
+        done = [await client.get(each.headers["location"], headers=WAIT) for each in made[:2]]
+        return made, [await client.get(each.json()["resultUrl"]) for each in done]
+
+    made, results = run(app, steps)
+    assert [each.status_code for each in made] == [202, 202, 429]
+    assert made[2].headers["x-error-code"] == "RATE_LIMITED"
+    assert int(made[2].headers["retry-after"]) > 0
+    assert [each.json() for each in results] == [{"result": "done"}] * 2
+
+
+def test_a_task_is_counted_by_the_header_of_its_request(app: App) -> None:
+    limit = Limit("1/h", concurrent=1, per=lambda ctx: ctx.request.headers.get("x-team"))
+    app.add_tool(lambda: "done", name="work", task="required", limit=limit)
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        teams = [{"X-Team": team} for team in ("red", "red", "blue")]
+        made = [await client.post("/functions/work", headers=team) for team in teams]
+        done = await client.get(made[0].headers["location"], headers=WAIT)
+        return made, await client.get(done.json()["resultUrl"])
+
+    made, result = run(app, steps)
+    assert [each.status_code for each in made] == [202, 429, 202]
+    assert result.json() == {"result": "done"}
+
+
+def test_a_repeated_creation_does_not_count_toward_a_limit(app: App) -> None:
+    app.add_tool(lambda: "done", name="work", task="required", limit=Limit("3/h", per="address"))
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        keys = [{"Idempotency-Key": key} for key in ("a", "a", "a", "b", "c")]
+        return [await client.post("/functions/work", headers=key) for key in keys]
+
+    made = run(app, steps)
+    assert [each.status_code for each in made] == [202] * 5

@@ -329,8 +329,8 @@ def test_a_locked_file_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: 
 def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "tasks.db", durable=False)
     task = store.add(_task(), TaskLimits())
-    connection = store._opened()
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    with store._opened("reading") as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
 
     with pytest.raises(Unavailable):
@@ -372,7 +372,7 @@ def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
     task = _claim(store)
 
     assert store.claims() == [(task.id, "w1", task.fence, NOW + 10)]
-    store.renew("w1", NOW + 20)
-    store.renew("w2", NOW + 30)
+    store.renew(["w1"], NOW + 20)
+    store.renew(["w2"], NOW + 30)
     store.change(task.id, partial(transitions.cancelled, now=NOW))
     assert store.claims() == []

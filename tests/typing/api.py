@@ -33,6 +33,7 @@ from answerback import (
     wrap,
 )
 from answerback.client import FilledPrompt, RemoteServer, RemoteTool
+from answerback.models import to_openai
 from answerback.options import Access, Shown, Task, TaskLimits, Values
 
 app = App("typed", version="1.0.0", contract="aligned", values=Values(lenient=True))
@@ -228,6 +229,10 @@ async def call_servers() -> None:
         assert_type(server, RemoteServer)
         assert_type(server.info.instructions, str)
         assert_type(await server.call("add", {"x": 1}, y=2), Reply[Any])
+        assert_type(await server.call("point", x=1, into=Point), Reply[Point])
+        assert_type(await server.call("point", into=list[Point]), Reply[list[Point]])
+        assert_type(await server.call("point", into=Point | None), Reply[Any])
+        assert_type(await to_openai(app).run(server, {}), tuple[str | None, Reply[Any], str])
         assert_type(await server.options(timeout=2).tools(), list[RemoteTool])
         server.options(timeouts=2)  # type: ignore[call-arg]  # there is no such option
     async with connect({"mcpServers": {}}) as servers:
@@ -240,6 +245,8 @@ def call_servers_without_async() -> None:
     with connect("python server.py") as server:
         assert_type(server.tools(), list[RemoteTool])
         assert_type(server.call("add", {"x": 1}, y=2), Reply[Any])
+        assert_type(server.call("point", {"x": 1}, into=Point), Reply[Point])
+        assert_type(to_openai(app).run(server, {})[1], Reply[Any])
         assert_type(server.options(timeout=2).read("file:///a"), Reply[Any])
         assert_type(server.prompt("greet", name="Ada"), FilledPrompt)
         assert_type(server.complete("greet", "name", "A", context={"x": "y"}), list[str])

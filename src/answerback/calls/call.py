@@ -43,6 +43,8 @@ class Call(msgspec.Struct, eq=False):
     """How the reply's data is wrapped. The pipeline sets it for a successful reply."""
     stage: Literal["whole", "admit", "run"] = "whole"
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
+    is_counted: bool = False
+    """Whether the rates of the tool's limits counted the call when its task was created."""
     kept_answers: dict[str, Any] | None = None
     """A dict that collects the answers to `Ask` questions, for a task that runs later."""
     policy_run: Attempts | None = None

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Sequence
 from datetime import datetime
 from difflib import unified_diff
 from importlib.metadata import entry_points
-from shutil import copymode
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
+from ..records.sink import folder_lock
 from ..registry.declarations import registry_of
 from ..server.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file
@@ -161,15 +162,25 @@ class _Change:
 
     def write(self) -> str | None:
         """Replace the file in one step, and return the path of the old one's copy."""
-        if _read(self.file) != self.before:
-            raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
-        folder = os.path.dirname(self.file)
         try:
-            os.makedirs(folder, exist_ok=True)
-            backup = _back_up(self.file, self.before) if os.path.exists(self.file) else None
-            _replace(self.file, self.after)
+            os.makedirs(os.path.dirname(self.file), exist_ok=True)
+            # Another installation at the same time must not replace what this one writes.
+            with folder_lock(self.file):
+                return self._write()
         except OSError as exc:
             raise CannotInstall(f"cannot write {self.file}: {exc.strerror}") from None
+
+    def _write(self) -> str | None:
+        if _read(self.file) != self.before:
+            raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
+        old = os.stat(self.file) if os.path.exists(self.file) else None
+        backup = None if old is None else _back_up(self.file, self.before, old)
+        try:
+            _replace(self.file, self.after, old)
+        except OSError:
+            if backup is not None:
+                os.unlink(backup)
+            raise
         return backup
 
 
@@ -182,7 +193,10 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
         raise CannotEdit(f"its entry {name!r} is no object")
     if "url" in older:
         raise CannotEdit(f"its entry {name!r} is a remote server; give this one another --name")
-    env = {**older.get("env", {}), **entry.get("env", {})}
+    older_env = older.get("env", {})
+    if not isinstance(older_env, dict):
+        raise CannotEdit(f"its entry {name!r} has an 'env' that is no object")
+    env = {**older_env, **entry.get("env", {})}
     newer = {**older, **entry} | ({"env": env} if env else {})
     return {**found, servers: {**found.get(servers, {}), name: newer}}
 
@@ -212,6 +226,9 @@ def _is_agreed(file: str) -> bool:
 
 def _read(file: str) -> str:
     try:
+        # Reading a pipe would wait for ever, and a device would be replaced by a file.
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise CannotInstall(f"{file} is not a regular file")
         with open(file, encoding="utf-8", newline="") as opened:
             return opened.read()
     except FileNotFoundError:
@@ -221,7 +238,7 @@ def _read(file: str) -> str:
         raise CannotInstall(f"cannot read {file}: {reason}") from None
 
 
-def _back_up(file: str, text: str) -> str:
+def _back_up(file: str, text: str, old: os.stat_result) -> str:
     """Write *text* beside the file, under an unused name."""
     stem = f"{file}.{datetime.now():%Y%m%d-%H%M%S}"
     for number in range(100):
@@ -230,21 +247,30 @@ def _back_up(file: str, text: str) -> str:
             descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             continue
-        with open(descriptor, "w", encoding="utf-8", newline="") as opened:
-            opened.write(text)
+        _write_whole(descriptor, backup, text, old)
         return backup
     raise CannotInstall(f"there are too many copies beside {file}; nothing was written")
 
 
-def _replace(file: str, text: str) -> None:
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", newline="", dir=os.path.dirname(file), delete=False
-    ) as written:
-        written.write(text)
+def _replace(file: str, text: str, old: os.stat_result | None) -> None:
+    descriptor, written = mkstemp(dir=os.path.dirname(file))
+    _write_whole(descriptor, written, text, old)
     try:
-        if os.path.exists(file):
-            copymode(file, written.name)
-        os.replace(written.name, file)
+        if old is not None:
+            os.chmod(written, stat.S_IMODE(old.st_mode))
+        os.replace(written, file)
     except OSError:
-        os.unlink(written.name)
+        os.unlink(written)
+        raise
+
+
+def _write_whole(descriptor: int, path: str, text: str, old: os.stat_result | None) -> None:
+    """Write a new file, which gets the owner of the *old* one; remove it if that fails."""
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="") as opened:
+            opened.write(text)
+        if old is not None and old.st_uid != os.stat(path).st_uid:
+            os.chown(path, old.st_uid, old.st_gid)
+    except OSError:
+        os.unlink(path)
         raise

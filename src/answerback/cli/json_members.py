@@ -36,6 +36,12 @@ def parse(text: str) -> Json:
         return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
     except json.JSONDecodeError as exc:
         raise CannotEdit(f"it is not JSON (line {exc.lineno}: {exc.msg})") from None
+    except CannotEdit:
+        raise
+    except RecursionError:
+        raise CannotEdit("it is nested too deeply") from None
+    except ValueError:
+        raise CannotEdit("it has a number that is too long") from None
 
 
 def _members_once(pairs: list[tuple[str, Json]]) -> Json:

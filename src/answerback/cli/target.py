@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from types import ModuleType, TracebackType
 
 from ..app import App, only_app
-from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
 from ..tools.tool import Tool
-from .program import LOADING
+from .program import LOADING, CannotLoad
 
-_IS_FOLDER = "{!r} is a folder; name a file in it"
+IS_FOLDER = "{!r} is a folder; name a file in it"
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
-
-
-class CannotLoad(AnswerbackError):
-    """The target has no App, or importing its module failed (then `__cause__`)."""
-
-    code = "CANNOT_LOAD"
-
-
-class NoSuchModule(CannotLoad):
-    """No file and no module has the target's name."""
 
 
 def load(target: str) -> App:
     """Import the target's module and return its App; raises CannotLoad."""
-    where, name = _split_target(target)
+    where, name = split_target(target)
     module = _run_import(where, _import_file if _is_file(where) else _import_module)
     return _app_named(module, name, target) if name else _only_app(module, where)
 
@@ -69,7 +58,7 @@ def check_widgets_of(app: App) -> None:
 def program_folder(app: App | None, target: str | None) -> str:
     """Return the folder with the program's source; raises CannotLoad if there is no such file."""
     if app is None:
-        where, _ = _split_target(target or "")
+        where, _ = split_target(target or "")
         if not _is_file(where):
             return os.getcwd()
         if not os.path.isfile(where):
@@ -83,7 +72,7 @@ def program_folder(app: App | None, target: str | None) -> str:
 
 def absolute_target(target: str) -> tuple[str, str | None]:
     """Return the target for use from any folder, and the folder that its module then needs."""
-    where, name = _split_target(target)
+    where, name = split_target(target)
     colon = f":{name}" if name else ""
     if _is_file(where):
         return os.path.abspath(where) + colon, None
@@ -100,7 +89,7 @@ def _file_with(app: App) -> str | None:
     return None
 
 
-def _split_target(target: str) -> tuple[str, str]:
+def split_target(target: str) -> tuple[str, str]:
     """Split off the name in the module; a drive letter's colon (`C:\\x.py`) does not count."""
     where, colon, name = target.rpartition(":")
     if colon and where and all(part.isidentifier() for part in name.split(".")):
@@ -115,16 +104,16 @@ def _is_file(where: str) -> bool:
 def _import_file(where: str) -> ModuleType:
     path = os.path.abspath(where)
     if os.path.isdir(path):
-        raise CannotLoad(_IS_FOLDER.format(where))
+        raise CannotLoad(IS_FOLDER.format(where))
     if not os.path.isfile(path):
         raise CannotLoad(f"there is no file {where!r}")
     sys.path.insert(0, os.path.dirname(path))
     name = _module_name(path)
-    spec = spec_from_loader(name, SourceFileLoader(name, path))
+    spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, path))
     assert spec is not None
     assert spec.loader is not None
     # In sys.modules, so that pickle and spawned processes find the module by its name.
-    module = sys.modules[name] = module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -140,16 +129,16 @@ def _import_module(where: str) -> ModuleType:
     try:
         module = import_module(where)
         if module.__spec__ is not None and module.__spec__.origin is None:
-            raise CannotLoad(_IS_FOLDER.format(where))
+            raise CannotLoad(IS_FOLDER.format(where))
         return module
     except ModuleNotFoundError as exc:
         # Any other name is missing in the author's own imports: show their traceback.
         if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
-            raise NoSuchModule(f"there is no file or module {where!r}") from None
+            raise CannotLoad(f"there is no file or module {where!r}") from None
         raise
     except (TypeError, ValueError) as exc:
         if os.path.isdir(where):
-            raise CannotLoad(_IS_FOLDER.format(where)) from None
+            raise CannotLoad(IS_FOLDER.format(where)) from None
         if "" in where.split("."):
             raise CannotLoad(f"{where!r} is not a file or a module name") from None
         raise exc
@@ -194,7 +183,11 @@ def _only_app(module: ModuleType, where: str) -> App:
     try:
         return only_app(vars(module), where)
     except ValueError as exc:
-        raise CannotLoad(str(exc)) from None
+        message = str(exc)
+    if not any(isinstance(each, App) for each in vars(module).values()):
+        command = f"python {where}" if _is_file(where) else f"python -m {where}"
+        message += f"; call and list take other servers as a command: {command!r}"
+    raise CannotLoad(message)
 
 
 def _app_named(module: ModuleType, name: str, target: str) -> App:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from ..core.peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
-from .program import write_stderr
+from .program import printable_line, write_stderr
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -31,7 +31,7 @@ class TerminalPeer(Peer):
 
     def __init__(self, stdin: int) -> None:
         super().__init__()
-        self._stdin = stdin
+        self.stdin = stdin
         self._shows_progress = False
         has_user = stderr_is_terminal() and os.isatty(stdin)
         self.can = Abilities(elicit=has_user, ask_again=has_user)
@@ -39,7 +39,7 @@ class TerminalPeer(Peer):
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
             self.clear_progress()
-            write_stderr(f"{note.level}: {_printable(note.data)}")
+            write_stderr(f"{note.level}: {_printable(note.data)}".replace("\n", "\n  "))
         elif stderr_is_terminal():
             self._shows_progress = True
             _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
@@ -54,7 +54,7 @@ class TerminalPeer(Peer):
     @cached_property
     def _input(self) -> TextIO:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
-        return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
+        return open(self.stdin, encoding=encoding, errors=errors, closefd=False)
 
     def clear_progress(self) -> None:
         """Erase the progress line, if one is shown."""
@@ -90,7 +90,7 @@ def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
         choices = "yes/no"
     if field.get("type") == "array":
         choices += ", several with commas" if choices else "several with commas"
-    _write(f"{label}{f' ({choices})' if choices else ''}: ")
+    _write(printable_line(f"{label}{f' ({choices})' if choices else ''}: "))
     line = source.readline()
     if not line:
         write_stderr("")

@@ -10,7 +10,7 @@ import msgspec
 
 from ..tools.tool import Tool
 from ..types.scalars import format_in_words
-from .program import aligned
+from .program import aligned, printable_line
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
@@ -88,6 +88,7 @@ def usage(tool: Tool) -> str:
 
 def usage_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return a line with each usage and description; after a long usage, the latter is below."""
+    rows = [(printable_line(call), text) for call, text in rows]
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(
         f"{call:{width}}  {text}".rstrip()
@@ -95,6 +96,28 @@ def usage_table(rows: Sequence[tuple[str, str]]) -> str:
         else f"{call}\n{'':{width}}  {text}"
         for call, text in rows
     )
+
+
+def entry_lists(
+    owner: str,
+    tools: str | None,
+    resources: Sequence[tuple[str, str]] | None,
+    prompts: Sequence[tuple[str, str]] | None,
+) -> str:
+    """Return the table of tools, then of resources and prompts; None leaves one out.
+
+    Without a list before it, a list has no heading.
+    """
+    parts = [] if tools is None else [tools]
+    for noun, rows in (("resources", resources), ("prompts", prompts)):
+        if rows is None:
+            continue
+        if tools is None:
+            parts.append(usage_table(rows) if rows else f"{owner} has no {noun}")
+        elif rows:
+            lines = usage_table(rows).split("\n")
+            parts.append("\n".join([f"{noun}:", *(f"  {line}" for line in lines)]))
+    return "\n\n".join(parts)
 
 
 def _placeholder(schema: Json, root: JsonObject) -> str:

@@ -10,9 +10,11 @@ from .faults import ConnectError
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .remote_server import RemoteServer
 from .remote_tasks import StartedTask, start_task
+from .targets import BadTarget
 from .user_handlers import ElicitationRequest
 
 __all__ = [
+    "BadTarget",
     "ConnectError",
     "ElicitationRequest",
     "FilledPrompt",

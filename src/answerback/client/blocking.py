@@ -2,84 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from ..calls.loop_thread import LoopThread
+from ..core.reply import Reply
 from .call_options import CallOptions
 from .many_servers import ManyServers
-from .remote_server import RemoteServer, ServerMethods
+from .remote_server import RemoteServer, ServerMethods, opened
+from .remote_tasks import StartedTask
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Inner = TypeVar("Inner")
 Connected: TypeAlias = RemoteServer | ManyServers
 
 
-def _blocking(
-    method: Callable[Concatenate[ServerMethods, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[BlockingServer, P], T]:
-    """Return a RemoteServer's method in a form that blocks until the result is there."""
+class _OnLoop(Generic[Inner]):
+    """An object whose async methods run on a loop in a thread."""
 
-    def wait(server: BlockingServer, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return server._loop.run(method(server._server, *args, **kwargs))
+    def __init__(self, inner: Inner, loop: LoopThread) -> None:
+        self._inner = inner
+        self._loop = loop
+
+
+def _blocking(
+    method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[_OnLoop[Any], P], T]:
+    """Return an async method in a form that blocks until the result is there."""
+
+    def wait(self: _OnLoop[Inner], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._loop.run(method(self._inner, *args, **kwargs))
 
     return update_wrapper(wait, method)
 
 
-class BlockingServer:
+class BlockingTask(_OnLoop[StartedTask]):
+    """A StartedTask's methods, but blocking; any thread may call them."""
+
+    @property
+    def id(self) -> str:
+        """The task's id; empty if the server answered without a task."""
+        return self._inner.id
+
+    status = _blocking(StartedTask.status)
+    result = _blocking(StartedTask.result)
+    cancel = _blocking(StartedTask.cancel)
+    answer = _blocking(StartedTask.answer)
+
+
+class BlockingServer(_OnLoop[Connected]):
     """A RemoteServer's methods, but blocking; any thread may call them."""
 
-    def __init__(self, server: Connected, loop: LoopThread) -> None:
-        self._server = server
-        self._loop = loop
+    def __init__(self, server: Connected, loop: LoopThread, *, owns_loop: bool = True) -> None:
+        super().__init__(server, loop)
+        self._owns_loop = owns_loop
+        """Whether closing the server ends the loop; several servers share one."""
 
     @classmethod
     def opened(cls, make: Callable[[], Connected]) -> BlockingServer:
         """Make a server on its own event loop, and open it; raises ConnectError."""
         loop = LoopThread("answerback-client")
         try:
-            return cls(loop.run(_opened(make)), loop)
+            return cls(loop.run(opened(make)), loop)
         except BaseException:
             loop.close()
             raise
 
     @property
     def info(self) -> Any:
-        return self._server.info
+        return self._inner.info
 
     @property
     def failures(self) -> dict[str, str]:
         """Why a server could not be used the last time, by its name."""
-        server = self._server
+        server = self._inner
         return server.failures if isinstance(server, ManyServers) else {}
+
+    @property
+    def servers(self) -> dict[str, BlockingServer]:
+        """The servers by name, each with its own names of tools; empty if it is one server."""
+        server = self._inner
+        found = server.servers if isinstance(server, ManyServers) else {}
+        return {
+            name: BlockingServer(each, self._loop, owns_loop=False) for name, each in found.items()
+        }
 
     tools = _blocking(ServerMethods.tools)
     resources = _blocking(ServerMethods.resources)
     templates = _blocking(ServerMethods.templates)
     prompts = _blocking(ServerMethods.prompts)
-    call = _blocking(ServerMethods.call)
     read = _blocking(ServerMethods.read)
     prompt = _blocking(ServerMethods.prompt)
     complete = _blocking(ServerMethods.complete)
     subscribe = _blocking(ServerMethods.subscribe)
     unsubscribe = _blocking(ServerMethods.unsubscribe)
+    ping = _blocking(ServerMethods.ping)
+
+    def start_task(
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+    ) -> BlockingTask:
+        """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+        started = self._loop.run(self._inner.start_task(name, arguments, **named))
+        return BlockingTask(started, self._loop)
+
+    @overload
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: type[T],
+        **named: object,
+    ) -> Reply[T]: ...
+    @overload
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]: ...
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]:
+        """Call a tool, as `RemoteServer.call` does."""
+        return self._loop.run(self._inner.call(name, arguments, into=into, **named))
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
-        return BlockingServer(self._server.options(**options), self._loop)
+        changed = self._inner.options(**options)
+        return BlockingServer(changed, self._loop, owns_loop=self._owns_loop)
 
     def close(self) -> None:
+        """Close the connection; may be called twice."""
+        if self._loop.loop.is_closed():
+            return
         try:
-            self._loop.run(self._server.close())
+            self._loop.run(self._inner.close())
         finally:
-            self._loop.close()
-
-
-async def _opened(make: Callable[[], Connected]) -> Connected:
-    server = make()
-    try:
-        await server.open()
-    except BaseException:
-        await server.close()
-        raise
-    return server
+            if self._owns_loop:
+                self._loop.close()

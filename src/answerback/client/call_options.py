@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import msgspec
 
+from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..errors import ToolError
 from .client_connection import Deadline
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..resilience.policy import Policy
 
 T = TypeVar("T")
+_LOGGER = logger("answerback.client")
 
 
 class CallOptions(TypedDict, total=False):
@@ -25,6 +27,8 @@ class CallOptions(TypedDict, total=False):
     timeout: float | None
     """Seconds that an attempt may take; None waits without a limit."""
     progress: OnProgress | None
+    meta: Mapping[str, Any] | None
+    """Members for the `_meta` of each request, such as a trace's id; not for lists."""
     retry: Retry | None
     breaker: Breaker | None
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
@@ -38,15 +42,18 @@ class ClientOptions(msgspec.Struct, frozen=True):
 
     timeout: float | None = 60.0
     progress: OnProgress | None = None
+    meta: Mapping[str, Any] | None = None
     retry: Retry | None = None
     breaker: Breaker | None = None
     limit: Limit | tuple[Limit, ...] | list[Limit] | None = None
     has_policy: bool = False
+    label: str = ""
+    """The server's name in the log."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> ClientOptions:
+    def of(cls, options: Mapping[str, Any], label: str = "") -> ClientOptions:
         """Pick these options out of those of `connect`; raises TypeError."""
-        return cls().changed(
+        return cls(label=label).changed(
             {name: options[name] for name in CallOptions.__annotations__ if name in options}
         )
 
@@ -59,9 +66,15 @@ class ClientOptions(msgspec.Struct, frozen=True):
         for name in POLICY_OPTIONS:
             if name in options:
                 _check(name, options[name])
+        if not isinstance(options.get("meta"), Mapping | None):
+            raise TypeError(f"meta={options['meta']!r} should be a dict")
         changed = msgspec.structs.replace(self, **options)
         has_policy = any(getattr(changed, name) is not None for name in POLICY_OPTIONS)
         return msgspec.structs.replace(changed, has_policy=has_policy)
+
+    def with_meta(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a request's parameters, with the user's `_meta` if there is one."""
+        return {**params, "_meta": dict(self.meta)} if self.meta else params
 
     def policy(self, *, may_repeat: bool) -> Policy:
         from ..resilience.policy import Policy
@@ -112,8 +125,13 @@ async def under_policy(
     from ..resilience.running import run_async
 
     begun = [] if first is None else [first]
+    attempts = 0
 
     async def once(left: float | None) -> T:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            _LOGGER.info("%s: attempt %d, as retry= says", options.label, attempts)
         deadline = begun.pop() if begun else Deadline(options.timeout)
         return await attempt(deadline.sooner(left))
 

@@ -23,7 +23,14 @@ from ..protocol.jsonrpc import (
 )
 from ..protocol.params import Id
 from ..registry.declarations import Change
-from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
+from .faults import (
+    INVALID_RESPONSE,
+    TIMED_OUT,
+    ConnectionLost,
+    NoAnswer,
+    SessionLost,
+    check_numbers,
+)
 from .frames import (
     Incoming,
     Outgoing,
@@ -177,7 +184,7 @@ class _Timer:
 class ClientConnection:
     """Sends requests over a transport and gives each its response.
 
-    *on_change* gets the changes to lists and resources.
+    *on_change* gets the changes to lists and resources; *label* names the server in the log.
     """
 
     def __init__(
@@ -185,9 +192,11 @@ class ClientConnection:
         transport: Transport,
         handlers: UserHandlers,
         on_change: Callable[[Change], None],
+        label: str,
         max_values: int = MAX_VALUES,
     ) -> None:
         self.transport = transport
+        self._label = label
         self.era: StatefulEra | StatelessEra = StatefulEra()
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self.lost: Exception | None = None
@@ -236,7 +245,10 @@ class ClientConnection:
         if transport.has_headers:
             headers = {**self.era.headers(method, asked.params), **headers}
         answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
-        outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
+        frame = request_frame(id, method, sent)
+        if asked.tool:
+            check_numbers(asked.params["arguments"], frame)
+        outgoing = Outgoing(frame, id, method, headers, answer)
         self._waiting[id] = _Waiting(answer, asked.progress, deadline, RUNNING.get())
         try:
             if transport.can_send_now and transport.send_now(outgoing):
@@ -249,7 +261,8 @@ class ClientConnection:
                     raw = await answer
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
-            text = f"the server did not answer {method} within {deadline.seconds:g} seconds"
+            what = f"the call of {asked.tool!r}" if asked.tool else method
+            text = f"the server did not answer {what} within {deadline.seconds:g} seconds"
             raise NoAnswer(text, code=TIMED_OUT) from None
         except asyncio.CancelledError:
             self._cancel_request(id, method, "cancelled")
@@ -319,7 +332,8 @@ class ClientConnection:
         """End the request of an unreadable response at once, without waiting for the time-out."""
         self._unreadable += 1
         if self._unreadable <= _LOGGED:
-            _LOGGER.warning("the server sent a line that is no message: %r", found.beginning)
+            text = "%s sent a line that is not a message: %r"
+            _LOGGER.warning(text, self._label, found.beginning)
         request = None if found.id is None else self._waiting.get(found.id)
         if request is None or request.answer.done():
             return None

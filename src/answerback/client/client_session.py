@@ -36,10 +36,10 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import create_task, needs_task, task_result
+from .remote_tasks import StartedTask, call_or_task, started_task, task_result
 from .request_params import ServerFacts
 from .resending import may_send_again
-from .results import resource_reply
+from .results import failed_call, resource_reply
 from .server_lists import KeptLists
 from .subscribing import ClientSubscriptions
 from .version_choice import SessionPlan, open_connection
@@ -61,17 +61,20 @@ class ClientSession:
         self.connection: ClientConnection | None = None
         self.lists = KeptLists(self)
         self.limits = ReceivedLimits(values=plan.max_values)
+        self.label = plan.label
         self._plan = plan
         self._strict = strict
         on_change = plan.handlers.on_change
         self._subscriptions = ClientSubscriptions(wants_lists=on_change is not None)
-        self._as_tasks: set[str] = set()
+        self.as_tasks: set[str] = set()
         """The tools that the server only runs as tasks."""
         self._starting: ClientConnection | None = None
         """A connection that is not open yet."""
-        self._make: Callable[[], Transport] | None = None
+        self.make_transport: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
+        self._attempt: asyncio.Task[ClientConnection] | None = None
+        """The last attempt to open a connection in the background."""
         self.is_closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         """Background work, which ends with the session."""
@@ -93,26 +96,24 @@ class ClientSession:
     async def _call_once(
         self, name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
     ) -> Reply[Any]:
-        params: JsonObject = {"name": name, "arguments": given}
-        asked = ClientRequest("tools/call", params, deadline, options.progress, name)
-        is_task = name in self._as_tasks
+        asked = _call_request(name, given, options, deadline)
         try:
-            try:
-                result = await (create_task(self, asked) if is_task else self.request(asked))
-            except RpcError as error:
-                if is_task or not needs_task(error, self.info):
-                    raise
-                self._as_tasks.add(name)
-                result = await create_task(self, asked)
+            result = await call_or_task(self, asked)
             if "task" in result or result.get("resultType") == "task":
-                result = await task_result(self, result, deadline)
+                result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
+            failed = failed_call(error, self.lists.known.get(name))
+            return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         # A result has fewer blocks than bytes.
         if known is None or (deadline.received > MANY_BLOCKS and _is_large(result, deadline)):
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
+        """Call a tool as a task; raises ToolError."""
+        asked = _call_request(name, given, options, Deadline(options.timeout))
+        return await started_task(self, asked, options)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -122,7 +123,7 @@ class ClientSession:
 
         def read_it() -> Reply[Any]:
             if known is None:
-                return read_with(result, Hints(limits=self.limits))
+                return self.lists.judged(name, read_with(result, Hints(limits=self.limits)))
             return known.reply(result, strict=self._strict)
 
         if not _is_large(result, deadline):
@@ -130,7 +131,7 @@ class ClientSession:
         try:
             return await deadline.on_thread(read_it)
         except NoAnswer as error:
-            return failed_reply(error)
+            return failed_call(error, known)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""
@@ -149,15 +150,22 @@ class ClientSession:
 
         async def once(deadline: Deadline) -> JsonObject:
             try:
-                return await self.request(ClientRequest(method, params, deadline))
+                sent = options.with_meta(params)
+                return await self.request(ClientRequest(method, sent, deadline))
             except (NoAnswer, RpcError) as error:
                 raise raised_error(error) from None
 
         return await under_policy(options, once)
 
+    async def ping(self, options: ClientOptions) -> None:
+        """Ask for any answer; raises ToolError. The stateless era has no `ping`."""
+        is_stateless = self.info.version.stateless
+        await self.result("server/discover" if is_stateless else "ping", {}, options)
+
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         async def once(deadline: Deadline) -> Reply[Any]:
-            asked = ClientRequest("resources/read", {"uri": uri}, deadline, options.progress)
+            params = options.with_meta({"uri": uri})
+            asked = ClientRequest("resources/read", params, deadline, options.progress)
             try:
                 result = await self.request(asked)
                 if deadline.received <= LARGE:
@@ -202,24 +210,40 @@ class ClientSession:
                 if reason in reasons or not await may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
+                text = "%s: %s is sent again after %.200r"
+                _LOGGER.info(text, self._plan.label, asked.method, str(error))
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
         try:
             async with deadline.limit():
-                return await self.open()
+                return await self.open_shared()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
         except TimeoutError:
             text = f"{self._plan.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
+    @property
+    def is_opening(self) -> bool:
+        return self._attempt is not None and not self._attempt.done()
+
+    async def open_shared(self) -> ClientConnection:
+        """Open in the background, and wait for it; raises ConnectError.
+
+        Callers share one attempt, which goes on if a caller stops waiting for it.
+        """
+        if self._attempt is None or self._attempt.done():
+            self._attempt = spawn(self.open(), self._tasks)
+            self._attempt.add_done_callback(_ignore_exception)
+        return await asyncio.shield(self._attempt)
+
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise ConnectError(f"the connection to {self._plan.label} was closed")
+                raise _was_closed(self._plan.label)
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -233,12 +257,15 @@ class ClientSession:
                 raise ConnectError(text) from None
             except BaseException:
                 await self._drop()
+                if self.is_closed:
+                    # Closing cancels a shared attempt, but not the callers that wait for it.
+                    raise _was_closed(self._plan.label) from None
                 raise
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
         label = self._plan.label
-        makers = self._plan.transports if self._make is None else (self._make,)
+        makers = self._plan.transports if self.make_transport is None else (self.make_transport,)
         for make in makers:
             try:
                 connection = await self._open_with(make)
@@ -248,23 +275,26 @@ class ClientSession:
                     raise _cannot_connect(label, exc) from None
                 await self._drop()
             else:
-                self._make = make
+                self.make_transport = make
                 return connection
         raise ConnectError(f"cannot connect to {label}")
 
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
-            plan, limit = self._plan, self.limits.values
-            self._starting = ClientConnection(make(), plan.handlers, self._changed, limit)
+            plan = self._plan
+            self._starting = ClientConnection(
+                make(), plan.handlers, self._changed, plan.label, plan.max_values
+            )
             return self._starting
 
         connection = await open_connection(self._plan, start)
         # The lists may have changed while the server could not report it.
-        self.lists.clear()
+        self.lists.all_changed()
         await self._subscriptions.renew(connection)
         self.info = connection.facts
         connection.on_lost = self._lost
         self.connection, self._starting = connection, None
+        _log_connected(self._plan.label, self.info, "" if self.make_transport is None else " again")
         return connection
 
     async def close(self) -> None:
@@ -290,6 +320,7 @@ class ClientSession:
             # Every other request gets its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:
+            connection.on_lost = None
             await connection.close()
 
     def _lost(self, reason: Exception) -> None:
@@ -298,6 +329,7 @@ class ClientSession:
             # Without a session, the client receives no changes until the next request.
             self.spawn(self._reopen())
         elif isinstance(reason, NoAnswer):
+            _LOGGER.info("lost the connection to %s: %s", self._plan.label, reason)
             _log_stderr(self._plan.label, reason)
 
     async def _reopen(self) -> None:
@@ -317,6 +349,23 @@ def _is_large(result: JsonObject, deadline: Deadline) -> bool:
     return deadline.received > LARGE or (isinstance(blocks, list) and len(blocks) > MANY_BLOCKS)
 
 
+def _call_request(
+    name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
+) -> ClientRequest:
+    params = options.with_meta({"name": name, "arguments": given})
+    return ClientRequest("tools/call", params, deadline, options.progress, name)
+
+
+def _was_closed(label: str) -> ConnectError:
+    return ConnectError(f"the connection to {label} was closed")
+
+
+def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
+    """Mark an attempt's exception as seen, because nobody may be waiting for it."""
+    if not attempt.cancelled():
+        attempt.exception()
+
+
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
     said = str(reason)
     text = said if label in said else f"cannot connect to {label}: {said}"
@@ -324,6 +373,11 @@ def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
         return ConnectError(text)
     _log_stderr(label, reason)
     return ConnectError(text, stderr=reason.stderr)
+
+
+def _log_connected(label: str, facts: ServerFacts, again: str) -> None:
+    itself = f"{facts.name} {facts.info.get('version', '')}".strip()
+    _LOGGER.info("connected%s to %s: %.200r, MCP %s", again, label, itself, facts.version.name)
 
 
 def _log_stderr(label: str, reason: NoAnswer) -> None:

@@ -25,8 +25,10 @@ from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
 from .client_session import ClientSession
 from .many_servers import ManyServers
-from .remote_server import RemoteServer
-from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
+from .remote_server import RemoteServer, opened
+from .request_params import CLIENT_INFO
+from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
+from .transports.child_stderr import StderrOption, check_stderr, line_writer
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 from .version_choice import SessionPlan
 
@@ -59,6 +61,11 @@ class ConnectOptions(TypedDict, total=False):
     """How many JSON values a message from the server may have; 1,000,000 by default."""
     connect_timeout: float
     """Seconds until the connection must be open; 30 by default."""
+    client_info: Mapping[str, Any]
+    """What the server gets as the client's `name`, `version` and, if you like, `title`."""
+    wait: float | None
+    """Seconds without an answer after which several servers go on without the others; 5 by
+    default, and None waits for all."""
     transport: Literal["http", "sse", "rest"]
     """How to talk to a URL; by default Streamable HTTP, then the old HTTP+SSE."""
     headers: Mapping[str, str]
@@ -71,10 +78,13 @@ class ConnectOptions(TypedDict, total=False):
     """True gives the child process, or each of several, this process's whole environment."""
     cwd: str
     """The folder in which the child process starts."""
+    stderr: StderrOption
+    """Where the child process's stderr goes: a file, a stream such as `sys.stderr`, or a function
+    that gets each line. By default only its end is kept, for errors."""
     output_schema: Literal["finding", "error"]
     """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
-    """A file for all messages, or a function that gets the direction and each message."""
+    """A new file for all messages, or a function that gets the direction and each message."""
     elicit: Callable[[ElicitationRequest], Any]
     """Answers a question to the user: with a dict, True, None to decline, or "cancel"."""
     elicit_url: bool
@@ -92,36 +102,60 @@ class ConnectOptions(TypedDict, total=False):
 
 
 class ConnectContext(Generic[S]):
-    """The context manager that `connect` returns: `async with` or `with` opens the connection."""
+    """The result of `connect`: `async with` or `with` opens the connection, and closes it.
+
+    A notebook, whose cells cannot share a block, opens it with `open` or `await …aopen()`.
+    """
 
     def __init__(self, make: Callable[[], S]) -> None:
         self._make = make
         self._server: S | None = None
         self._blocking: BlockingServer | None = None
 
-    async def __aenter__(self) -> S:
-        server = self._server = self._make()
-        await server.open()
-        return server
+    async def aopen(self) -> S:
+        """Open the connection until `aclose`, or the server's `close`; raises ConnectError.
 
-    async def __aexit__(self, *exc: object) -> None:
+        An earlier connection, as of a notebook's cell that runs again, is closed.
+        """
+        await self.aclose()
+        self._server = await opened(self._make)
+        return self._server
+
+    async def aclose(self) -> None:
         server, self._server = self._server, None
         if server is not None:
             await server.close()
 
-    def __enter__(self) -> BlockingServer:
+    def open(self) -> BlockingServer:
+        """Do the same without async, until `close`."""
         from .blocking import BlockingServer
 
+        self.close()
         self._blocking = BlockingServer.opened(self._make)
         return self._blocking
 
-    def __exit__(self, *exc: object) -> None:
+    def close(self) -> None:
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
             blocking.close()
 
+    async def __aenter__(self) -> S:
+        return await self.aopen()
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> BlockingServer:
+        return self.open()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     def __await__(self) -> NoReturn:
-        raise TypeError("write `async with connect(...) as server:`, not `await connect(...)`")
+        raise TypeError(
+            "write `async with connect(...) as server:` or `await connect(...).aopen()`, "
+            "not `await connect(...)`"
+        )
 
 
 @overload
@@ -130,12 +164,12 @@ def connect(
 ) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(
-    target: str | Sequence[str] | HasRegistry, **options: Unpack[ConnectOptions]
+    target: str | Sequence[str] | HasRegistry | ServerEntry, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[RemoteServer]: ...
 @overload
 def connect(
     *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
-) -> ConnectContext[RemoteServer]: ...
+) -> ConnectContext[RemoteServer | ManyServers]: ...
 def connect(
     target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: object
 ) -> ConnectContext[Any]:
@@ -148,7 +182,10 @@ def connect(
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
-    ClientOptions.of(options)  # Raises for an option of the wrong type before it is used.
+    # These raise for an option of the wrong type before it is used.
+    ClientOptions.of(options)
+    _check_client_info(options.get("client_info", CLIENT_INFO))
+    check_stderr(options.get("stderr", ""))
     if replay is not None:
         return ConnectContext(lambda: _replayed(Path(replay), options))
     if target is None:
@@ -156,16 +193,21 @@ def connect(
     found = read_target(target)
     if isinstance(found, ServerEntry):
         entry = _with_options(found, options)
-        return ConnectContext(lambda: _server(entry, options))
+        return ConnectContext(lambda: _server(entry, _with_tap(options)))
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
     if isinstance(options.get("auth"), str):
         raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
         raise BadTarget("a breaker belongs to one server; each server of several fails alone")
-    return ConnectContext(
-        lambda: ManyServers({name: _server(each, options, name) for name, each in found.items()})
-    )
+    return ConnectContext(lambda: _servers(found, _with_tap(options)))
+
+
+def _check_client_info(given: object) -> None:
+    match given:
+        case {"name": str(), "version": str()}:
+            return
+    raise TypeError(f"client_info={given!r} should be a dict with a name and a version")
 
 
 def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
@@ -176,6 +218,25 @@ def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry
         headers={**entry.headers, **options.get("headers", {})},
         transport=options.get("transport", entry.transport),
     )
+
+
+def _servers(entries: Entries, options: Mapping[str, Any]) -> ManyServers:
+    servers = {
+        name: _unusable(name, entry, options)
+        if isinstance(entry, BadTarget)
+        else _server(entry, options, name)
+        for name, entry in entries.items()
+    }
+    return ManyServers(servers, wait=options.get("wait", 5.0))
+
+
+def _unusable(name: str, reason: BadTarget, options: Mapping[str, Any]) -> RemoteServer:
+    """Return the server of an entry that cannot be understood; every request to it fails."""
+
+    def refuse() -> NoReturn:
+        raise reason
+
+    return _remote(name, (refuse,), options)
 
 
 def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> RemoteServer:
@@ -191,19 +252,35 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> R
         limits = ReceivedLimits(values=options.get("max_values", MAX_VALUES))
         strict = options.get("output_schema") == "error"
         session = RestSession(entry, auth, limits, strict=strict)
-        return RemoteServer(session, ClientOptions.of(options))
-    makers = make_transports(entry, auth, inherit=options.get("inherit", False))
+        return RemoteServer(session, ClientOptions.of(options, label))
+    stderr = line_writer(options["stderr"], name) if "stderr" in options else None
+    inherit = options.get("inherit", False)
+    makers = make_transports(entry, auth, inherit=inherit, stderr=stderr)
     if "tap" in options:
-        from .tap import tapped
-
-        makers = tapped(makers, options["tap"])
+        makers = options["tap"].transports(makers, name)
     return _remote(label, makers, options)
 
 
-def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer:
-    from .tap import Replay
+def _with_tap(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options with an open tap; raises ConnectError."""
+    if "tap" not in options:
+        return options
+    from .tap import Tap
 
-    return _remote(str(path), (lambda: Replay(path),), options)
+    return {**options, "tap": Tap(options["tap"])}
+
+
+def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer | ManyServers:
+    from .tap import Recording, Replay, read_recording
+
+    def replay(label: str, recording: Recording) -> RemoteServer:
+        return _remote(label, (lambda: Replay(path, recording),), options)
+
+    recorded = read_recording(path)
+    if recorded.keys() <= {""}:
+        return replay(str(path), recorded.get("", []))
+    servers = {name: replay(f"{name} ({path})", each) for name, each in recorded.items()}
+    return ManyServers(servers, wait=options.get("wait", 5.0))
 
 
 def _remote(
@@ -219,6 +296,7 @@ def _remote(
         version=options.get("version"),
         connect_timeout=options.get("connect_timeout", 30.0),
         max_values=options.get("max_values", MAX_VALUES),
+        client_info=dict(options.get("client_info", CLIENT_INFO)),
     )
     session = ClientSession(plan, strict=options.get("output_schema") == "error")
-    return RemoteServer(session, ClientOptions.of(options))
+    return RemoteServer(session, ClientOptions.of(options, label))

@@ -6,10 +6,11 @@ from typing import Any
 
 from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
-from ..error_codes import INPUT_REQUIRED
+from ..error_codes import INPUT_REQUIRED, INVALID_ARGUMENTS
 from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
 from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
+from ..types.unencodable import find_fault
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
@@ -85,7 +86,8 @@ class HttpRefused(NoAnswer):
         if excerpt:
             message += f": {excerpt}"
         if status == 401:
-            advice = 'connect(…, auth=Login()) logs in, and auth="…" sends a token'
+            where = "Login is in answerback.client.login"
+            advice = f'connect(…, auth=Login()) logs in ({where}), and auth="…" sends a token'
         if advice:
             message += f"; {advice}"
         details: JsonObject = {"status": status}
@@ -132,6 +134,14 @@ def _missing_options(data: Json) -> list[str]:
         case {"requiredCapabilities": dict(wanted)} if wanted.keys() <= options.keys():
             return [options[each] for each in wanted]
     return []
+
+
+def check_numbers(arguments: JsonObject, encoded: bytes) -> None:
+    """Raise NoAnswer for arguments with NaN or an infinity, which the encoder writes as null."""
+    for name, value in arguments.items() if b"null" in encoded else ():
+        if (fault := find_fault(value)) is not None:
+            text = f"{fault.below(name)}, which JSON cannot express"
+            raise NoAnswer(text, code=INVALID_ARGUMENTS, may_have_run=False)
 
 
 def raised_error(error: NoAnswer | RpcError) -> ToolError:

@@ -33,6 +33,13 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
     input_schema: Any = {}
     output_schema: Any = None
     annotations: Any = None
+    execution: Any = None
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether the server says that the tool only runs as a task (MCP 2025-11-25)."""
+        said = self.execution if isinstance(self.execution, dict) else {}
+        return said.get("taskSupport") == "required"
 
     @property
     def is_safe_to_repeat(self) -> bool:

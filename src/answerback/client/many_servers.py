@@ -8,14 +8,16 @@ from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
+from ..core.background import spawn
 from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
 from ..error_codes import TOOL_NOT_FOUND
 from ..errors import NotFound, ToolError
 from .call_options import CallOptions, ClientOptions
-from .faults import ConnectError
+from .faults import UNAVAILABLE, ConnectError
 from .listed import RemotePrompt, RemoteTool
 from .remote_server import RemoteServer, ServerMethods
+from .remote_tasks import StartedTask
 from .request_params import ServerFacts
 from .targets import BadTarget
 
@@ -26,14 +28,21 @@ Listed = TypeVar("Listed", bound=msgspec.Struct)
 class ManySessions:
     """Sends each request to its server, with that server's own options."""
 
-    def __init__(self, servers: Mapping[str, RemoteServer], failures: dict[str, str]) -> None:
+    def __init__(
+        self, servers: Mapping[str, RemoteServer], failures: dict[str, str], wait: float | None
+    ) -> None:
         self.servers = dict(servers)
         self.failures = failures
         """Why a server could not be used the last time, by its name."""
+        self.wait = wait
+        self._asking: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
-        """Open all connections; raises ConnectError if none can be opened."""
-        await self._each(lambda server: server.open())
+        """Open the connections; raises ConnectError if none can be opened.
+
+        A slow server goes on connecting in the background.
+        """
+        await self._each(lambda server: server._session.open_shared())
         if self.servers and len(self.failures) == len(self.servers):
             raise ConnectError("; ".join(self.failures.values()))
 
@@ -51,7 +60,19 @@ class ManySessions:
             server, own = self._named(name)
         except NotFound as exc:
             return failure(str(exc), TOOL_NOT_FOUND)
-        return await server.call(own, given)
+        reply = await server.call(own, given)
+        if reply.ok:
+            self.failures.pop(name.removesuffix(f"_{own}"), None)
+        return reply
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
+        server, own = self._named(name)
+        return await server.start_task(own, given)
+
+    async def ping(self, options: ClientOptions) -> None:
+        """Ask all servers; raises ToolError if none answers, and `failures` names those."""
+        if not await self._each(lambda server: server.ping()):
+            raise ToolError("; ".join(self.failures.values()), UNAVAILABLE)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         """Read a resource from the first server that has it."""
@@ -99,19 +120,46 @@ class ManySessions:
         raise NotFound(f"no server has {uri!r}")
 
     async def _each(self, ask: Callable[[RemoteServer], Awaitable[T]]) -> dict[str, T]:
-        """Collect the servers' answers; the servers that fail are noted in `failures`."""
+        """Collect the servers' answers, in order; `failures` names the servers without one.
 
-        async def one(name: str, server: RemoteServer) -> tuple[str, T] | None:
-            try:
-                answer = await ask(server)
-            except (ConnectError, ToolError) as exc:
-                self.failures[name] = f"{name}: {exc}"
-                return None
+        Waits as long as servers answer one after the other. When one has answered, and for
+        `wait` seconds no other does, the rest is left out.
+        """
+        asked = {
+            spawn(_answer(ask, server), self._asking): name
+            for name, server in self.servers.items()
+            if not self._is_late(name)
+        }
+        found: dict[str, T] = {}
+        late = set(asked)
+        try:
+            while late:
+                done, late = await asyncio.wait(
+                    late, timeout=self.wait, return_when=asyncio.FIRST_COMPLETED
+                )
+                if found and not done:
+                    break
+                for each in done:
+                    self._note(asked[each], each.result(), found)
+        finally:
+            for each in late:
+                each.cancel()
+        for each in late:
+            text = f"did not answer within {self.wait:g} seconds; calls go on waiting for it"
+            self.failures[asked[each]] = f"{asked[each]} {text}"
+        return {name: found[name] for name in self.servers if name in found}
+
+    def _is_late(self, name: str) -> bool:
+        """Return whether a server is connecting, and has been waited for already."""
+        return name in self.failures and self.servers[name]._session.is_opening
+
+    def _note(self, name: str, answer: T | ConnectError | ToolError, found: dict[str, T]) -> None:
+        if isinstance(answer, ConnectError | ToolError):
+            text = str(answer)
+            self.failures[name] = text if text.startswith(name) else f"{name}: {text}"
+        else:
+            found[name] = answer
             self.failures.pop(name, None)
-            return name, answer
-
-        found = await asyncio.gather(*(one(*each) for each in self.servers.items()))
-        return dict(each for each in found if each is not None)
 
     def _named(self, name: str) -> tuple[RemoteServer, str]:
         """Return the server with the longest name that is a prefix of *name*, and the rest."""
@@ -125,8 +173,15 @@ class ManySessions:
 class ManyServers(ServerMethods):
     """The servers by name. The tool `add` of the server `math` is called `math_add`."""
 
-    def __init__(self, servers: Mapping[str, RemoteServer], failures: dict[str, str] | None = None):
-        sessions = ManySessions(servers, {} if failures is None else failures)
+    _session: ManySessions
+
+    def __init__(
+        self,
+        servers: Mapping[str, RemoteServer],
+        failures: dict[str, str] | None = None,
+        wait: float | None = 5.0,
+    ) -> None:
+        sessions = ManySessions(servers, {} if failures is None else failures, wait)
         super().__init__(sessions, ClientOptions())
         self.servers = sessions.servers
         self.failures = sessions.failures
@@ -142,7 +197,16 @@ class ManyServers(ServerMethods):
         if options.get("breaker") is not None:
             raise BadTarget("a breaker belongs to one server; each server of several fails alone")
         servers = {name: server.options(**options) for name, server in self.servers.items()}
-        return type(self)(servers, self.failures)
+        return type(self)(servers, self.failures, self._session.wait)
+
+
+async def _answer(
+    ask: Callable[[RemoteServer], Awaitable[T]], server: RemoteServer
+) -> T | ConnectError | ToolError:
+    try:
+        return await ask(server)
+    except (ConnectError, ToolError) as exc:
+        return exc
 
 
 def _prefixed(server: str, entry: Listed) -> Listed:

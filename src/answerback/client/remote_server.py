@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ..core.json_value import JsonObject
 from ..core.received_limits import MAX_BLOCKS
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
+from ..reading.read_reply import typed_reader
 from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
@@ -18,7 +19,11 @@ from .request_params import ServerFacts
 if TYPE_CHECKING:
     from .client_session import ClientSession
     from .many_servers import ManySessions
+    from .remote_tasks import StartedTask
     from .rest_session import RestSession
+
+S = TypeVar("S", bound="ServerMethods")
+T = TypeVar("T")
 
 
 class ServerMethods:
@@ -46,15 +51,56 @@ class ServerMethods:
     async def prompts(self) -> list[RemotePrompt]:
         return await self._session.entries(RemotePrompt, self._options)
 
+    @overload
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: type[T],
+        **named: object,
+    ) -> Reply[T]: ...
+    @overload
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
+    ) -> Reply[Any]: ...
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        *,
+        into: Any = None,
+        **named: object,
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for any argument name.
 
-        A failed connection and a time-out are failed replies; `error.details` then has
-        `may_have_run`.
+        *into* is the data's type, as in `read`; a tool's own argument with that name goes into
+        *arguments*. A failed connection and a time-out are failed replies; `error.details` then
+        has `may_have_run`.
         """
-        return await self._session.call(name, {**(arguments or {}), **named}, self._options)
+        given = {**(arguments or {}), **named}
+        if into is None:
+            return await self._session.call(name, given, self._options)
+        try:
+            typed = typed_reader(into)
+        except TypeError as exc:
+            hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
+            raise TypeError(f"{exc}; {hint}") from None
+        return typed(await self._session.call(name, given, self._options))
+
+    async def start_task(
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+    ) -> StartedTask:
+        """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+        return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
         """Read a resource; its contents are embedded blocks of the reply."""
@@ -94,6 +140,10 @@ class ServerMethods:
     async def unsubscribe(self, uri: str) -> None:
         await self._session.subscribe(uri, self._options, wanted=False)
 
+    async def ping(self) -> None:
+        """Return when the server answers; raises ToolError."""
+        await self._session.ping(self._options)
+
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the server with other options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)
@@ -117,3 +167,14 @@ class RemoteServer(ServerMethods):
     def info(self) -> ServerFacts:
         """The MCP version, the server's name, its capabilities and its instructions."""
         return self._session.info
+
+
+async def opened(make: Callable[[], S]) -> S:
+    """Make a server, and open it; raises ConnectError."""
+    server = make()
+    try:
+        await server.open()
+    except BaseException:
+        await server.close()
+        raise
+    return server

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..core.json_value import JsonObject
+from ..core.json_value import Json, JsonObject
+from ..core.log import logger
+from ..core.peer import Progress
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
 from ..error_codes import UNKNOWN_ERROR
@@ -16,12 +18,14 @@ from ..protocol.params import TASKS
 from .call_options import ClientOptions
 from .client_connection import ClientRequest, Deadline
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
-from .remote_server import RemoteServer
 from .request_params import ServerFacts
+from .user_handlers import OnProgress
 
 if TYPE_CHECKING:
     from .client_session import ClientSession
+    from .remote_server import ServerMethods
 
+_LOGGER = logger("answerback.client")
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 """Seconds between polls if the server names none, and the bounds for those that it names."""
 _LOOK_TIMEOUT = 30.0
@@ -30,13 +34,46 @@ _FAILURES = 5
 _FINAL = ("completed", "failed", "cancelled")
 
 
-def needs_task(error: RpcError, facts: ServerFacts) -> bool:
+async def call_or_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+    """Return a call's result, or the task of a tool that only runs as one.
+
+    Servers refuse such a call without a task, some of them with a failed result.
+    """
+    name, known = asked.tool, session.lists.known
+    if _runs_as_task(session, name):
+        return await _create_task(session, asked)
+    try:
+        result = await session.request(asked)
+    except RpcError as error:
+        if not _needs_task(error, session.info):
+            raise
+        session.as_tasks.add(name)
+        return await _create_task(session, asked)
+    if result.get("isError") is True and _has_tasks(session.info) and name not in known:
+        await session.lists.schema_of(name, asked.deadline)
+        if _runs_as_task(session, name):
+            return await _create_task(session, asked)
+    return result
+
+
+def _runs_as_task(session: ClientSession, name: str) -> bool:
+    known = session.lists.known.get(name)
+    is_listed = known is not None and known.tool.needs_task and _has_tasks(session.info)
+    return is_listed or name in session.as_tasks
+
+
+def _needs_task(error: RpcError, facts: ServerFacts) -> bool:
     """Return whether the server refused to run a call because the tool only runs as a task."""
     if facts.version.stateless:
         wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
         found = wanted.get("extensions") if isinstance(wanted, dict) else None
         return error.code == MISSING_CAPABILITY and isinstance(found, dict) and TASKS in found
-    return error.code == METHOD_NOT_FOUND and facts.version.tasks and facts.offers("tasks")
+    return error.code == METHOD_NOT_FOUND and _has_tasks(facts)
+
+
+def _has_tasks(facts: ServerFacts) -> bool:
+    """Return whether a server of MCP 2025-11-25 has tasks."""
+    return facts.version.tasks and facts.offers("tasks")
 
 
 def _task_in(result: JsonObject) -> JsonObject | None:
@@ -46,13 +83,17 @@ def _task_in(result: JsonObject) -> JsonObject | None:
     return found if is_task and "content" not in result else None
 
 
-async def task_result(session: ClientSession, result: JsonObject, deadline: Deadline) -> JsonObject:
-    """Wait for the task that a result may name, and return the task's result."""
+async def task_result(
+    session: ClientSession, result: JsonObject, asked: ClientRequest
+) -> JsonObject:
+    """Wait for the task that a call's result may name, and return the task's result."""
     task = _task_in(result)
-    return result if task is None else await RemoteTask(session, task).wait(deadline)
+    if task is None:
+        return result
+    return await RemoteTask(session, task, asked.progress).wait(asked.deadline)
 
 
-async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+async def _create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
     """Return a call's result, which may be a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
@@ -85,7 +126,7 @@ class StartedTask:
         self._session = session
         self._options = options
         self._tool = tool
-        self._task = None if task is None else RemoteTask(session, task)
+        self._task = None if task is None else RemoteTask(session, task, options.progress)
         self._result = result
         """The result, if the server answered without a task."""
 
@@ -122,29 +163,34 @@ class StartedTask:
             await self._session.result("tasks/update", answers, self._options)
 
 
-async def start_task(
-    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+async def started_task(
+    session: ClientSession, asked: ClientRequest, options: ClientOptions
 ) -> StartedTask:
-    """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
-    from .client_session import ClientSession
-
-    session, options = server._session, server._options
-    if not isinstance(session, ClientSession):
-        raise TypeError("start_task needs one server that speaks MCP")
-    params = {"name": name, "arguments": {**(arguments or {}), **named}}
-    asked = ClientRequest("tools/call", params, Deadline(options.timeout), tool=name)
+    """Send a call that creates a task; raises ToolError."""
     try:
-        result = await create_task(session, asked)
+        result = await _create_task(session, asked)
     except (NoAnswer, RpcError) as error:
         raise raised_error(error) from None
-    return StartedTask(session, options, name, result)
+    return StartedTask(session, options, asked.tool, result)
+
+
+async def start_task(
+    server: ServerMethods, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+) -> StartedTask:
+    """Do the same as `server.start_task`."""
+    return await server.start_task(name, arguments, **named)
 
 
 class RemoteTask:
     """A server's task, from its creation to its result."""
 
-    def __init__(self, session: ClientSession, task: JsonObject) -> None:
+    def __init__(
+        self, session: ClientSession, task: JsonObject, progress: OnProgress | None = None
+    ) -> None:
         self._session = session
+        self._progress = progress
+        self._steps = 0
+        self._said: Json = None
         self.params = {"taskId": task["taskId"]}
         self._answered: set[str] = set()
         self._pause = _MIN_POLL
@@ -174,6 +220,7 @@ class RemoteTask:
         """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
+            self._tell_progress()
             if status == "input_required":
                 if not is_stateless:
                     break  # The server asks while it is asked for the result.
@@ -190,6 +237,18 @@ class RemoteTask:
         if status == "completed":
             raise NoAnswer("the task ended without a result", code=INVALID_RESPONSE)
         raise self._failure()
+
+    def _tell_progress(self) -> None:
+        """Give each new message of the task to the user's progress function."""
+        said = self.shown.get("statusMessage")
+        if self._progress is None or not said or said == self._said:
+            return
+        self._said = said
+        self._steps += 1
+        try:
+            self._progress(Progress(self._steps, None, str(said)))
+        except Exception:
+            _LOGGER.exception("the progress function failed")
 
     def _failure(self) -> RpcError | NoAnswer:
         """Return the reason why the task failed or was cancelled."""

@@ -25,6 +25,11 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     info: dict[str, Any] = {}
     instructions: str = ""
 
+    @property
+    def name(self) -> str:
+        """The server's name; empty if it gave none."""
+        return str(self.info.get("name") or "")
+
     @classmethod
     def of(cls, result: Mapping[str, Any], version: Version) -> ServerFacts:
         """Read the result of `initialize` or `server/discover`."""
@@ -75,11 +80,13 @@ class StatelessEra:
 
     stateless = True
 
-    def __init__(self, capabilities: JsonObject, log_level: str | None = None) -> None:
+    def __init__(
+        self, capabilities: JsonObject, client: Mapping[str, Any], log_level: str | None = None
+    ) -> None:
         self._meta: JsonObject = {
             PREFIX + "protocolVersion": V2026_07_28.name,
             PREFIX + "clientCapabilities": capabilities,
-            PREFIX + "clientInfo": CLIENT_INFO,
+            PREFIX + "clientInfo": client,
         }
         if log_level is not None:
             self._meta[PREFIX + "logLevel"] = log_level

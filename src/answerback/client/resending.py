@@ -31,7 +31,7 @@ async def may_send_again(
         return False
     try:
         async with deadline.limit():
-            await session.open()
+            await session.open_shared()
             if not error.may_have_run or not tool:
                 return True
             return await lists.is_safe_to_repeat(tool, deadline)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote, urljoin
 
 import msgspec
@@ -37,12 +37,12 @@ from .faults import (
     ConnectError,
     HttpRefused,
     NoAnswer,
-    failed_reply,
+    check_numbers,
     raised_error,
 )
 from .listed import RemoteTool, read_entries
 from .request_params import ServerFacts
-from .results import KnownTool, known_tools
+from .results import KnownTool, failed_call, known_tools
 from .targets import ServerEntry
 from .transports.http_requests import ClientAuth, HttpRequests
 
@@ -74,6 +74,8 @@ class RestSession:
         self._limits = limits
         self._forms: dict[str, int] = {}
         """Which of the three request forms a tool takes, once known."""
+        self.is_opening = False
+        """Always false: a request needs no open connection."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return the tools that `GET /functions` lists; none if there is no such page."""
@@ -89,11 +91,17 @@ class RestSession:
                 async with deadline.limit():
                     return await self._call(name, given)
             except TimeoutError:
-                return failed_reply(_late(deadline))
+                return failed_call(_late(deadline, f" the call of {name!r}"), known)
             except NoAnswer as error:
-                return failed_reply(error)
+                return failed_call(error, known)
 
         return await reply_under_policy(options, once, may_repeat=is_safe)
+
+    async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> NoReturn:
+        raise TypeError("start_task needs a server that speaks MCP")
+
+    async def ping(self, options: ClientOptions) -> None:
+        await under_policy(options, self._list)
 
     async def read(self, uri: str, options: ClientOptions) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")
@@ -116,6 +124,9 @@ class RestSession:
         except NoAnswer as exc:
             await self.close()
             raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
+
+    async def open_shared(self) -> None:
+        await self.open()
 
     async def close(self) -> None:
         await self._http.close()
@@ -165,7 +176,9 @@ class RestSession:
         for number in range(first, len(forms)):
             path, sent = forms[number]
             url = self.base + path
-            answer = await self._send("POST", url, _JSON, msgspec.json.encode(sent))
+            encoded = msgspec.json.encode(sent)
+            check_numbers(body, encoded)
+            answer = await self._send("POST", url, _JSON, encoded)
             # A tool's reply has its own code; a missing page has none.
             if answer.status in _NO_PAGE and not _is_tools_reply(answer):
                 found = found or answer
@@ -238,6 +251,6 @@ def _is_tools_reply(answer: HttpReply) -> bool:
     return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 
 
-def _late(deadline: Deadline) -> NoAnswer:
-    text = f"the server did not answer within {deadline.seconds:g} seconds"
+def _late(deadline: Deadline, what: str = "") -> NoAnswer:
+    text = f"the server did not answer{what} within {deadline.seconds:g} seconds"
     return NoAnswer(text, code=TIMED_OUT)

@@ -13,14 +13,15 @@ from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..error_codes import INVALID_OUTPUT
 from ..errors import MalformedReply, MissingExtraError
+from ..protocol.jsonrpc import RpcError
 from ..reading.read_reply import Hints, read_with
-from .faults import INVALID_RESPONSE, TOO_LARGE
+from .faults import INVALID_RESPONSE, TOO_LARGE, NoAnswer, failed_reply
 from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
+    from ..rules.schema_check import SchemaCheck
 
 _STRUCTURED = "structuredContent"
 
@@ -40,6 +41,19 @@ def resource_reply(result: JsonObject) -> Reply[Any]:
         error = Error(INVALID_RESPONSE, f"the resource cannot be read: {exc}")
         return Reply(error=error, received=received)
     return Reply(content=tuple(blocks), meta=result.get("_meta") or {}, received=received)
+
+
+MAY_HAVE_RUN = "it may have taken effect; check before you repeat it"
+
+
+def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[Any]:
+    """Return the reply for a tool's call that got no result; its hint reaches a model too."""
+    reply = failed_reply(error)
+    is_safe = known is not None and known.tool.is_safe_to_repeat
+    if reply.error is None or is_safe or not isinstance(error, NoAnswer) or not error.may_have_run:
+        return reply
+    told = msgspec.structs.replace(reply.error, hint=MAY_HAVE_RUN)
+    return msgspec.structs.replace(reply, error=told)
 
 
 class KnownTool:
@@ -74,9 +88,9 @@ class KnownTool:
 
     def _make_check(self) -> SchemaCheck:
         """Make the check against the schema; it finds nothing without jsonschema-rs."""
-        from ..rules.checks.ab32_output_schema import schema_check
-
         try:
+            from ..rules.schema_check import schema_check
+
             self._check = schema_check(self.output_schema or {})
         except MissingExtraError:
             self._check = lambda _: []
@@ -117,7 +131,8 @@ def _violated(violations: list[tuple[str, str]], place: str) -> tuple[Finding, .
 
 
 def _with_findings(reply: Reply[Any], found: tuple[Finding, ...], *, strict: bool) -> Reply[Any]:
-    received = Received(reply.raw, reply.data_from, reply.findings + found)
+    known = reply.received or Received()
+    received = msgspec.structs.replace(known, findings=known.findings + found)
     if not strict:
         return msgspec.structs.replace(reply, received=received)
     where = f"{found[0].pointer}: " if found[0].pointer else ""

@@ -11,10 +11,12 @@ import msgspec
 from ..core.json_value import JsonObject, is_number
 from ..core.log import logger
 from ..core.received_limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES
+from ..core.reply import Reply
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
+from ..reading.foreign_errors import unlisted_tool
 from .client_connection import ClientRequest, Deadline
-from .faults import NoAnswer, raised_error
+from .faults import TIMED_OUT, UNAVAILABLE, NoAnswer, raised_error
 from .listed import RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, read_entries
 from .results import KnownTool, known_tools
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 T = TypeVar("T", bound=msgspec.Struct)
+_LOGGER = logger("answerback.client")
 
 _MAX_PAGES = 1000
 _SCHEMA_SECONDS = 5.0
@@ -48,6 +51,7 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 class _Entry(msgspec.Struct):
     identity: str
     until: float
+    """The time until which the list is current."""
     value: list[Any]
 
 
@@ -63,7 +67,10 @@ class KeptLists:
         self._kept: dict[type[msgspec.Struct], _Entry] = {}
 
     async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
-        """Return the whole list, from the cache if the server allows it; raises ToolError."""
+        """Return the whole list, from the cache if the server allows it; raises ToolError.
+
+        While the server cannot be reached, the last list is returned.
+        """
         identity = await self._identity()
         entry = self._kept.get(kind)
         # Other credentials may see other entries.
@@ -76,13 +83,18 @@ class KeptLists:
                 return []
             raise raised_error(error) from None
         except NoAnswer as error:
-            raise raised_error(error) from None
+            is_down = error.code in (UNAVAILABLE, TIMED_OUT)
+            if entry is None or entry.identity != identity or not is_down:
+                raise raised_error(error) from None
+            text = "%s: the last list of %s is used, because %s"
+            _LOGGER.warning(text, self._session.label, _LISTS[kind].member, error)
+            return list(entry.value)
         if deadline.received <= LARGE:
             entries = read_entries(found, kind)
         else:
             entries = await self._on_thread(deadline, lambda: read_entries(found, kind))
         # A login between two pages may have changed the list.
-        if seconds > 0 and await self._identity() == identity:
+        if await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
             self._kept[kind] = _Entry(identity, until, entries)
         return list(entries)
@@ -120,6 +132,12 @@ class KeptLists:
             self._unlisted.add(name)
         return found
 
+    def judged(self, name: str, reply: Reply[Any]) -> Reply[Any]:
+        """Return the reply; a failure of a tool that is not in the list says that."""
+        if reply.error is None or not self.known or name in self.known:
+            return reply
+        return msgspec.structs.replace(reply, error=unlisted_tool(reply.error))
+
     async def is_safe_to_repeat(self, name: str, deadline: Deadline) -> bool:
         """Return whether the server says that a tool is safe to repeat."""
         known = self.known.get(name)
@@ -128,14 +146,16 @@ class KeptLists:
         return known is not None and known.tool.is_safe_to_repeat
 
     def changed(self, family: str) -> None:
-        """Drop the lists that have changed."""
-        for kind in [each for each in self._kept if _LISTS[each].family == family]:
-            del self._kept[kind]
+        """Read the lists that have changed again when they are needed."""
+        for kind, entry in self._kept.items():
+            if _LISTS[kind].family == family:
+                entry.until = 0.0
         if family == "tools":
             self._unlisted.clear()
 
-    def clear(self) -> None:
-        self._kept.clear()
+    def all_changed(self) -> None:
+        for family in {each.family for each in _LISTS.values()}:
+            self.changed(family)
 
     async def _on_thread(self, deadline: Deadline, work: Callable[[], R]) -> R:
         try:
@@ -144,8 +164,11 @@ class KeptLists:
             raise raised_error(error) from None
 
     async def _identity(self) -> str:
-        connection = self._session.connection
-        return "" if connection is None else await connection.transport.identity()
+        """Return the next request's credentials, also while there is no connection."""
+        connection, make = self._session.connection, self._session.make_transport
+        if connection is not None:
+            return await connection.transport.identity()
+        return "" if make is None else await make().identity()
 
     async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
         """Return a list's entries, and the seconds for which they may be kept."""
@@ -177,7 +200,7 @@ class KeptLists:
             if is_endless or len(found) > MAX_BLOCKS:
                 found = found[:MAX_BLOCKS]
                 text = "%s has no end, or is too large; the first %d entries are used"
-                logger("answerback.client").warning(text, listed.method, len(found))
+                _LOGGER.warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:
                 return found, min(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -13,21 +14,23 @@ import msgspec
 
 from ..core.json_value import Json
 from ..core.secrets.mask import mask_command, mask_url
-from ..errors import AnswerbackError
 from ..registry.declarations import HasRegistry, Registry, registry_of
+from .faults import ConnectError
 from .frames import Transport
+from .host_variables import Surroundings, read_env_file
 
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
 
-Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"
+Target: TypeAlias = (
+    "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry | ServerEntry"
+)
 _URL = re.compile(r"https?://", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\{(input:[^}]+|(?:env:)?[A-Za-z_]\w*)(?::-([^}]*))?\}")
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 """The members of hosts' files that hold servers by name."""
 
 
-class BadTarget(AnswerbackError, ValueError):
+class BadTarget(ConnectError, ValueError):
     """`connect` cannot understand its target."""
 
     code = "BAD_TARGET"
@@ -58,8 +61,14 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
         return f"<ServerEntry {self.label}>"
 
 
-def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
+Entries: TypeAlias = "dict[str, ServerEntry | BadTarget]"
+"""Several servers by name; an entry that cannot be understood fails alone."""
+
+
+def read_target(target: Target) -> ServerEntry | Entries:
     """Return one server, or several by name; raises BadTarget."""
+    if isinstance(target, ServerEntry):
+        return target
     if isinstance(target, HasRegistry):
         return ServerEntry(app=registry_of(target))
     if isinstance(target, Mapping):
@@ -68,13 +77,17 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
         return _read_file(Path(target))
     if isinstance(target, str):
         return _read_text(target)
+    if not isinstance(target, Sequence):
+        kind = type(target).__name__
+        text = "connect(…) should get a command, a URL, an App, a dict or a path, not"
+        raise TypeError(f"{text} {kind}")
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
     words = mask_command([str(each) for each in target])
     raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
 
 
-def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
+def _read_text(text: str) -> ServerEntry | Entries:
     if _URL.match(text):
         return ServerEntry(url=text)
     if text.endswith((".json", ".jsonc")) and (os.path.isfile(text) or " " not in text):
@@ -89,16 +102,27 @@ def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
     return ServerEntry(command=tuple(words))
 
 
-def _read_file(path: Path) -> ServerEntry | dict[str, ServerEntry]:
+def _read_file(path: Path) -> ServerEntry | Entries:
     try:
-        found = msgspec.json.decode(_without_comments(path.read_text(encoding="utf-8-sig")))
+        text = _without_comments(path.read_text(encoding="utf-8-sig"))
+        found = json.loads(text, object_pairs_hook=_members)
     except OSError as exc:
         raise BadTarget(f"cannot read {path}: {exc.strerror}") from None
+    except BadTarget as exc:
+        raise BadTarget(f"{path}: {exc}") from None
     except ValueError as exc:
         raise BadTarget(f"{path} is not JSON: {exc}") from None
     if not isinstance(found, dict):
         raise BadTarget(f"{path} should hold an object with mcpServers")
-    return read_config(found, path.absolute().parent)
+    return read_config(found, path)
+
+
+def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return an object's members; raises BadTarget if a name is there twice."""
+    names = [name for name, _ in pairs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadTarget(f"{twice[0]!r} is there twice; remove one of them")
+    return dict(pairs)
 
 
 _STRING = r'("(?:[^"\\]|\\.)*")'
@@ -113,11 +137,10 @@ def _without_comments(text: str) -> str:
     return text
 
 
-def read_config(
-    config: Mapping[str, Any], folder: Path | None = None
-) -> ServerEntry | dict[str, ServerEntry]:
-    """Read a host's file in *folder*; a dict with a command or a URL is one server."""
-    given = _given_variables(config, folder or Path.cwd())
+def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEntry | Entries:
+    """Read a host's file, or a dict; a dict with a command or a URL is one server."""
+    around = Surroundings.of(config, file)
+    config = _with_project(config)
     for group in _GROUPS:
         found = _by_name(config.get(group))
         if not isinstance(found, Mapping):
@@ -125,11 +148,38 @@ def read_config(
         if isinstance(found.get("servers"), Mapping):
             found = found["servers"]
         named = {str(name): entry for name, entry in found.items() if _is_enabled(entry)}
-        return {name: _read_entry(entry, name, given) for name, entry in named.items()}
+        return _read_entries(named, around)
     if "command" in config or _url_of(config):
-        return _read_entry(config, "the server", given)
+        return _read_entry(config, "the server", around)
     known = ", ".join(_GROUPS[:2])
     raise BadTarget(f"a dict for connect should have {known}, command or url")
+
+
+def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add the servers that `~/.claude.json` has for the current folder or one above it."""
+    projects = config.get("projects")
+    if not isinstance(projects, Mapping):
+        return config
+    here = Path.cwd()
+    found = [projects[str(each)] for each in (here, *here.parents) if str(each) in projects]
+    own = found[0].get("mcpServers") if found and isinstance(found[0], Mapping) else None
+    if not isinstance(own, Mapping):
+        return config
+    return {**config, "mcpServers": {**(config.get("mcpServers") or {}), **own}}
+
+
+def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
+    """Read the entries; raises BadTarget if none can be understood."""
+    found: Entries = {}
+    for name, entry in named.items():
+        try:
+            found[name] = _read_entry(entry, name, around)
+        except BadTarget as exc:
+            found[name] = exc
+    bad = [each for each in found.values() if isinstance(each, BadTarget)]
+    if bad and len(bad) == len(found):
+        raise BadTarget("; ".join(map(str, bad)))
+    return found
 
 
 def _by_name(group: Json) -> Json:
@@ -137,18 +187,7 @@ def _by_name(group: Json) -> Json:
     if not isinstance(group, list):
         return group
     named = [each for each in group if isinstance(each, Mapping) and "name" in each]
-    return {each["name"]: each for each in named}
-
-
-def _given_variables(config: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """Return the values of the hosts' own variables, and the defaults of VS Code's inputs."""
-    workspace = folder.parent if folder.name.startswith(".") else folder
-    given = {"workspaceFolder": str(workspace), "userHome": str(Path.home())}
-    inputs = config.get("inputs")
-    for each in inputs if isinstance(inputs, list) else ():
-        if isinstance(each, Mapping) and each.get("default") is not None:
-            given[f"input:{each.get('id')}"] = str(each["default"])
-    return given
+    return _members([(str(each["name"]), each) for each in named])
 
 
 def _is_enabled(entry: Json) -> bool:
@@ -161,23 +200,23 @@ def _url_of(entry: Mapping[str, Any]) -> str:
     return next((str(entry[key]) for key in ("url", "serverUrl", "httpUrl") if entry.get(key)), "")
 
 
-def _read_entry(entry: Json, name: str, given: Mapping[str, str]) -> ServerEntry:
+def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
     if isinstance(entry, HasRegistry):
         return ServerEntry(app=registry_of(entry))
     if not isinstance(entry, Mapping):
         kind = type(entry).__name__
         raise BadTarget(f"{name} should be an object with command or url, not a {kind}")
     try:
-        filled = _filled(dict(entry), given)
-    except KeyError as exc:
-        raise BadTarget(f"{name} needs the environment variable {exc.args[0]}") from None
+        filled = around.filled(dict(entry))
+    except LookupError as exc:
+        raise BadTarget(f"{name} {exc}") from None
     if isinstance(filled.get("command"), Mapping):
         # Zed's older files have an object with path, args and env.
         filled = {**filled["command"], "command": filled["command"].get("path")}
     command = filled.get("command") or ()
     words = [command] if isinstance(command, str) else list(command)
     words += filled.get("args") or ()
-    env = filled.get("env") or filled.get("environment") or {}
+    cwd = filled.get("cwd")
     kind = str(filled.get("transport") or filled.get("type") or "").lower()
     if not words and not _url_of(filled):
         raise BadTarget(f"{name} should have command or url")
@@ -185,8 +224,8 @@ def _read_entry(entry: Json, name: str, given: Mapping[str, str]) -> ServerEntry
         return msgspec.convert(
             {
                 "command": [str(word) for word in words],
-                "env": {str(key): str(value) for key, value in env.items()},
-                "cwd": filled.get("cwd"),
+                "env": _environment(filled, name, around),
+                "cwd": str(around.path(cwd)) if isinstance(cwd, str) else cwd or around.start,
                 "url": _url_of(filled),
                 "headers": filled.get("headers") or {},
                 "transport": kind if kind in ("sse", "rest") else "",
@@ -197,33 +236,31 @@ def _read_entry(entry: Json, name: str, given: Mapping[str, str]) -> ServerEntry
         raise BadTarget(f"{name} is malformed: {exc}") from None
 
 
-def _filled(value: Json, given: Mapping[str, str]) -> Any:
-    """Replace `${NAME}` in a value from *given* or the environment; raises KeyError."""
-    if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: _variable(found[1], found[2], given), value)
-    if isinstance(value, Mapping):
-        return {key: _filled(each, given) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_filled(each, given) for each in value]
-    return value
-
-
-def _variable(name: str, default: str | None, given: Mapping[str, str]) -> str:
-    """Return a variable's value; the input `api-key` is the environment variable `API_KEY`."""
-    default = given.get(name, default)
-    if name.startswith("input:"):
-        variable = re.sub(r"\W", "_", name.removeprefix("input:")).upper()
-    else:
-        variable = name.removeprefix("env:")
-    return os.environ[variable] if default is None else os.environ.get(variable, default)
+def _environment(filled: Mapping[str, Any], name: str, around: Surroundings) -> dict[str, str]:
+    """Return an entry's variables, after those of its `envFile`."""
+    env = filled.get("env") or filled.get("environment") or {}
+    own = {str(key): str(value) for key, value in env.items()}
+    if not filled.get("envFile"):
+        return own
+    file = around.path(str(filled["envFile"]))
+    try:
+        return read_env_file(file) | own
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else exc
+        raise BadTarget(f"{name} cannot use its envFile {file}: {reason}") from None
 
 
 def make_transports(
-    entry: ServerEntry, auth: ClientAuth | None, *, inherit: bool
+    entry: ServerEntry,
+    auth: ClientAuth | None,
+    *,
+    inherit: bool,
+    stderr: Callable[[str], object] | None = None,
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit* a child process gets this process's whole environment.
+    With *inherit* a child process gets this process's whole environment; *stderr* gets the lines
+    of its stderr.
     """
     if entry.app is not None:
         from .transports.in_memory import InMemory
@@ -234,7 +271,7 @@ def make_transports(
         from .transports.child_process import ChildProcess
 
         env = child_environment(entry.env, inherit=inherit)
-        return (lambda: ChildProcess(entry.command, env, entry.cwd),)
+        return (lambda: ChildProcess(entry.command, env, entry.cwd, stderr),)
     from .transports.http_requests import HttpRequests
     from .transports.old_sse import OldSse
     from .transports.streamable_http import StreamableHttp

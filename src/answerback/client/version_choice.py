@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -14,7 +15,7 @@ from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .client_connection import ClientConnection, ClientRequest, Deadline
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, HttpRefused, NoAnswer
 from .frames import Transport
-from .request_params import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
+from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .user_handlers import UserHandlers
 
 _PROBE_SECONDS = 5.0
@@ -32,6 +33,8 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     """The MCP version; by default the newest that the server speaks."""
     connect_timeout: float = 30.0
+    client_info: Mapping[str, Any]
+    """The name and version that the client tells the server."""
     max_values: int = MAX_VALUES
     """How many JSON values a message from the server may have."""
 
@@ -84,7 +87,7 @@ async def _discover(
 ) -> ServerFacts | None:
     """Ask a stateless server about itself; return None for a stateful server."""
     handlers = plan.handlers
-    connection.era = StatelessEra(handlers.capabilities, handlers.log_level)
+    connection.era = StatelessEra(handlers.capabilities, plan.client_info, handlers.log_level)
     try:
         result = await _discover_twice(connection, None if must else _PROBE_SECONDS)
     except RpcError as error:
@@ -122,7 +125,7 @@ async def _initialize(connection: ClientConnection, plan: SessionPlan) -> Server
     params: JsonObject = {
         "protocolVersion": LATEST_STATEFUL.name if wanted is None else wanted,
         "capabilities": plan.handlers.capabilities,
-        "clientInfo": CLIENT_INFO,
+        "clientInfo": plan.client_info,
     }
     result = await _ask(connection, "initialize", params)
     found = result.get("protocolVersion")

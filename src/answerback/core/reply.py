@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -81,6 +81,8 @@ class Received(msgspec.Struct, frozen=True):
     raw: Any = None
     data_from: str | None = None
     findings: tuple[Any, ...] = ()
+    doubts: Callable[[Reply[Any]], tuple[Any, ...]] | None = None
+    """Finds what a successful reply says about a failure; it runs only if somebody asks."""
 
 
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
@@ -133,8 +135,11 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[Any, ...]:
-        """The rule violations because of which `read` could not take the reply unchanged."""
-        return () if self.received is None else self.received.findings
+        """The rule violations that `read` had to mend, or that make a success doubtful."""
+        if self.received is None:
+            return ()
+        found, doubts = self.received.findings, self.received.doubts
+        return found if doubts is None or self.error is not None else found + doubts(self)
 
     def for_model(self, budget: int | None = None, *, untrusted: bool = False) -> str:
         """Return this reply's text for a model.

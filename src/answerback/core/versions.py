@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 
-class Version(msgspec.Struct, frozen=True, kw_only=True):
+class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A version; it equals its name, such as "2025-11-25", and prints as it."""
+
     name: str
     audio: bool = True
     links: bool = True
@@ -32,6 +34,15 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     """Has tasks in its core; later versions have them as an extension."""
     stateless: bool = False
     """Is stateless: no sessions and no requests from the server; `resultType`, cache hints."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == (other.name if isinstance(other, Version) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def result_type(self) -> bool:

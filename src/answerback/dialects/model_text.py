@@ -1,20 +1,27 @@
 """A reply's form for a language model: each fact once, and only what is for the model.
 
-A model gets the texts, the data that no text repeats, and a line for each block that is not text.
+A model gets the texts, the data that no block repeats, and a line for each block that is not text.
 It gets no `_meta`, and no block whose audience is only the user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from ..core.content import Audio, Block, Embedded, Image, Link, Text
 from ..core.reply import Reply
+from ..errors import MalformedReply
 from ..types.json_text import ENCODER
+from .mcp_blocks import read_block
 from .reply_text import DONE
+
+Part: TypeAlias = str | Block
+"""A text, or a block that stays a block."""
 
 SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""
@@ -30,16 +37,35 @@ _MAX_LINE = 200
 
 
 class ModelView(NamedTuple):
-    """The texts for a model, the blocks that stay blocks, and the markers around all of them."""
+    """The parts for a model, in the reply's order, and the markers around all of them."""
 
-    texts: list[str]
-    media: list[Block]
+    parts: list[Part]
     opening: str = ""
     closing: str = ""
 
     @property
+    def texts(self) -> list[str]:
+        return [part for part in self.parts if isinstance(part, str)]
+
+    @property
     def text(self) -> str:
         return self.opening + "\n".join(self.texts) + self.closing
+
+    @property
+    def sequence(self) -> list[Part]:
+        """The parts between the markers; neighbouring texts are one text."""
+        if not self.opening:
+            return _joined(self.parts)
+        return _joined([self.opening.rstrip("\n"), *self.parts, self.closing.lstrip("\n")])
+
+
+def _joined(parts: Iterable[Part]) -> list[Part]:
+    found: list[Part] = []
+    for _, group in groupby(parts, key=lambda part: isinstance(part, str)):
+        neighbours = list(group)
+        texts = [part for part in neighbours if isinstance(part, str)]
+        found += ["\n".join(texts)] if texts else neighbours
+    return found
 
 
 def view_for_model(
@@ -49,13 +75,9 @@ def view_for_model(
 
     *budget* counts the texts and the markers. A block that is not taken is described in a line.
     """
-    visible = _visible(reply)
-    media = [block for block in visible if takes(block)]
-    texts = [_as_text(block) for block in visible if not takes(block)]
-    opening, closing = _markers(texts) if untrusted else ("", "")
-    return ModelView(
-        _cut(texts, _room(budget, len(opening) + len(closing))), media, opening, closing
-    )
+    parts = [block if takes(block) else describe(block) for block in _visible(reply)]
+    opening, closing = _markers(parts) if untrusted else ("", "")
+    return ModelView(_cut(parts, _room(budget, len(opening) + len(closing))), opening, closing)
 
 
 def text_for_model(reply: Reply[Any], budget: int | None, *, untrusted: bool) -> str:
@@ -67,13 +89,11 @@ def blocks_for_model(
     reply: Reply[Any], budget: int | None, *, untrusted: bool
 ) -> tuple[Block, ...]:
     """Return texts, and images and audio unchanged; *budget* counts only the texts."""
-    texts, media, opening, closing = view_for_model(
-        reply, budget, untrusted=untrusted, takes=_is_media
-    )
-    plain: tuple[Block, ...] = (Text("\n".join(texts)),) if texts else ()
-    if not untrusted:
-        return (*plain, *media)
-    return (Text(opening.rstrip("\n")), *plain, *media, Text(closing.lstrip("\n")))
+    view = view_for_model(reply, budget, untrusted=untrusted, takes=_is_media)
+    parts = _joined(view.parts)
+    if untrusted:
+        parts = [view.opening.rstrip("\n"), *parts, view.closing.lstrip("\n")]
+    return tuple(Text(part) if isinstance(part, str) else part for part in parts)
 
 
 def _is_media(block: Block) -> bool:
@@ -87,6 +107,8 @@ def _visible(reply: Reply[Any]) -> list[Block]:
         return _with_error(reply, shown)
     if reply.data is not msgspec.UNSET and reply.data_from != "text":
         shown = _with_data(reply, shown)
+    else:
+        shown = [_compact(block) for block in shown]
     if not shown:
         return [Text(USER_ONLY if reply.content else DONE)]
     # Some providers refuse a message without a visible character.
@@ -102,15 +124,17 @@ def _is_for_model(block: Block) -> bool:
 def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     error = reply.error
     assert error is not None
+    shown = [_compact(block) for block in shown]
     texts = [block.text for block in shown if isinstance(block, Text)]
     if not texts:
         is_for_user = any(_text_of(block) == error.message for block in reply.content)
         shown = [Text(FAILED_FOR_USER if is_for_user else str(error.message)), *shown]
     more = []
-    if reply.data_from == "structuredContent" and not any(
-        _is_json_of(text, error.details) for text in texts
+    if reply.data_from == "structuredContent" and not (
+        any(_is_json_of(text, error.details) for text in texts)
+        or _are_blocks(reply, _only_member(error.details))
     ):
-        more.append(Text(_json_text(error.details)))
+        more.append(Text(_without_media(_json_text(error.details), reply)))
     if error.hint and not any(error.hint in text for text in texts):
         more.append(Text(f"Hint: {error.hint}"))
     return [*shown, *more]
@@ -120,10 +144,14 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     """Put the data in place of the texts that repeat it, else after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = _decoded(text)
-    # Many servers write an object's only member, such as {"content": …}, as the text.
-    inner = next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else data
+    inner = _only_member(data)
+    # Such a text is a value of its own, for example a file: its spaces count.
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
+    shown = [_compact(block) for block in shown]
+    if _are_blocks(reply, inner):
+        return shown
+    text = _without_media(text, reply)
     own = Text(data if isinstance(data, str) else text)
     for index, block in enumerate(shown):
         if isinstance(block, Text) and (_is_json_of(block.text, data) or block.text == text):
@@ -133,6 +161,48 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     if isinstance(inner, list) and _are_items(shown, inner):
         return [own, *(block for block in shown if not isinstance(block, Text))]
     return [*shown, own]
+
+
+def _only_member(data: Any) -> Any:
+    """Return an object's only member: many servers write `{"content": …}` as blocks or text."""
+    return next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else data
+
+
+def _are_blocks(reply: Reply[Any], items: Any) -> bool:
+    """Return whether the items are the reply's blocks once more."""
+    if not isinstance(items, list) or not items or len(items) != len(reply.content):
+        return False
+    try:
+        return all(
+            isinstance(item, dict) and read_block(item) == block
+            for item, block in zip(items, reply.content, strict=True)
+        )
+    except MalformedReply:
+        return False
+
+
+def _without_media(text: str, reply: Reply[Any]) -> str:
+    """Return JSON with a line in place of the base64 of each of the reply's images and files."""
+    for block in reply.content:
+        match block:
+            case Image(data=bytes(data)) | Audio(data=bytes(data)) | Embedded(blob=bytes(data)):
+                base64, line = b64encode(data).decode(), _json_text(describe(block))
+                if base64:
+                    text = text.replace(f'"{base64}"', line)
+                    text = text.replace(f'"data:{block.mime};base64,{base64}"', line)
+    return text
+
+
+def _compact(block: Block) -> Block:
+    """Return a text that is indented JSON without the spaces between its values."""
+    if not isinstance(block, Text) or "\n" not in block.text:
+        return block
+    if not block.text.lstrip().startswith(("{", "[")):
+        return block
+    try:
+        return Text(msgspec.json.format(block.text, indent=-1), block.annotations)
+    except (ValueError, RecursionError):
+        return block
 
 
 def _text_of(block: Block) -> str | None:
@@ -178,7 +248,8 @@ def _is_json_of(text: str, value: Any) -> bool:
         return False
 
 
-def _as_text(block: Block) -> str:
+def describe(block: Block) -> str:
+    """Return a block's text, or a line about it."""
     match block:
         case Text():
             return block.text
@@ -211,21 +282,24 @@ def _room(budget: int | None, taken: int) -> int | None:
     return budget - taken
 
 
-def _cut(parts: list[str], room: int | None) -> list[str]:
-    """Return the parts that fit into *room* characters, with a note about the rest."""
-    total = sum(map(len, parts)) + max(len(parts) - 1, 0)
+def _cut(parts: list[Part], room: int | None) -> list[Part]:
+    """Return the parts whose texts fit into *room* characters, with a note about the rest."""
+    texts = [part for part in parts if isinstance(part, str)]
+    total = sum(map(len, texts)) + max(len(texts) - 1, 0)
     if room is None or total <= room:
         return parts
     # No number in the note is larger than the total.
-    left = room - len(_note(total, total, total, len(parts))) - 1
-    shown: list[str] = []
+    left = room - len(_note(total, total, total, len(texts))) - 1
+    shown: list[Part] = []
     for part in parts:
-        if left <= 0:
-            break
-        shown.append(part[:left])
-        left -= len(part) + 1
-    used = sum(map(len, shown)) + max(len(shown) - 1, 0)
-    return [*shown, _note(used, total, total - used, len(parts) - len(shown))]
+        if not isinstance(part, str):
+            shown.append(part)
+        elif left > 0:
+            shown.append(part[:left])
+            left -= len(part) + 1
+    kept = [len(part) for part in shown if isinstance(part, str)]
+    used = sum(kept) + max(len(kept) - 1, 0)
+    return [*shown, _note(used, total, total - used, len(texts) - len(kept))]
 
 
 def _note(shown: int, total: int, left_out: int, further: int) -> str:
@@ -233,15 +307,16 @@ def _note(shown: int, total: int, left_out: int, further: int) -> str:
     return f"[cut: {shown} of {total} characters are shown, {left_out} are left out{rest}]"
 
 
-def _markers(parts: list[str]) -> tuple[str, str]:
+def _markers(parts: list[Part]) -> tuple[str, str]:
     """Return the markers before and after the parts.
 
-    They contain a digest of the parts. Finding a text that contains its own digest would take
+    They contain a digest of the texts. Finding a text that contains its own digest would take
     some 2^128 steps, and the same reply always gets the same markers.
     """
     from hashlib import sha256
 
-    digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    texts = [part for part in parts if isinstance(part, str)]
+    digest = sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return (
         f"{_WARNING}\n[untrusted content {digest} begins]\n",
         f"\n[untrusted content {digest} ends]",

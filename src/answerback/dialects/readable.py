@@ -70,6 +70,11 @@ def render(data: Any) -> str:
     return "\n".join(_capped(_lines(data)))
 
 
+def render_line(text: str) -> str:
+    """Return a text of one line: line breaks are escaped too."""
+    return UNSAFE.sub(_escape, text)
+
+
 def escape_json(text: str) -> str:
     """Return JSON of the same value, with characters that a terminal would obey escaped."""
     return UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
@@ -210,7 +215,7 @@ def _text_lines(text: str) -> Iterator[str]:
     lines = text.split("\n")
     for line in lines[:MAX_BLOCK_LINES]:
         start = line[: 4 * LINE_WIDTH].expandtabs(4)
-        yield _shorten(_safe(start), LINE_WIDTH)
+        yield _shorten(render_line(start), LINE_WIDTH)
     yield from _omitted(len(lines), MAX_BLOCK_LINES)
 
 
@@ -323,7 +328,7 @@ def _scalar(value: Any) -> str:
         case _:
             text = " ".join(str(value).split())
             # Combining marks have no width, so more characters than the width may fit.
-            return _shorten(_safe(text[: 4 * LINE_WIDTH]), LINE_WIDTH) or "(empty)"
+            return _shorten(render_line(text[: 4 * LINE_WIDTH]), LINE_WIDTH) or "(empty)"
 
 
 def _integer(value: int) -> str:
@@ -386,10 +391,6 @@ def _count(values: list[Any]) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
-
-
-def _safe(text: str) -> str:
-    return UNSAFE.sub(_escape, text)
 
 
 def _char_width(char: str) -> int:

@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from ..errors import AnswerbackError
 
-_SPARE = 60
-"""Seconds that a file is kept after its token has expired."""
+_SPARE = 86_400
+"""Seconds that a file is kept after its token has expired: the clock may be set back later."""
 
 
 class UnsafeDirectory(AnswerbackError):

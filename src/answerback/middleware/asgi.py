@@ -56,9 +56,9 @@ class _HeldResponse:
             return
         self._start = None
         body = bytes(self._body)
-        if more:  # Too large to buffer: send it unchecked.
+        if len(body) > MAX_CHECKED_BYTES:  # Too large to buffer: send it unchecked.
             await self._send(start)
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+            await self._send({"type": "http.response.body", "body": body, "more_body": more})
             return
         status, media_type = start["status"], _media_type(start)
         response = AppResponse(self._path, "asgi", status, media_type, body, self._timer)

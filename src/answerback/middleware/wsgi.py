@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from .checker import CallTimer
-from .http_checker import AppResponse, HttpMiddleware
+from .http_checker import MAX_CHECKED_BYTES, AppResponse, HttpMiddleware
 
 
 class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
@@ -25,10 +25,10 @@ class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
         if not self.has_checkable_body(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
-        try:
-            body = b"".join(chunks)
-        finally:
-            chunks.close()
+        body = chunks.read_whole()
+        if body is None:  # Too large to buffer: send it unchecked.
+            start_response(started.status, started.headers)
+            return chunks
         checked = self.check(AppResponse(path, "wsgi", status, started.media_type, body, timer))
         if checked.body is None:
             start_response(started.status, started.headers)
@@ -68,12 +68,29 @@ class _AppBody:
 
     def __init__(self, chunks: Iterable[bytes], started: _StartResponse) -> None:
         self._chunks = chunks
-        self._rest = iter(chunks)
-        self._first = [] if started.status else list(islice(self._rest, 1))
-        self._written = started.written
+        rest = iter(chunks)
+        first = [] if started.status else list(islice(rest, 1))
+        self._unread: Iterator[bytes] = chain(started.written, first, rest)
+
+    def read_whole(self) -> bytes | None:
+        """Return the body and close it; None if it is too large, and must still be iterated."""
+        held: list[bytes] = []
+        size = 0
+        try:
+            for chunk in self._unread:
+                held.append(chunk)
+                size += len(chunk)
+                if size > MAX_CHECKED_BYTES:
+                    self._unread = chain(held, self._unread)
+                    return None
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        return b"".join(held)
 
     def __iter__(self) -> Iterator[bytes]:
-        return chain(self._written, self._first, self._rest)
+        return self._unread
 
     def close(self) -> None:
         close = getattr(self._chunks, "close", None)

@@ -1,10 +1,9 @@
 """Tools for language models: the OpenAI, Anthropic and Gemini formats, there and back.
 
 kit = to_openai(app)
-kit.tools                                  # the JSON to send
-kit.name_of(call_name)                     # the tool that the model means
-kit.arguments(call_name, call_arguments)   # the arguments that the tool wants
-kit.messages([(call_id, reply)])           # what the model gets
+kit.tools                           # the JSON to send
+result = kit.run(server, call)      # makes a call that the model asks for
+kit.messages([result])              # what the model gets
 """
 
 from __future__ import annotations

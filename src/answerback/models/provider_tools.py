@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from inspect import iscoroutinefunction
+from typing import Any, TypeAlias, cast, overload
 
 import msgspec
 
+from ..core.reply import Error, Reply
 from ..error_codes import INVALID_ARGUMENTS, TOOL_NOT_FOUND
-from ..errors import InvalidInput, NotFound
+from ..errors import InvalidInput, NotFound, ToolError
 from .argument_plans import Decoder
+from .model_calls import AsyncCalls, BlockingCalls, ModelCall, RunResult, read_call
 from .provider_names import fitting_names
 from .provider_rules import Provider, ProviderRules
 from .reply_parts import TextOptions, parts_for
@@ -70,9 +73,9 @@ class ConversionReport(msgspec.Struct, frozen=True):
 class ModelTools:
     """A set of tools in one provider's form.
 
-    `tools` is the JSON to send. `name_of` and `arguments` turn the model's call into a call of
-    the tool, and `messages` turns the replies into what the model gets. `report` says what had
-    to change.
+    `tools` is the JSON to send. `run` makes a call that the model asks for; `name_of` and
+    `arguments` only convert it. `messages` turns the replies into what the model gets. `report`
+    says what had to change.
     """
 
     def __init__(
@@ -122,14 +125,49 @@ class ModelTools:
     ) -> dict[str, Any]:
         """Return the arguments that the tool wants, from those that the model sent.
 
-        *raw* is JSON text or an object. Raises InvalidInput if it is neither.
+        *raw* is JSON text or an object of JSON values. Raises InvalidInput if it is neither.
         """
         self.name_of(provider_name)
         try:
             decoded = self._decoders[provider_name].decode(_object(raw))
         except RecursionError:
             raise InvalidInput("the arguments are nested too deeply", INVALID_ARGUMENTS) from None
+        if not isinstance(raw, str | bytes):
+            _check_json(decoded)
         return dict(decoded)
+
+    @overload
+    def run(self, server: AsyncCalls, call: object) -> Coroutine[Any, Any, RunResult]: ...
+    @overload
+    def run(self, server: BlockingCalls, call: object) -> RunResult: ...
+    def run(
+        self, server: AsyncCalls | BlockingCalls, call: object
+    ) -> RunResult | Coroutine[Any, Any, RunResult]:
+        """Make a call that the model asks for; return what `messages` takes, or a coroutine.
+
+        *server* is a connected server, and *call* one of the calls in the provider's form, as JSON
+        or as an object of its package. A name that the model made up and wrong arguments become
+        failed replies. Raises TypeError if *call* is not a call.
+        """
+        asked = read_call(call, self.rules.provider)
+        if iscoroutinefunction(server.call):
+            return self._awaited(cast("AsyncCalls", server), asked)
+        made = self._tool_call(asked)
+        blocking = cast("BlockingCalls", server)
+        reply = made if isinstance(made, Reply) else blocking.call(*made)
+        return asked.id, reply, asked.name
+
+    async def _awaited(self, server: AsyncCalls, asked: ModelCall) -> RunResult:
+        made = self._tool_call(asked)
+        reply = made if isinstance(made, Reply) else await server.call(*made)
+        return asked.id, reply, asked.name
+
+    def _tool_call(self, asked: ModelCall) -> tuple[str, dict[str, Any]] | Reply[Any]:
+        """Return the tool's name and arguments, or a failed reply if the model got them wrong."""
+        try:
+            return self.name_of(asked.name), self.arguments(asked.name, asked.arguments)
+        except ToolError as exc:
+            return Reply(error=Error.of(exc))
 
     def message(
         self,
@@ -249,3 +287,12 @@ def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:
         message = f"the arguments must be an object, not {type(raw).__name__}"
         raise InvalidInput(message, INVALID_ARGUMENTS)
     return dict(raw)
+
+
+def _check_json(arguments: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for a value that JSON cannot express, such as a lone surrogate."""
+    try:
+        msgspec.json.encode(arguments)
+    except (TypeError, ValueError, RecursionError) as exc:
+        message = f"the arguments cannot be written as JSON: {exc}"
+        raise InvalidInput(message, INVALID_ARGUMENTS) from None

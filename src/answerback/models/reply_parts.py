@@ -12,8 +12,7 @@ import msgspec
 from ..core.content import Block, Embedded, Image
 from ..core.reply import Reply
 from ..dialects.common import encoded_data
-from ..dialects.model_text import ModelView, view_for_model
-from ..dialects.reply_text import DONE
+from ..dialects.model_text import ModelView, Part, describe, view_for_model
 from ..reading import read
 from .provider_rules import ProviderRules
 
@@ -22,11 +21,20 @@ class ReplyParts(msgspec.Struct, frozen=True):
     """A reply's text, the images and documents that the provider takes, and its failure."""
 
     text: str
-    images: tuple[Image, ...] = ()
-    documents: tuple[Embedded, ...] = ()
+    """All texts; a result without one is described in it."""
+    sequence: tuple[Part, ...] = ()
+    """The texts, images and documents in their order."""
     failed: bool = False
     data: Any = msgspec.UNSET
     """The structured data, if the text says nothing else."""
+
+    @property
+    def images(self) -> list[Image]:
+        return [part for part in self.sequence if isinstance(part, Image)]
+
+    @property
+    def documents(self) -> list[Embedded]:
+        return [part for part in self.sequence if isinstance(part, Embedded)]
 
 
 class TextOptions(msgspec.Struct, frozen=True):
@@ -48,12 +56,10 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
         return has_media and _is_taken(block, rules)
 
     view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
-    images = tuple(each for each in view.media if isinstance(each, Image))
-    documents = tuple(each for each in view.media if isinstance(each, Embedded))
-    text = view.text if view.texts else DONE
-    return ReplyParts(
-        text, images, documents, failed=not reply.ok, data=_only_data(reply, view, options)
-    )
+    media = [describe(part) for part in view.parts if not isinstance(part, str)]
+    text = view.text if view.texts else "\n".join(media)
+    data = _only_data(reply, view, options)
+    return ReplyParts(text, tuple(view.sequence), failed=not reply.ok, data=data)
 
 
 def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..core.content import Embedded, Image
+from ..dialects.model_text import Part
 from .reply_parts import ReplyParts
 
 PREFIX = "Error: "
@@ -55,30 +56,40 @@ def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
 def responses_item(result: CallResult) -> dict[str, Any]:
     """Return a tool result's item in the Responses API."""
     parts = result.parts
-    text = _with_prefix(parts)
-    output: Any = text
+    sequence = list(parts.sequence)
+    output: Any = _with_prefix(parts)
     if parts.images or parts.documents:
-        output = [
-            {"type": "input_text", "text": text},
-            *({"type": "input_image", "image_url": _image_url(each)} for each in parts.images),
-            *({"type": "input_file", **_file(each)} for each in parts.documents),
-        ]
+        first = next((n for n, part in enumerate(sequence) if isinstance(part, str)), None)
+        if parts.failed and first is not None:
+            sequence[first] = _prefixed(str(sequence[first]))
+        output = [_responses_part(part) for part in sequence]
     return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def _responses_part(part: Part) -> dict[str, Any]:
+    match part:
+        case Image():
+            return {"type": "input_image", "image_url": _image_url(part)}
+        case Embedded():
+            return {"type": "input_file", **_file(part)}
+    return {"type": "input_text", "text": part}
 
 
 def anthropic_block(result: CallResult) -> dict[str, Any]:
     """Return a tool result's block in Anthropic's Messages API."""
     parts = result.parts
-    content = [
-        {"type": "text", "text": parts.text},
-        *({"type": "image", "source": _anthropic_source(each)} for each in parts.images),
-        *(
-            {"type": "document", "source": _base64_source(each.mime, each.blob)}
-            for each in parts.documents
-        ),
-    ]
+    content = [_anthropic_part(part) for part in parts.sequence]
     block = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
     return block | {"is_error": True} if parts.failed else block
+
+
+def _anthropic_part(part: Part) -> dict[str, Any]:
+    match part:
+        case Image():
+            return {"type": "image", "source": _anthropic_source(part)}
+        case Embedded():
+            return {"type": "document", "source": _base64_source(part.mime, part.blob)}
+    return {"type": "text", "text": part}
 
 
 def gemini_part(result: CallResult) -> dict[str, Any]:
@@ -103,8 +114,11 @@ def gemini_part(result: CallResult) -> dict[str, Any]:
 
 
 def _with_prefix(parts: ReplyParts) -> str:
-    is_marked = not parts.failed or parts.text.startswith(PREFIX)
-    return parts.text if is_marked else PREFIX + parts.text
+    return _prefixed(parts.text) if parts.failed else parts.text
+
+
+def _prefixed(text: str) -> str:
+    return text if text.startswith(PREFIX) else PREFIX + text
 
 
 def _image_url(image: Image) -> str:

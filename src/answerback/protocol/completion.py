@@ -15,7 +15,7 @@ from ..core.reply import Reply
 from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
-from .gated import referenced_entry
+from .hidden_entries import referenced_entry
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from .mcp_peer import McpPeer
 from .params import Complete

@@ -21,7 +21,7 @@ from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
 from ..types.problems import InvalidOutput
 from .completion import complete
-from .gated import find_resource, is_visible_to
+from .hidden_entries import find_resource, is_visible_to
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

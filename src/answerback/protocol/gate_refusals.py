@@ -31,7 +31,7 @@ from ..gates.prompts import (
 from ..gates.schemes import codes_of
 from ..registry.declarations import Registry
 from ..tools.requires import Refusal, UserGate
-from .gated import entry_of
+from .hidden_entries import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
 from .mcp_peer import McpPeer
 

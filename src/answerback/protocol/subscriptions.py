@@ -10,7 +10,7 @@ import msgspec
 
 from ..dialects.mcp import SERVER_INFO
 from ..registry.declarations import Change, Registry
-from .gated import is_hidden_resource, refuse_subscription
+from .hidden_entries import is_hidden_resource, refuse_subscription
 from .jsonrpc import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,

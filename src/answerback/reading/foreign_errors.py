@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
+
 from ..core.reply import Error
 from ..error_codes import (
     CODES,
@@ -34,9 +36,25 @@ _RPC_CODES = {
     -32802: "UNAVAILABLE",
 }
 _KINDS = {"INVALID_REQUEST": "INVALID_INPUT", "METHOD_NOT_FOUND": "NOT_FOUND"}
+# The forms of the official SDKs and FastMCP, which write them as an error or as a result's text.
+_ERROR = r"(?:MCP error -\d{1,9}: |Error: ){0,3}"
 _UNKNOWN_TOOL = re.compile(
-    r"unknown tool|tool .{0,200}not found|no tool (named|called)|no such tool", re.IGNORECASE
+    _ERROR + r"(?:unknown tool\b|no such tool\b|no tool (?:named|called)\b"
+    r"|tool (?:.{0,200} )?not found\s*(?:[.:;!,(]|$))",
+    re.IGNORECASE,
 )
+_UNKNOWN_ENTRY = re.compile(
+    _ERROR + r"(?:(?:unknown|no such) (?:resource|prompt)\b|(?:resource|prompt) .{0,500}not found)",
+    re.IGNORECASE,
+)
+_WRONG_ARGUMENTS = re.compile(
+    _ERROR + r"(?:Error (?:executing|calling) tool [^:\n]{1,200}: )?"
+    r"(?:input validation error\b|\d{1,4} validation errors? for \S"
+    r"|invalid (?:arguments|parameters|params)\b|missing required (?:argument|parameter)s?\b)",
+    re.IGNORECASE,
+)
+_VAGUE_CODES = {INVALID_ARGUMENTS, UNKNOWN_ERROR, "INVALID_REQUEST", "METHOD_NOT_FOUND"}
+"""The codes of JSON-RPC that servers use for an unknown tool, too."""
 # As the `standard` convention writes errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
 # As the TypeScript SDK writes its errors into a result's text.
@@ -65,12 +83,29 @@ def json_rpc_error(found: Any) -> Error:
     number, message = found.get("code"), found.get("message")
     text = message if isinstance(message, str) and message else UNKNOWN_TEXT
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
-    if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text[:_MAX_SEARCHED]):
-        code = TOOL_NOT_FOUND
-    elif code == INVALID_ARGUMENTS and _names_resource(found.get("data")):
-        code = "NOT_FOUND"
+    if code in _VAGUE_CODES:
+        is_uri = code == INVALID_ARGUMENTS and _names_resource(found.get("data"))
+        is_missing = is_uri or _UNKNOWN_ENTRY.match(text[:_MAX_SEARCHED])
+        code = "NOT_FOUND" if is_missing else _code_of_text(text) or code
     details = {name: each for name, each in found.items() if name != "message"}
     return Error(code, text, details, kind=_KINDS.get(code))
+
+
+def unlisted_tool(error: Error) -> Error:
+    """Return the error of a tool that the server does not list, under the code for that."""
+    if error.code not in _VAGUE_CODES:
+        return error
+    return msgspec.structs.replace(error, code=TOOL_NOT_FOUND, kind=None)
+
+
+def _code_of_text(text: str) -> str | None:
+    """Return the code for a message in a form of the SDKs, else None."""
+    text = text[:_MAX_SEARCHED]
+    if _UNKNOWN_TOOL.match(text):
+        return TOOL_NOT_FOUND
+    if _WRONG_ARGUMENTS.match(text):
+        return INVALID_ARGUMENTS
+    return None
 
 
 def _names_resource(data: Any) -> bool:
@@ -110,6 +145,8 @@ def task_error(task: dict[str, Any]) -> Error:
 
 def object_error(found: Any) -> Error:
     """Return the error in an object such as `{"success": false, "error": …}`, in any variant."""
+    # A list has zod's issues with the arguments.
+    code_of_list = INVALID_ARGUMENTS if isinstance(found, list) else None
     if isinstance(found, list):
         found = {"errors": found}
     if found.keys() == {"result"} and isinstance(found["result"], dict):
@@ -125,10 +162,11 @@ def object_error(found: Any) -> Error:
         message = message or "; ".join(filter(None, map(_item_text, inner[:_MAX_ITEMS])))
     status = _status(places)
     kind = code_for_status(status) if status is not None else None
-    code = code or kind or UNKNOWN_ERROR
+    message = message or UNKNOWN_TEXT
+    code = code or kind or code_of_list or _code_of_text(message) or UNKNOWN_ERROR
     return Error(
         code,
-        message or UNKNOWN_TEXT,
+        message,
         _details(places),
         _first_of(places, "retryable", bool),
         _first_of(places, "hint", str),
@@ -137,12 +175,13 @@ def object_error(found: Any) -> Error:
 
 
 def error_in_text(text: str) -> Error | None:
-    """Return the error in a text such as `CODE: message (details)`; None without a code."""
+    """Return the error in a text such as `CODE: message (details)`; None if no code fits."""
     if (numbered := _NUMBERED.fullmatch(text)) is not None:
         return json_rpc_error({"code": int(numbered[1]), "message": numbered[2]})
     found = _CODED.fullmatch(text)
     if found is None or ("_" not in found[1] and found[1] not in CODES):
-        return None
+        code = _code_of_text(text)
+        return None if code is None else Error(code, text)
     message, details = found[2], None
     if message.endswith(")") and " (" in message:
         before, _, inside = message.partition(" (")

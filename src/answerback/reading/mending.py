@@ -29,10 +29,9 @@ def mended(
     An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
     read.
     """
-    from ..rules.reply_view import NO_CONTEXT
-    from ..rules.validation import check
+    from .verdict import errors_in
 
-    findings = tuple(each for each in check(found, dialect, NO_CONTEXT) if each.severity == "error")
+    findings = errors_in(found, dialect)
     whole = {**found, "content": _blocks(found, dialect)}
     if dialect == "mcp":
         whole["isError"] = _flag(found.get("isError"))

@@ -6,6 +6,8 @@ The order is the `direct` convention's: a protocol error, `isError`,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -32,7 +34,7 @@ from .foreign_errors import error_in_text, json_rpc_error, object_error, pending
 from .http_response import read_response, response_in_events
 from .mending import mended
 from .other_results import inner_result, other_result
-from .sources import TooLarge, load_json, source_of
+from .sources import TooLarge, load_json, result_in_mcp_names, source_of
 
 T = TypeVar("T")
 
@@ -50,8 +52,10 @@ class Hints(msgspec.Struct, frozen=True):
 
     wants_text: bool = False
     """The caller wants a str: the text itself is the data, even if it is JSON."""
-    trust_data: bool = False
-    """Whether data is what it is declared to be, even if it resembles an error."""
+    has_type: bool = False
+    """The caller knows the data's type: it is data, even if it resembles an error."""
+    schema: dict[str, Any] | None = None
+    """The tool's output schema."""
     is_wrapped: bool = False
     """Whether the schema says that the data is an object's member `result`."""
     limits: ReceivedLimits = DEFAULT_RECEIVED
@@ -63,8 +67,16 @@ class Hints(msgspec.Struct, frozen=True):
         into: Any = None,
         limits: ReceivedLimits = DEFAULT_RECEIVED,
     ) -> Hints:
-        trust_data = into is not None or schema is not None
-        return cls(into is str, trust_data, _wraps(schema), limits)
+        return cls(into is str, into is not None, schema, _wraps(schema), limits)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether a type or a schema says that this is data, and not another sort of result."""
+        return self.has_type or self.schema is not None
+
+    def says_failed(self, data: Any) -> bool:
+        """Return whether the data says that the call failed."""
+        return not self.has_type and _says_failed(data, self.schema)
 
 
 @overload
@@ -105,17 +117,22 @@ def read(
     limits = ReceivedLimits(max_bytes, max_values)
     reply = read_with(result, Hints.of(output_schema, into, limits))
     if into is not None:
-        from .typed_data import decoder_for, with_type
-
         understood = reply.ok
-        reply = with_type(reply, decoder_for(into))
+        reply = typed_reader(into)(reply)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
-    if strict and reply.findings:
-        found = reply.findings[0]
+    if strict and reply.received is not None and reply.received.findings:
+        found = reply.received.findings[0]
         where = f"{found.pointer}: " if found.pointer else ""
         raise MalformedReply(f"{where}{found.message}")
     return reply
+
+
+def typed_reader(into: Any) -> Callable[[Reply[Any]], Reply[Any]]:
+    """Return a function that gives a reply's data a type; raise TypeError for another value."""
+    from .typed_data import decoder_for, with_type
+
+    return partial(with_type, into, decoder_for(into))
 
 
 def read_with(result: Any, hints: Hints) -> Reply[Any]:
@@ -141,7 +158,8 @@ def read_with(result: Any, hints: Hints) -> Reply[Any]:
         return _failed(f"the reply cannot be read: {type(exc).__name__}", raw)
     known = reply.received
     place = None if known is None else known.data_from
-    return msgspec.structs.replace(reply, received=Received(raw, place, findings))
+    received = Received(raw, place, findings, _hidden_failures)
+    return msgspec.structs.replace(reply, received=received)
 
 
 def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
@@ -161,11 +179,13 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         # A text that may be JSON takes longer, as does a null.
         if "structuredContent" in found or (len(content) == 1 and _may_be_data(content[0], hints)):
             return None
-        return Reply(content=content, meta=meta, received=Received(found))
-    if type(data) is not dict or (not hints.trust_data and _is_failure(data)):
+        return Reply(
+            content=content, meta=meta, received=Received(found, None, (), _hidden_failures)
+        )
+    if type(data) is not dict or hints.says_failed(data):
         return None
     data, shape = _unwrapped(data, meta, hints)
-    received = Received(found, "structuredContent")
+    received = Received(found, "structuredContent", (), _hidden_failures)
     return Reply(content=content, data=data, meta=meta, shape=shape, received=received)
 
 
@@ -202,26 +222,24 @@ def _may_be_data(block: Text, hints: Hints) -> bool:
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
     """Return the reply for a value that cannot be understood, with the findings in it."""
-    findings = _findings_in(raw, message)
+    from .verdict import findings_in
+
+    findings = findings_in(raw, message)
     shown = [msgspec.to_builtins(each) for each in findings[:_MAX_FINDINGS]]
     error = Error(code, message, {"findings": shown})
     return Reply(error=error, received=Received(raw, None, findings))
 
 
-def _findings_in(raw: Any, message: str) -> tuple[Any, ...]:
-    from ..rules.checks.ab1_result import not_an_object, not_json
-    from ..rules.finding import Fault
-    from ..rules.validation import validate
+def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
+    from .verdict import hidden_failures
 
-    own = not_json if isinstance(raw, bytes | str) else not_an_object
-    if isinstance(raw, dict):
-        try:
-            found = validate(raw)
-        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
-            found = ()
-        if any(each.severity == "error" for each in found):
-            return found
-    return (own.finding(Fault("", message)),)
+    return hidden_failures(reply)
+
+
+def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    from .verdict import says_failed
+
+    return says_failed(data, schema)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -252,6 +270,11 @@ def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
 def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tuple[Any, ...]]:
     if is_block_list(found):
         found = {"content": found}
+    if (renamed := result_in_mcp_names(found)) is not found:
+        from .verdict import misspelt_members
+
+        reply, findings = _read_result(renamed, hints, place)
+        return reply, (*misspelt_members(found), *findings)
     if isinstance(found, dict) and (pending := pending_error(found)) is not None:
         return Reply(error=pending, meta=author_meta(found.get("_meta"))), ()
     dialect = received_dialect(found)
@@ -267,7 +290,7 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
             return problem.read(response), ()
     if (inner := inner_result(found)) is not msgspec.UNSET:
         return _read_result(inner, hints, place)
-    if not hints.trust_data and (other := other_result(found)) is not None:
+    if not hints.is_data and (other := other_result(found)) is not None:
         _refuse_many_blocks(other.content)
         return other, ()
     return _read_data(found, hints, place), ()
@@ -279,10 +302,10 @@ def _refuse_many_blocks(blocks: Any) -> None:
 
 
 def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
-    if not hints.trust_data and _is_failure(found):
+    if hints.says_failed(found):
         return Reply(error=object_error(found))
     meta: dict[str, Any] = {}
-    if not hints.trust_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
+    if not hints.is_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
         # The metadata of a list or a prompt is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
@@ -304,7 +327,7 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
     if reply.data is msgspec.UNSET:
         reply = msgspec.structs.replace(reply, data=None)
-    if not hints.trust_data and _is_failure(reply.data):
+    if hints.says_failed(reply.data):
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
@@ -330,7 +353,7 @@ def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     if details is not None:
         place = "structuredContent"
     stated = _json_in_text(reply)
-    if _is_failure(stated | {"isError": True} if isinstance(stated, dict) else stated):
+    if _says_failed(stated | {"isError": True} if isinstance(stated, dict) else stated, None):
         whole = object_error(stated)
         if whole.message == UNKNOWN_TEXT:
             whole = msgspec.structs.replace(whole, message=error.message)
@@ -383,7 +406,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     found = _json_in_text(reply, hints.limits.values)
     if found is None:
         return reply
-    if not hints.trust_data and _is_failure(found):
+    if hints.says_failed(found):
         return msgspec.structs.replace(reply, error=object_error(found))
     data, shape = _unwrapped(found, {}, hints)
     if shape is not None or not isinstance(found, dict):
@@ -424,12 +447,6 @@ def _json_in_text(reply: Reply[Any], max_values: int = MAX_VALUES) -> Any:
 def _is_like_json(text: str) -> bool:
     # Only its beginning, because `lstrip` would copy a large text.
     return text[:_SPACE].lstrip()[:1] in ("{", "[")
-
-
-def _is_failure(found: Any) -> bool:
-    from ..rules.detectors.failure_json import is_failure_json
-
-    return is_failure_json(found)
 
 
 def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:

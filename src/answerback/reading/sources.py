@@ -50,7 +50,7 @@ def source_of(result: Any, limits: ReceivedLimits) -> Any:
         case str() | bytes() | bytearray() | memoryview():
             return decode_text(result, limits)
         case dict():
-            return _result_in_mcp_names(result)
+            return _with_plain_blocks(result)
         case HttpReply():
             _check_size(result.body, limits.bytes)
             return result
@@ -125,7 +125,7 @@ def _from_object(result: Any, limits: ReceivedLimits) -> Any:
     plain = _plain(result)
     if plain is result:
         raise MalformedReply(f"no reply can be read from an object of {type(result).__name__}")
-    return _result_in_mcp_names(plain) if isinstance(plain, dict) else plain
+    return result_in_mcp_names(_with_plain_blocks(plain)) if isinstance(plain, dict) else plain
 
 
 def _is_resource_model(value: Any) -> bool:
@@ -192,12 +192,21 @@ def _from_response(response: Any) -> HttpReply:
     return HttpReply(int(response.status_code), body, media_type, tuple(headers.items()))
 
 
-def _result_in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an SDK result that was dumped with its Python names under MCP's names."""
+def _with_plain_blocks(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a result whose blocks are JSON, not models or blocks of ours."""
     content = found.get("content")
-    if isinstance(content, list | tuple):
-        found = {**found, "content": [_plain(block) for block in content]}
-    if "is_error" not in found and "structured_content" not in found:
+    if not isinstance(content, list | tuple):
+        return found
+    if isinstance(content, list) and all(isinstance(each, dict) for each in content):
+        return found
+    return {**found, "content": [_plain(block) for block in content]}
+
+
+def result_in_mcp_names(found: Any) -> Any:
+    """Return a result with the Python names of an SDK under MCP's names; others unchanged."""
+    if not isinstance(found, dict) or {"is_error", "structured_content"}.isdisjoint(found):
+        return found
+    if "content" not in found and "structured_content" not in found:
         return found
     renamed = in_mcp_names(found)
     blocks = renamed.get("content")

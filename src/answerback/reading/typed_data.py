@@ -1,4 +1,4 @@
-"""Builds the typed data that `read(result, into=Type)` returns."""
+"""Builds the typed data that `read(result, into=Type)` and `server.call(…, into=Type)` return."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.content import Text
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..error_codes import INVALID_OUTPUT
@@ -20,6 +21,8 @@ _NAME = "data"
 
 def decoder_for(into: Any) -> Arguments:
     """Return a type's decoder; raise TypeError for a type without a JSON form."""
+    if isinstance(into, str | dict | list):
+        raise TypeError(f"into={into!r} should be a type")
     try:
         return _cached_decoder(into)
     except TypeError as exc:
@@ -29,10 +32,12 @@ def decoder_for(into: Any) -> Arguments:
         return _cached_decoder.__wrapped__(into)
 
 
-def with_type(reply: Reply[Any], decoder: Arguments) -> Reply[Any]:
+def with_type(into: Any, decoder: Arguments, reply: Reply[Any]) -> Reply[Any]:
     """Return the reply with typed data, or a failed reply that says what does not fit."""
     if reply.error is not None:
         return reply
+    if into is str:
+        reply = _with_text(reply)
     if reply.data is msgspec.UNSET:
         hint = "read it without into=, or look at reply.content"
         return _failed(reply, Error(INVALID_OUTPUT, "the reply has no data", hint=hint))
@@ -47,6 +52,14 @@ def with_type(reply: Reply[Any], decoder: Arguments) -> Reply[Any]:
                 pass
         problems = msgspec.to_builtins(first.problems)
         return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
+
+
+def _with_text(reply: Reply[Any]) -> Reply[Any]:
+    """Return the reply with its only text as the data, unless it has other data."""
+    match reply.content:
+        case (Text(text=text),) if not reply.has_data or reply.data_from == "text":
+            return msgspec.structs.replace(reply, data=text)
+    return reply
 
 
 def _built(reply: Reply[Any], data: Any, decoder: Arguments) -> Reply[Any]:

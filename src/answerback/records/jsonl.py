@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..core.moved_file import FileEmptied, FileIdentity
+from ..core.private_file import make_private
 from .sink import Entry, file_lock
 
 _TAIL_BYTES = 1 << 20
@@ -40,6 +41,7 @@ class JSONL:
         return self.path
 
     def open(self) -> _JsonlStore:
+        make_private(self.path)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         return _JsonlStore(os.open(self.path, flags, 0o600), FileIdentity(self.path))
 

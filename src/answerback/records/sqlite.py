@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
 from typing import Any
 
 from ..core.moved_file import FileIdentity
+from ..core.private_file import make_private
 from .sink import Entry, folder_lock
 
 _SCHEMA = """
@@ -54,11 +55,8 @@ class SQLite:
             return self._open()
 
     def _open(self) -> _SqliteStore:
-        # SQLite creates files that every user can read, and records are private. An existing file
-        # is not opened here: closing it would drop the locks that another connection of this
-        # process holds on it.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        # SQLite creates files that every user can read, and records are private.
+        make_private(self.path, beside=("-journal",))
         connection = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
         try:
             # In this mode all committed records are in the file itself, so the file can be moved

@@ -8,7 +8,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..core.authentication import User
-from ..tools.context import Context
+from ..core.request_info import RequestInfo
+from ..tools.context import Context, RunningCall
 from .caller_errors import rate_limited
 from .clock import REAL_CLOCK, Clock
 from .option_checks import check_clock, check_count, check_first, check_plain, check_store
@@ -130,29 +131,39 @@ class Limit(Part):
             raise TypeError(f"{needs}; give it to @app.tool(limit=…)")
         return Policy(limits=(self,), may_repeat=True)
 
-    def key(self, ctx: Context[Any]) -> Hashable:
+    def key(self, call: RunningCall) -> Hashable:
         """Return the key the call is counted by."""
         per = self.per
+        if per == "all":
+            return None
+        ctx: Context[Any] = Context(call)
         if callable(per):
             return per(ctx)
         user = None if per == "address" else ctx.user
-        return _address(ctx) if user is None else _user_key(user, per)
+        return _address(ctx.request, call) if user is None else _user_key(user, per)
 
     def enter(self, key: Hashable) -> None:
         """Count a call; raises RateLimited."""
+        self.start(key)
+        try:
+            self.count(key)
+        except BaseException:
+            self.leave(key)
+            raise
+
+    def count(self, key: Hashable) -> None:
+        """Count a call by the rate; raises RateLimited."""
+        if self._buckets is not None and (wait := self._buckets.take(key)) > 0:
+            raise rate_limited(str(self.rate), wait)
+
+    def start(self, key: Hashable) -> None:
+        """Count a call that runs from now on; raises RateLimited if too many run."""
         if self.concurrent is not None:
             with self._lock:
                 running = self._running.get(key, 0)
                 if running >= self.concurrent:
                     raise rate_limited(f"{self.concurrent} at a time", 1.0)
                 self._running[key] = running + 1
-        if self._buckets is not None:
-            try:
-                if (wait := self._buckets.take(key)) > 0:
-                    raise rate_limited(str(self.rate), wait)
-            except BaseException:
-                self.leave(key)
-                raise
 
     def leave(self, key: Hashable) -> None:
         """End a counted call."""
@@ -165,8 +176,7 @@ class Limit(Part):
                     del self._running[key]
 
     def give_back(self, key: Hashable) -> None:
-        """Undo the count of a call that did not run."""
-        self.leave(key)
+        """Undo the count by the rate, because the call did not run."""
         if self._buckets is not None:
             self._buckets.give_back(key)
 
@@ -192,8 +202,9 @@ def _read_rate(rate: object) -> tuple[int, float]:
     return int(found[1]), float(int(found[2] or 1) * unit)
 
 
-def _address(ctx: Context[Any]) -> Hashable:
-    found = ctx.request.address
+def _address(request: RequestInfo | None, call: RunningCall) -> Hashable:
+    # A task has no request, but knows who created it.
+    found = (call.caller or None) if request is None else request.address
     return found if found is None or ":" not in found else _ipv6_network(found)
 
 

@@ -7,7 +7,7 @@ and the retry's deadline covers all of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -94,6 +94,24 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         policy_run = call.policy_run = PolicyRun(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(policy_run, attempt)
+
+    def count(self, call: RunningCall) -> Callable[[], None]:
+        """Count a new task by the rates; return a function that undoes it. Raises RateLimited."""
+        counted: list[tuple[Limit, Hashable]] = []
+
+        def undo() -> None:
+            for limit, key in counted:
+                limit.give_back(key)
+
+        try:
+            for limit in self.limits:
+                key = limit.key(call)
+                limit.count(key)
+                counted.append((limit, key))
+        except BaseException:
+            undo()
+            raise
+        return undo
 
     def counts(self, exc: BaseException | None) -> bool:
         """Return whether the author listed *exc*'s class as a service failure."""

@@ -52,9 +52,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         policy = self._policy
         try:
             for limit in policy.limits:
-                key = None if limit.per == "all" else limit.key(self._context())
-                limit.enter(key)
-                self._entered.append((limit, key))
+                self._enter(limit)
             if policy.breaker is not None:
                 self._ticket = policy.breaker.enter()
         except BaseException:
@@ -65,8 +63,19 @@ class PolicyRun(msgspec.Struct, eq=False):
         if retry is not None and (retry.deadline is not None or self._can_ask()):
             self.watch = Stopwatch(retry.clock.now)
 
+    def _enter(self, limit: Limit) -> None:
+        call = self.call
+        # The rates counted a task when it was created.
+        is_task = call is not None and call.is_counted
+        if is_task and callable(limit.per):
+            return  # It may need the request, which a task does not have.
+        key = None if call is None else limit.key(call)
+        (limit.start if is_task else limit.enter)(key)
+        self._entered.append((limit, key))
+
     def _give_back(self) -> None:
         for limit, key in self._entered:
+            limit.leave(key)
             limit.give_back(key)
         self._entered.clear()
 

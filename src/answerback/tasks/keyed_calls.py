@@ -21,6 +21,7 @@ from .idempotency_keys import checked_key
 from .service import TaskService
 from .stored_reply import dump_reply
 from .task_record import KEYS, TaskRecord
+from .task_runner import LEASE
 from .task_store import TaskStore
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
@@ -43,6 +44,19 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
             return await service.refuse(call, _repeated(kept, call))
     except ToolError as exc:
         return await service.refuse(call, Reply(error=Error.of(exc)))
+    # The watch renews the claim as long as the call runs here.
+    runner.names.add(record.worker)
+    try:
+        return await _run_claimed(service, call, record, handle)
+    finally:
+        runner.names.discard(record.worker)
+
+
+async def _run_claimed(
+    service: TaskService, call: Call, record: TaskRecord, handle: Handler
+) -> Outcome:
+    """Run a call, and keep its reply for the next call with its key."""
+    store, runner = service.store, service.runner
     claim: dict[str, Any] = {"worker": record.worker, "fence": record.fence}
     call.stage = "run"
     try:
@@ -71,9 +85,9 @@ def _record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
         # The call never runs from its record; the fingerprint identifies its arguments.
         arguments=b"{}",
         user=None,
-        # A separate name: the watch shortens the worker's own claims.
+        # A separate name: a call whose reply could not be kept gives up its claim by itself.
         worker=new_worker_name(),
-        lease=made.created + service.limits.retention,
+        lease=made.created + LEASE,
         fence=1,
         attempts=1,
         idempotent=False,
@@ -106,7 +120,7 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
 def _forget(store: TaskStore, id: str) -> None:
     """Remove the record, so that the next call with this key runs."""
     store.change(id, lambda task: _replace(task, state="cancelled", worker="", expires=0.0))
-    store.remove_expired(time())
+    store.remove_expired(0.0)
 
 
 _TOO_LARGE: Reply[Any] = failure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from heapq import heappop, heappush
 from itertools import islice
 
@@ -24,6 +25,7 @@ class MemoryStore:
 
     blocks = False
     notice_path = ""
+    is_failing = False
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -76,7 +78,7 @@ class MemoryStore:
             ids = [id for id, _ in zip(self._waiting, range(count), strict=False)]
             return [task for id in ids if (task := self._change(id, take)) is not None]
 
-    def renew(self, worker: str, until: float) -> None:
+    def renew(self, workers: Collection[str], until: float) -> None:
         """Do nothing: a worker that dies takes this store with it."""
 
     def claims(self) -> list[Claim]:
@@ -107,6 +109,9 @@ class MemoryStore:
                     # A task that runs longer than its ttl is checked again.
                     heappush(self._expiries, (max(task.expires, now + 1), id))
         return removed
+
+    def try_to_write(self) -> None:
+        """Do nothing: memory can be written."""
 
     def version(self) -> int:
         return 0

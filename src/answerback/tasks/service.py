@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
@@ -19,7 +20,7 @@ from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
 from .idempotency_keys import checked_key
 from .memory_store import MemoryStore
-from .task_expiry import first_expiry
+from .task_expiry import ExpiryClock, first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import TaskStore
@@ -27,6 +28,8 @@ from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
 T = TypeVar("T")
+_MAX_WAITING = 100
+"""The requests that may wait for one task at a time, in one worker."""
 
 
 def task_service(runtime: Runtime) -> TaskService:
@@ -49,15 +52,17 @@ class TaskService:
         self.refuse = runtime.record
         """Records the outcome of a call that does not run, and returns it."""
         self._waiters: dict[object, Callable[[str | None], None]] = {}
+        self._waiting: Counter[str] = Counter()
+        """How many requests wait for each task."""
+        self._expiry = ExpiryClock()
         worker = new_worker_name()
         self.runner = TaskRunner(runtime, self.store, self.limits, worker, self.wake)
         self.runner.use_loop()
         self._watch: TaskWatch | None = None
         if self.store.blocks:
             waits = self._waiters.__len__
-            watch = TaskWatch(self.store, self.runner, lambda: waits() > 0, self.wake)
-            self._watch = watch
-            runtime.checks["tasks"] = partial(_health, watch, self.runner)
+            self._watch = TaskWatch(self.store, self.runner, lambda: waits() > 0, self.wake)
+            runtime.checks["tasks"] = partial(_health, self.store, self.runner)
 
     async def create(
         self,
@@ -79,12 +84,19 @@ class TaskService:
         is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
         if not is_admitted:
             return await self.refuse(call, outcome)
+        undo_count = _do_nothing
         try:
             kept_key = None if key is None else checked_key(key)
             task = self.new_task(call, answers, ttl, kept_key)
-            return await self._to_the_end(self._start(task))
+            if call.tool is not None and call.tool.policy is not None:
+                undo_count = call.tool.policy.count(call)
+            kept = await self._to_the_end(self._start(task))
         except ToolError as exc:
+            undo_count()
             return await self.refuse(call, Reply(error=Error.of(exc)))
+        if kept.id != task.id:
+            undo_count()
+        return kept
 
     async def get(self, id: str, owner: str) -> TaskRecord | None:
         """Return the task with this id, if it belongs to *owner*."""
@@ -141,8 +153,14 @@ class TaskService:
     async def wait(
         self, id: str, owner: str, is_done: Callable[[TaskRecord], bool], seconds: float
     ) -> TaskRecord | None:
-        """Return the task, once *is_done* or after *seconds*; None if there is no such task."""
+        """Return the task, once *is_done* or after *seconds*; None if there is no such task.
+
+        Raises Unavailable if too many requests wait for this task.
+        """
         await ON_LOOP
+        if self._waiting[id] >= _MAX_WAITING:
+            raise Unavailable("Too many requests wait for this task", retryable=True, retry_after=5)
+        self._waiting[id] += 1
         until = monotonic() + seconds
         waiter = _Waiter()
         stop = self.subscribe(lambda changed: waiter.wake() if changed in (None, id) else None)
@@ -155,6 +173,9 @@ class TaskService:
                 await waiter.wait(left)
         finally:
             stop()
+            self._waiting[id] -= 1
+            if not self._waiting[id]:
+                del self._waiting[id]
 
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
@@ -252,12 +273,16 @@ class TaskService:
         """Remove expired tasks."""
         # For a store that may block, the watch does it.
         if self._watch is None:
-            self.store.remove_expired(time())
+            self.store.remove_expired(self._expiry.now())
 
     def wake(self, task: TaskRecord | None = None) -> None:
         """Wake everyone who waits for this task, or for any task if none is given."""
         for listener in tuple(self._waiters.values()):
             listener(None if task is None else task.id)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 class _Waiter:
@@ -282,6 +307,6 @@ class _Waiter:
         self._event.clear()
 
 
-def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
+def _health(store: TaskStore, runner: TaskRunner) -> HealthState:
     """Report the server as ready: plain calls are served even while the task file fails."""
-    return HealthState(True, {"failing": watch.is_failing, "running": len(runner.runs)})
+    return HealthState(True, {"failing": store.is_failing, "running": len(runner.runs)})

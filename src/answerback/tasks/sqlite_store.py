@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,8 @@ import msgspec
 
 from ..core.limits import TaskLimits
 from ..core.log import logger
+from ..core.moved_file import FileIdentity, FileMoved
+from ..core.private_file import make_private
 from ..errors import AnswerbackError, Unavailable
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room
@@ -59,6 +61,7 @@ _UNFINISHED = (
     "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
 )
 _BUSY_SECONDS = 5.0
+_READING, _WRITING = "reading", "writing"
 
 _encode = msgspec.msgpack.Encoder().encode
 _records = msgspec.msgpack.Decoder(TaskRecord)
@@ -89,7 +92,10 @@ class SQLiteStore:
         self._busy = busy
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._identity: FileIdentity | None = None
         self._pid = 0
+        self._failing: set[str] = set()
+        """Which of _READING and _WRITING failed the last time."""
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         return self._write(lambda connection: _add(connection, task, limits))
@@ -120,12 +126,12 @@ class SQLiteStore:
 
         return self._write(claim_oldest)
 
-    def renew(self, worker: str, until: float) -> None:
+    def renew(self, workers: Collection[str], until: float) -> None:
         # The column's lease is current; the record's is from the last full write.
         def renew_all(connection: Connection) -> None:
             # SQLite uses the index of claims only if the worker is certainly not empty.
             query = "UPDATE tasks SET lease = ? WHERE worker = ? AND worker <> ''"
-            connection.execute(query, (until, worker))
+            connection.executemany(query, [(until, worker) for worker in workers])
 
         self._write(renew_all)
 
@@ -140,8 +146,8 @@ class SQLiteStore:
         if after is not None:
             query += " AND number > (SELECT number FROM tasks WHERE id = ?)"
             values.append(after)
-        with self._lock, _failures_explained(self.path):
-            return _first(self._opened().execute(f"{query} ORDER BY number", values), count)
+        with self._opened(_READING) as connection:
+            return _first(connection.execute(f"{query} ORDER BY number", values), count)
 
     def remove_expired(self, now: float) -> int:
         over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND state <> 'working'"
@@ -149,23 +155,34 @@ class SQLiteStore:
             return 0
         return self._write(lambda connection: connection.execute(f"DELETE {over}", (now,)).rowcount)
 
+    @property
+    def is_failing(self) -> bool:
+        return bool(self._failing)
+
+    def try_to_write(self) -> None:
+        # It is written even if it does not change.
+        statement = f"PRAGMA user_version = {SCHEMA_VERSION}"
+        self._write(lambda connection: connection.execute(statement))
+
     def version(self) -> int:
         return int(self._read("PRAGMA data_version")[0][0])
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None and self._pid == os.getpid():
-                self._connection.close()
-            self._connection = None
+            if self._pid == os.getpid():
+                with suppress(FileMoved, sqlite3.Error):
+                    self._check_place()
+                if self._connection is not None:
+                    self._connection.close()
+            self._forget_file()
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        with self._lock, _failures_explained(self.path):
-            return self._opened().execute(query, values).fetchall()
+        with self._opened(_READING) as connection:
+            return connection.execute(query, values).fetchall()
 
     def _write(self, change: Callable[[Connection], T]) -> T:
         """Apply a change as one transaction; roll it back if it raises."""
-        with self._lock, _failures_explained(self.path):
-            connection = self._opened()
+        with self._opened(_WRITING) as connection:
             try:
                 return _in_transaction(connection, change)
             except Exception as exc:
@@ -175,19 +192,65 @@ class SQLiteStore:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return _in_transaction(connection, change)
 
-    def _opened(self) -> Connection:
-        if self._connection is None or self._pid != os.getpid():
+    @contextmanager
+    def _opened(self, use: str) -> Iterator[Connection]:
+        """Lock the store and yield its connection; turn a file error into Unavailable.
+
+        Only the log has the reason.
+        """
+        with self._lock:
+            try:
+                yield self._connected()
+            except (sqlite3.Error, OSError) as exc:
+                if use not in self._failing:
+                    logger().error("the file of tasks %r failed: %s", self.path, exc)
+                self._failing.add(use)
+                raise Unavailable(
+                    "The tasks cannot be read or written at the moment",
+                    retryable=True,
+                    retry_after=5,
+                ) from exc
+            self._failing -= {use, _READING}
+
+    def _connected(self) -> Connection:
+        if self._pid != os.getpid():
             # A connection must not be used after a fork, and closing it would drop the parent's
             # locks: it is kept, and never used again.
             self._inherited = self._connection
-            self._connection = self._open()
+            self._forget_file()
             self._pid = os.getpid()
+        self._check_place()
+        if self._connection is None:
+            self._connection = self._open()
+            self._identity = self._identity or FileIdentity(self.path)
         return self._connection
+
+    def _check_place(self) -> None:
+        """Raise FileMoved if the file is no longer at its path.
+
+        Then all that was acknowledged is copied from the log into the moved file, which is closed:
+        SQLite itself would leave the log behind. The file is opened again if it is moved back.
+        """
+        try:
+            if self._identity is not None:
+                self._identity.check()
+        except FileMoved:
+            if self._connection is not None:
+                row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if row[0] == 0:  # No other connection was in the way.
+                    self._connection.close()
+                    self._connection = None
+            raise
+
+    def _forget_file(self) -> None:
+        self._connection = None
+        if self._identity is not None:
+            self._identity.close()
+            self._identity = None
 
     def _open(self) -> Connection:
         # SQLite creates world-readable files, and arguments and results are private.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        make_private(self.path, beside=("-wal", "-shm"))
         connection = sqlite3.connect(
             self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
         )
@@ -319,15 +382,3 @@ def _check_version(connection: Connection, path: str) -> None:
     if is_foreign or version > SCHEMA_VERSION:
         reason = "another program wrote it" if is_foreign else "a later version wrote it"
         raise UnknownTaskFile(f"{path!r} is not a file of tasks that this version reads: {reason}")
-
-
-@contextmanager
-def _failures_explained(path: str) -> Iterator[None]:
-    """Turn a file error into Unavailable; only the log has the reason."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as exc:
-        logger().error("the file of tasks %r failed: %s", path, exc)
-        raise Unavailable(
-            "The tasks cannot be read or written at the moment", retryable=True, retry_after=5
-        ) from exc

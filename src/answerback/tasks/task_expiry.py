@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from time import monotonic, time
+
 from ..core.limits import TaskLimits
 
 _GRACE = 300.0
 """The minimum seconds a client has to read a task's result."""
+_JUMP = 5.0
+"""The seconds that the clock may gain without a jump."""
 
 
 def first_expiry(now: float, ttl: float | None, limits: TaskLimits) -> float:
@@ -17,3 +21,23 @@ def first_expiry(now: float, ttl: float | None, limits: TaskLimits) -> float:
 def expiry_after_end(expires: float | None, now: float) -> float | None:
     """Return when a task expires that ends now."""
     return None if expires is None else max(expires, now + _GRACE)
+
+
+class ExpiryClock:
+    """The time by which records expire."""
+
+    def __init__(self) -> None:
+        self._clocks = time(), monotonic()
+        self._stands_until = 0.0
+
+    def now(self) -> float:
+        """Return the time, or 0 for some minutes after the clock was set forward.
+
+        No record became older by that, clients may read them meanwhile, and the clock may be set
+        back.
+        """
+        then, ticks_then = self._clocks
+        now, ticks = self._clocks = time(), monotonic()
+        if now - then - (ticks - ticks_then) > _JUMP:
+            self._stands_until = ticks + _GRACE
+        return now if ticks >= self._stands_until else 0.0

@@ -102,6 +102,8 @@ class TaskRunner:
         self._store = store
         self._limits = limits
         self.worker = worker
+        self.names = {worker}
+        """The names that hold this worker's claims: its own, and one for each keyed call."""
         self._on_change = on_change
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
@@ -219,6 +221,7 @@ class TaskRunner:
             caller=task.caller,
             user=peer.user,
             stage="run",
+            is_counted=True,
         )
         try:
             outcome = await self._runtime.handlers.tools(call)

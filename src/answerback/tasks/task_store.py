@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..core.limits import TaskLimits
@@ -49,8 +49,8 @@ class TaskStore(Protocol):
     def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
         """Claim up to *count* waiting tasks, oldest first."""
 
-    def renew(self, worker: str, until: float) -> None:
-        """Extend all of a worker's valid claims."""
+    def renew(self, workers: Collection[str], until: float) -> None:
+        """Extend all claims of these workers."""
 
     def claims(self) -> list[Claim]:
         """Return all workers' claims."""
@@ -66,6 +66,13 @@ class TaskStore(Protocol):
 
         A running or waiting task stays: it was promised to a client.
         """
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the store could not be read or written the last time."""
+
+    def try_to_write(self) -> None:
+        """Find out whether the store can be written again; `is_failing` says so."""
 
     def version(self) -> int:
         """Return a number that changes whenever another process may have changed a record."""

@@ -17,6 +17,7 @@ from time import monotonic, time
 from ..calls.failures import log_internal_error
 from ..errors import Unavailable
 from .file_notice import FileNotice
+from .task_expiry import ExpiryClock
 from .task_record import TaskRecord
 from .task_runner import LEASE, TaskRunner
 from .task_store import Claim, TaskStore
@@ -48,6 +49,7 @@ class TaskWatch:
         self._version = -1
         self._next_step = 0.0
         self._clocks = time(), monotonic()
+        self._expiry = ExpiryClock()
         self._leases_count_from = 0.0
         self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
         self._every = {
@@ -55,8 +57,6 @@ class TaskWatch:
             self._renew: LEASE / 3,
             self._runner.write_messages: _REPORTS,
         }
-        self.is_failing = False
-        """Whether the last attempt to use the store failed."""
         self._stopped = threading.Event()
         name = "answerback-tasks-watch"
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -73,13 +73,15 @@ class TaskWatch:
                     self._store.version()  # This opens the file.
                     notice = FileNotice(self._store.notice_path)
                 self._look()
-                self.is_failing = False
                 seconds = _GAP
                 is_busy = bool(self._runner.runs) or self._is_waiting()
                 notice.wait(_REPORTS if is_busy else _RECONCILE, urgent=is_busy)
             except Unavailable:
-                self.is_failing = True
                 seconds = _AFTER_FAILURE  # Already logged.
+                # The file may be opened again with another log.
+                if notice is not None:
+                    notice.close()
+                    notice = None
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
                 log_internal_error("looking after tasks")
                 seconds = _AFTER_FAILURE
@@ -112,12 +114,15 @@ class TaskWatch:
         self._wake(None)
 
     def _renew(self) -> None:
-        if self._runner.runs:
-            self._store.renew(self._runner.worker, time() + LEASE)
+        names = tuple(self._runner.names)
+        if self._runner.runs or len(names) > 1:
+            self._store.renew(names, time() + LEASE)
 
     def _reconcile(self) -> None:
         now = time()
-        self._store.remove_expired(now)
+        if self._store.is_failing:
+            self._store.try_to_write()
+        self._store.remove_expired(self._expiry.now())
         self._notice_jump(now, monotonic())
         leases_count = monotonic() >= self._leases_count_from
         for claim in self._store.claims():

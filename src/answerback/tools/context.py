@@ -110,6 +110,8 @@ class RunningCall(Protocol):
     is_disconnected: Callable[[], bool] | None
     request: RequestSource | None
     user: object
+    caller: str
+    is_counted: bool
     policy_run: Attempts | None
 
     @property

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
         ) -> object:
             """Run a tool with *run*; return its value, or a coroutine if there is an event loop."""
 
+        def count(self, call: RunningCall) -> Callable[[], None]:
+            """Count a new task; return a function that undoes it. Raises RateLimited."""
+
         def check_of(self, tools: Mapping[str, Tool]) -> Check:
             """Return the health check for the breakers of *tools*."""
 

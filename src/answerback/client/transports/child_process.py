@@ -14,6 +14,7 @@ from ...core.received_limits import LARGE, MAX_BYTES
 from ...core.secrets.mask import mask_command
 from ..faults import ConnectError, ConnectionLost
 from ..frames import Lost, Outgoing, Receiver, Transport
+from .child_stderr import StderrLines
 
 _GRACE = 2.0
 """Seconds that a server gets to exit after its stdin was closed."""
@@ -45,17 +46,20 @@ class ChildProcess(Transport):
         command: Sequence[str],
         env: Mapping[str, str],
         cwd: str | None = None,
+        stderr: Callable[[str], object] | None = None,
     ) -> None:
         self._command = list(command)
         self._env = env
         self._cwd = cwd
+        self._stderr = stderr
         self._child: _Child | None = None
 
     async def open(self, receiver: Receiver, lost: Lost) -> None:
         watch = _ChildWatch()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
-        child = _Child(receiver, lost, watch)
+        lines = None if self._stderr is None else StderrLines(self._stderr)
+        child = _Child(receiver, lost, watch, lines)
         try:
             await loop.subprocess_exec(
                 lambda: child, *self._command, env=self._env, cwd=self._cwd, **options
@@ -91,7 +95,9 @@ class ChildProcess(Transport):
 class _Child(asyncio.SubprocessProtocol):
     """Reads the child's lines, and keeps the end of its stderr."""
 
-    def __init__(self, receiver: Receiver, lost: Lost, watch: _ChildWatch) -> None:
+    def __init__(
+        self, receiver: Receiver, lost: Lost, watch: _ChildWatch, lines: StderrLines | None
+    ) -> None:
         self._receiver = receiver
         self._lost = lost
         self._watch = watch
@@ -103,6 +109,7 @@ class _Child(asyncio.SubprocessProtocol):
         """Reads a large line; nothing else is read from the child meanwhile."""
         self._ignored = 0
         self._stderr = b""
+        self._lines = lines
         self._exited = asyncio.Event()
         self.is_full = False
         """True while the child does not read its stdin; then a message waits for its turn."""
@@ -158,6 +165,8 @@ class _Child(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
             self._stderr = (self._stderr + data)[-_LAST_WORDS:]
+            if self._lines is not None:
+                self._lines.take(data)
         else:
             self._take_stdout(data)
 
@@ -219,6 +228,8 @@ class _Child(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
             self.resume_writing()
+        elif fd == 2 and self._lines is not None:
+            self._lines.end()
         if fd in (0, 1) and self._report is None and not self.is_lost:
             self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 

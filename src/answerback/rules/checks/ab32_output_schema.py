@@ -2,70 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
 
-from ...core.secrets.secret_names import is_secret_name
-from ...errors import needs_extra
 from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
-from ..json_values import pointer_token
 from ..reply_view import ReplyView
 
-_MAX_FAULTS = 5
 _UNSET = msgspec.UNSET
 _WEATHER_TOOL: dict[str, Any] = {
     "name": "weather",
     "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}},
 }
-
-SchemaCheck = Callable[[Any], list[tuple[str, str]]]
-"""Takes data, and returns the pointer and the message of each violation of the schema."""
-
-
-def schema_check(schema: dict[str, Any]) -> SchemaCheck:
-    """Return a function that checks data against *schema*; needs the extra `lint`."""
-    return _compiled(msgspec.json.encode(schema, order="sorted"))
-
-
-@lru_cache(maxsize=256)
-def _compiled(encoded: bytes) -> SchemaCheck:
-    with needs_extra("lint"):
-        import jsonschema_rs
-
-    try:
-        validator = jsonschema_rs.validator_for(
-            msgspec.json.decode(encoded), retriever=_refuse_reference
-        )
-    except (ValueError, jsonschema_rs.ReferencingError) as exc:
-        reason = str(exc).partition("\n")[0]
-        return lambda _: [("", f"the output schema itself is broken: {reason}")]
-    return partial(_violations, validator)
-
-
-def _refuse_reference(uri: str) -> Any:
-    # The schema may come from an untrusted log: it must not cause network requests.
-    raise ValueError(f"a reference to {uri} is not followed")
-
-
-def _violations(validator: Any, data: Any) -> list[tuple[str, str]]:
-    if validator.is_valid(data):
-        return []
-    violations = []
-    for error in validator.iter_errors(data):
-        path = "".join(f"/{pointer_token(str(step))}" for step in error.instance_path)
-        is_secret = any(is_secret_name(str(step)) for step in error.instance_path)
-        # The library's message quotes the value.
-        message = (
-            f"it breaks {error.schema_path[-1]!r} of the schema" if is_secret else error.message
-        )
-        violations.append((path, message))
-        if len(violations) == _MAX_FAULTS:
-            break
-    return violations
 
 
 @rule(
@@ -87,6 +36,8 @@ def output_schema_violated(reply: ReplyView) -> Faults:
 
 
 def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
+    from ..schema_check import schema_check
+
     data_pointer = {"mcp": "/structuredContent", "envelope": "/data"}.get(reply.dialect, "")
     return [
         Fault(data_pointer + pointer, message)

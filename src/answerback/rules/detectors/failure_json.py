@@ -2,7 +2,7 @@
 
 Error objects and ordinary records (a ticket, a room, a log entry) share member names.
 An object counts as an error object only if it has no other members, and if the values are those of
-an error.
+an error. `success: false` beside an error counts whatever else is there.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def _is_failure_object(value: dict[str, Any]) -> bool:
 
 
 def _has_failure_members(value: dict[str, Any]) -> bool:
+    if value.get("success") is False and _is_error(value.get("error")):
+        return True
     others = value.keys() - FAILURE_MEMBERS
     is_not_ok = value.get("ok") is False or value.get("success") is False
     if others and not (is_not_ok and others <= _MEMBERS_BESIDE_NOT_OK):

@@ -25,6 +25,8 @@ SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
 MAX_STATES = 10_000
 """Beyond this many changed sessions, the one idle longest is dropped."""
+MAX_ENDED = 100_000
+"""Beyond this many ended sessions, all sessions that are as old as the first of them end."""
 
 
 class HttpClient(msgspec.Struct, frozen=True):
@@ -45,17 +47,16 @@ _OF_NO_VERSION = HttpClient(ASSUMED_STATEFUL)
 
 
 class SessionState(msgspec.Struct):
-    """A session's changes: its log level, its subscriptions, whether it has ended."""
+    """A session's changes: its log level and its subscriptions."""
 
     level: Level | None = None
     subscriptions: set[str] = set()
-    ended: bool = False
     seen: float = 0.0
 
     @property
     def is_default(self) -> bool:
         """Whether the state is that of a new session."""
-        return not (self.ended or self.level or self.subscriptions)
+        return not (self.level or self.subscriptions)
 
 
 class Sessions:
@@ -71,6 +72,10 @@ class Sessions:
         self.are_kept = are_kept
         """Whether there are sessions; without them every session id is unknown."""
         self._states: OrderedDict[bytes, SessionState] = OrderedDict()
+        self._ended: OrderedDict[bytes, float] = OrderedDict()
+        """When each of the ended sessions would have expired."""
+        self.ended_until = 0.0
+        """Sessions that expire until then have ended, although they are not listed."""
         # The cache is bounded, so an abandoned session costs nothing for long.
         self._verified = lru_cache(1024)(self._verify)
 
@@ -93,11 +98,12 @@ class Sessions:
         if self._is_bound and client is not None:
             client = _of_user(client, _user_key(http))
         # The signature was verified once and is cached; the session may have expired since.
-        if client is not None and time.time() <= client.expires:
-            state = self._states.get(client.nonce)
-            if state is None or not state.ended:
-                return client
+        if client is not None and time.time() <= client.expires and not self._has_ended(client):
+            return client
         raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
+
+    def _has_ended(self, client: HttpClient) -> bool:
+        return client.nonce in self._ended or client.expires <= self.ended_until
 
     def _verify(self, token: bytes) -> HttpClient | None:
         id = SessionId.verify(token.decode("latin-1"), self._signer)
@@ -122,13 +128,14 @@ class Sessions:
 
     def apply(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
         """Apply a session's change, which this or another worker received."""
-        state = self._keep(message.nonce)
         match message:
             case SessionEnded():
-                state.ended = True
+                self._states.pop(message.nonce, None)
+                self._end(message)
             case LogLevelSet():
-                state.level = message.level
+                self._keep(message.nonce).level = message.level
             case ResourceSubscribed():
+                state = self._keep(message.nonce)
                 uris = state.subscriptions
                 uris.add(message.uri) if message.wanted else uris.discard(message.uri)
                 if state.is_default:
@@ -141,9 +148,17 @@ class Sessions:
             if state.level is not None:
                 messages.append(LogLevelSet(nonce, state.level))
             messages += [ResourceSubscribed(nonce, uri, True) for uri in state.subscriptions]
-            if state.ended:
-                messages.append(SessionEnded(nonce))
-        return messages
+        return messages + [SessionEnded(nonce, expires) for nonce, expires in self._ended.items()]
+
+    def _end(self, message: SessionEnded) -> None:
+        self._ended[message.nonce] = message.expires
+        now = time.time()
+        while self._ended:
+            nonce, expires = next(iter(self._ended.items()))
+            if len(self._ended) <= MAX_ENDED and expires > now:
+                return
+            del self._ended[nonce]
+            self.ended_until = max(self.ended_until, expires)
 
     def _keep(self, nonce: bytes) -> SessionState:
         state = self._states.get(nonce)

@@ -7,7 +7,7 @@ import asyncio
 from ...core.versions import V2025_11_25
 from ...protocol.engine import Engine
 from ...protocol.gate_refusals import batch_challenge
-from ...protocol.gated import is_gated
+from ...protocol.hidden_entries import is_gated
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -75,12 +75,16 @@ class Stateful:
         # A client that names the event stream first gets one at once.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client)
+        # Nothing is lost by it: the client can wait for the same task again.
+        peer.cancel_on_disconnect = request.method == "tasks/result" and peer.stream.id is None
         if request.method in SESSION_METHODS:
             await peer.finish(await self._answer_session(request, client, http))
+        elif peer.cancel_on_disconnect:
+            await self._answer(request, peer)
         elif _can_be_asked(client.capabilities) and self._engine.may_ask(request):
             await self._in_flight.run_detachable(peer, self._answer(request, peer))
         else:
-            await peer.finish(await self._in_flight.run(self._engine, request, peer))
+            await self._answer(request, peer)
 
     async def _answer(self, request: Request, peer: HttpPeer) -> None:
         await peer.finish(await self._in_flight.run(self._engine, request, peer))

@@ -16,7 +16,7 @@ import msgspec
 from ...core.json_value import Json
 from ...core.versions import V2026_07_28
 from ...protocol.engine import Engine
-from ...protocol.gated import is_gated
+from ...protocol.hidden_entries import is_gated
 from ...protocol.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,

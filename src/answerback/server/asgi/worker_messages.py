@@ -79,7 +79,7 @@ class SessionSync:
                     await self._apply_everywhere(RequestCancelled(client.nonce, id))
 
     async def end_session(self, client: HttpClient) -> None:
-        await self._apply_everywhere(SessionEnded(client.nonce))
+        await self._apply_everywhere(SessionEnded(client.nonce, client.expires))
 
     async def open_stream(self, client: HttpClient) -> StreamState:
         """Register a GET stream of the session at this worker."""
@@ -125,14 +125,17 @@ class SessionSync:
 
     async def _share_states(self, message: SessionStatesWanted | SessionStates) -> None:
         """Send all sessions' changes to a new worker, or apply them there."""
+        sessions = self._sessions
         if isinstance(message, SessionStates):
+            sessions.ended_until = max(sessions.ended_until, message.ended_until)
             for change in message.changes:
-                self._sessions.apply(change)
+                sessions.apply(change)
             for switch in message.switches:
                 apply_switch(self._registry, switch)
             return
-        changes, switches = self._sessions.changes(), switches_of(self._registry)
+        changes, switches = sessions.changes(), switches_of(self._registry)
         # A worker that has just started has no changes to send, so two workers that start
         # together do not wait for each other.
         if changes or switches:
-            await self._bus.send(message.worker, SessionStates(changes, switches))
+            states = SessionStates(changes, sessions.ended_until, switches)
+            await self._bus.send(message.worker, states)

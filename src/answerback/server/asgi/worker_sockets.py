@@ -27,6 +27,8 @@ class SessionEnded(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A client ended its session."""
 
     nonce: bytes
+    expires: float
+    """When the session would have expired."""
 
 
 class SessionStatesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -54,6 +56,7 @@ class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """All sessions' changes, and what is disabled, for a new worker."""
 
     changes: list[SessionEnded | LogLevelSet | ResourceSubscribed]
+    ended_until: float
     switches: list[Switch]
 
 

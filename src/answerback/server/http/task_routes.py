@@ -5,6 +5,7 @@ Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is i
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from ...core.shape import RESULT
 from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON, RETRY_AFTER
 from ...error_codes import INVALID_ARGUMENTS, INVALID_JSON
-from ...errors import ToolError
+from ...errors import ToolError, Unavailable
 from ...registry.declarations import Registry
 from ...tasks.idempotency_keys import checked_key
 from ...tasks.keyed_calls import run_once
@@ -142,12 +143,17 @@ class TaskRoutes:
         return task
 
     async def _waited(self, task: TaskRecord, seconds: float) -> TaskRecord:
-        """Return the task once it has ended or asks, or after *seconds*."""
+        """Return the task once it has ended or asks, or after *seconds*.
+
+        If too many requests wait for it, return it at once.
+        """
 
         def is_done(task: TaskRecord) -> bool:
             return task.is_final or task.state == "input_required"
 
-        return await self._service.wait(task.id, task.owner, is_done, seconds) or task
+        with suppress(Unavailable):
+            return await self._service.wait(task.id, task.owner, is_done, seconds) or task
+        return task
 
     async def _answered(
         self, task: TaskRecord, request: RestRequest, body: bytes | Reply[Any]

@@ -1,0 +1,128 @@
+"""`server.call(…, into=T)` returns typed data, or a failed reply that says what does not fit."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from answerback import App, NotFound, Text, connect
+
+app = App("weather")
+RUNS: list[str] = []
+
+
+@dataclass
+class Weather:
+    city: str
+    degrees: float
+
+
+class Place(BaseModel):
+    city: str
+
+
+@app.tool
+def weather(city: str) -> dict[str, Any]:
+    """The weather in a city."""
+    RUNS.append(city)
+    if city == "Atlantis":
+        raise NotFound(f"no station in {city}")
+    return {"city": city, "degrees": 3, "wind": "north"}
+
+
+@app.tool
+def cities(count: int = 2) -> list[str]:
+    """Some cities."""
+    return ["Oslo", "Rome"][:count]
+
+
+@app.tool
+def report() -> list[Text]:
+    """A text without data."""
+    return [Text('{"not": "data"}')]
+
+
+@app.tool
+def move(what: str, into: str) -> str:
+    """Move something into a folder."""
+    return f"{what} is in {into}"
+
+
+def called(*args: Any, **named: Any) -> Any:
+    """The reply of an async and of a blocking server, which are equal."""
+
+    async def awaited() -> Any:
+        async with connect(app) as server:
+            return await server.call(*args, **named)
+
+    with connect(app) as server:
+        blocking: Any = server.call(*args, **named)
+    reply = asyncio.run(awaited())
+    assert (reply.data, reply.error) == (blocking.data, blocking.error)
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("into", "data"),
+    [
+        (Weather, Weather("Oslo", 3.0)),
+        (Place, Place(city="Oslo")),
+        (dict[str, Any], {"city": "Oslo", "degrees": 3, "wind": "north"}),
+        (Weather | None, Weather("Oslo", 3.0)),
+    ],
+)
+def test_the_data_has_the_type_that_the_caller_asks_for(into: Any, data: Any) -> None:
+    reply = called("weather", city="Oslo", into=into)
+
+    assert reply.data == data
+    assert type(reply.data) is type(data)
+
+
+def test_a_wrapped_value_is_read_without_its_wrapping() -> None:
+    assert called("cities", into=list[str]).data == ["Oslo", "Rome"]
+    assert called("cities", {"count": 1}, into=tuple[str, ...]).data == ("Oslo",)
+
+
+def test_a_text_without_data_is_the_str() -> None:
+    assert called("report", into=str).data == '{"not": "data"}'
+    assert called("move", {"what": "a", "into": "b"}, into=str).data == "a is in b"
+
+
+def test_data_that_does_not_fit_is_a_failed_reply() -> None:
+    reply = called("cities", into=Weather)
+
+    assert reply.error.code == "INVALID_OUTPUT"
+    assert not reply.has_data
+
+
+def test_a_failed_call_keeps_its_own_error() -> None:
+    reply = called("weather", city="Atlantis", into=Weather)
+
+    assert (reply.error.code, reply.error.message) == ("NOT_FOUND", "no station in Atlantis")
+
+
+@pytest.mark.parametrize("value", ["folder", 5, {"a": 1}, [1], ()])
+def test_a_value_that_is_not_a_type_is_refused_before_the_tool_runs(value: Any) -> None:
+    RUNS.clear()
+
+    with pytest.raises(TypeError, match=r'into the mapping: call\(name, {"into": …}\)'):
+        called("weather", city="Oslo", into=value)
+
+    assert RUNS == []
+
+
+def test_a_tools_own_argument_of_that_name_goes_into_the_mapping() -> None:
+    reply = called("move", {"what": "notes", "into": "attic"})
+
+    assert reply.data == "notes is in attic"
+
+
+def test_one_of_several_servers_returns_typed_data() -> None:
+    with connect({"mcpServers": {"met": app}}) as servers:
+        reply = servers.call("met_weather", city="Rome", into=Weather)
+
+    assert reply.data == Weather("Rome", 3.0)

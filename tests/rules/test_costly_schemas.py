@@ -1,0 +1,175 @@
+"""No schema of others takes long to check: the validator cannot be interrupted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from answerback import validate
+from answerback.rules.examples import text_result as text
+
+NOT_CHECKED = "the schema is too large to be checked"
+
+
+def chain(length: int, link: Any) -> dict[str, Any]:
+    """A schema whose definitions refer to each other, the last to none."""
+    defs = {f"d{at}": link({"$ref": f"#/$defs/d{at + 1}"}) for at in range(length)}
+    defs[f"d{length}"] = {"type": "object"}
+    return {"$ref": "#/$defs/d0", "$defs": defs}
+
+
+def nested(levels: int) -> Any:
+    data: Any = 1
+    for _ in range(levels):
+        data = {"a": data}
+    return data
+
+
+COSTLY = {
+    "allOf that doubles": (chain(40, lambda ref: {"allOf": [ref, ref]}), {}),
+    "anyOf that doubles": (chain(40, lambda ref: {"anyOf": [ref, ref]}), {}),
+    "oneOf and not": (chain(40, lambda ref: {"oneOf": [ref, {"not": ref}]}), {}),
+    "unevaluatedProperties": (
+        chain(25, lambda ref: {"anyOf": [ref, ref], "unevaluatedProperties": False}),
+        {},
+    ),
+    "a long chain": (chain(50_000, lambda ref: {"allOf": [ref]}), {}),
+    "a wide allOf": ({"allOf": [{"type": "object"}] * 50_000}, {}),
+    "recursion that doubles": (
+        {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}},
+        nested(60),
+    ),
+    "an enum of objects": (
+        {"properties": {"a": {"items": {"enum": [{"k": at} for at in range(5000)]}}}},
+        {"a": [{"k": -1}] * 2000},
+    ),
+    "many long patterns": (
+        {"properties": {f"a{at}": {"pattern": f"^.{{1,{at + 400}}}$"} for at in range(1000)}},
+        {},
+    ),
+    "patterns that backtrack": (
+        {"properties": {"a": {"items": {"pattern": r"^(a*)*\1b$"}}}},
+        {"a": ["a" * 40] * 50_000},
+    ),
+    "long numbers": (
+        {"properties": {"a": {"items": {"multipleOf": 1e-300}}}},
+        {"a": [10**4000] * 500},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_schema_that_takes_too_long_is_one_finding(name: str) -> None:
+    schema, data = COSTLY[name]
+
+    found = validate(text("", structuredContent=data), schema=schema)
+
+    assert [(each.rule, each.message) for each in found if each.rule == "AB320"] == [
+        ("AB320", NOT_CHECKED)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$ref": "#"}, "contains itself"),
+        ({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}}, "contains itself"),
+        ({"$dynamicRef": "#a", "$dynamicAnchor": "a"}, "a dynamic reference is not followed"),
+        ({"$ref": "#a", "$defs": {"b": {"$anchor": "a"}}}, "a reference to #a is not followed"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$id": "b"}}}, "an inner $id"),
+    ],
+)
+def test_a_schema_whose_references_cannot_be_counted_is_not_checked(
+    schema: dict[str, Any], reason: str
+) -> None:
+    [found] = validate(text("{}", structuredContent={}), schema=schema)
+
+    assert found.rule == "AB320"
+    assert reason in found.message
+
+
+LARGE = {"a": list(range(300_000))}
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "message"),
+    [
+        ({"properties": {"a": {"items": {"type": "string"}}}}, "/a/0", "0 is not of type"),
+        ({"allOf": [{"type": "string"}] * 1000}, "", '{"a":[0,1,2'),
+        ({"anyOf": [{"type": "string"}] * 1000}, "", "too large to say where"),
+    ],
+)
+def test_large_data_that_breaks_a_schema_everywhere_is_one_finding(
+    schema: dict[str, Any], place: str, message: str
+) -> None:
+    found = validate(text("", structuredContent=LARGE), schema=schema)
+
+    [broken] = [each for each in found if each.rule == "AB320"]
+    assert broken.pointer == f"/structuredContent{place}"
+    assert message in broken.message
+    assert len(broken.message) < 2000
+
+
+def test_deep_data_that_breaks_a_schema_is_a_finding() -> None:
+    found = validate(text("", structuredContent=nested(900)), schema={"required": ["b"]})
+
+    assert "AB320" in [each.rule for each in found]
+
+
+TREE = {
+    "$defs": {
+        "json": {
+            "anyOf": [
+                {"type": ["string", "number", "boolean", "null"]},
+                {"type": "array", "items": {"$ref": "#/$defs/json"}},
+                {"type": "object", "additionalProperties": {"$ref": "#/$defs/json"}},
+            ]
+        }
+    },
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/json"}},
+    "additionalProperties": False,
+}
+ROW = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "name": {"anyOf": [{"type": "string", "maxLength": 100}, {"type": "null"}]},
+        "kind": {"enum": ["a", "b", "c"]},
+        "at": {"type": "string", "format": "date-time"},
+        "mail": {"type": "string", "pattern": r"^[^@]+@[^@]+$"},
+    },
+    "required": ["id", "name", "kind"],
+    "additionalProperties": False,
+}
+ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": ROW}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "data"),
+    [
+        (TREE, {"a": nested(50)}),
+        (TREE, {"a": [[{"b": [at, None, "x"]}] for at in range(10_000)]}),
+        (ROWS, {"rows": [{"id": at, "name": None, "kind": "b"} for at in range(50_000)]}),
+        (ROWS, {"rows": [{"id": 1, "name": "a", "kind": "c", "mail": "a@b"}] * 10_000}),
+        (
+            {"additionalProperties": {"items": {"pattern": r"^(?!\.)[^@]+@[^@]+$"}}},
+            {"rows": ["a@b.example"] * 1000},
+        ),
+        (
+            {"$id": "https://a.example/s", "$ref": "#/definitions/A%3CB%3E"}
+            | {"definitions": {"A<B>": ROWS}},
+            {"rows": []},
+        ),
+    ],
+)
+def test_usual_schemas_are_checked(schema: dict[str, Any], data: Any) -> None:
+    broken = {**data, "rows": 5, "c": ["a"]}
+
+    assert "AB320" not in [
+        each.rule for each in validate(text("", structuredContent=data), schema=schema)
+    ]
+    assert "AB320" in [
+        each.rule for each in validate(text("", structuredContent=broken), schema=schema)
+    ]
