@@ -397,3 +397,10 @@ def test_a_program_with_its_own_app_reads_and_prompts(source: Path) -> None:
 
     assert run("read", "notes://today") == "# Today"
     assert "Review: hi" in run("prompt", "review", "text=hi")
+
+
+def test_a_token_from_an_unreadable_url_is_an_error_in_one_line(answerback: Run) -> None:
+    done = answerback("token", "http://[")
+
+    assert done.exit == 2
+    assert done.stderr == "error: http://[ is not a URL: Invalid IPv6 URL\n"
