@@ -26,7 +26,13 @@ from ..core.reply import Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
-from ..dialects.reply_or_data import finished_dialect, is_block_list, is_json_rpc, received_dialect
+from ..dialects.reply_or_data import (
+    finished_dialect,
+    is_block_list,
+    is_json_rpc,
+    may_be_error_object,
+    received_dialect,
+)
 from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
@@ -239,6 +245,8 @@ def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
 
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    if not may_be_error_object(data):
+        return False
     from .verdict import says_failed
 
     return says_failed(data, schema)
