@@ -253,6 +253,7 @@ SHARED_MODULE_NAMES = {
     "call": "calls/call.py is the Call; cli/call.py is the command",
     "cgi": "server/cgi.py is the wire; cli/cgi.py is the command",
     "lint": "rules/lint/ is the linter; cli/lint.py is the command",
+    "prompt": "tools/prompt.py is the Prompt; cli/prompt.py is the command",
     "openapi": "server/http/openapi/ makes the document; cli/openapi.py is the command",
     "tasks": "tasks/ runs tasks; cli/tasks.py is the command",
     # MCP is a dialect of replies and a command.
@@ -274,7 +275,7 @@ def test_module_names_are_unique_except_those_listed_with_a_reason() -> None:
             paths[name].add(name_of(path))
 
     assert {name for name, found in paths.items() if len(found) > 1} == set(SHARED_MODULE_NAMES)
-    assert len(SHARED_MODULE_NAMES) + len(SHARED_CLASS_NAMES) <= 8
+    assert len(SHARED_MODULE_NAMES) + len(SHARED_CLASS_NAMES) <= 9
 
 
 def test_public_class_names_are_unique_except_those_listed_with_a_reason() -> None:
@@ -413,22 +414,22 @@ PACKAGE_LINES = {
     "": 1_200,
     "auth": 1_400,
     "calls": 2_900,
-    "cli": 4_400,
-    "client": 7_350,
-    "core": 2_850,
-    "dialects": 2_600,
+    "cli": 4_450,
+    "client": 7_600,
+    "core": 2_900,
+    "dialects": 2_650,
     "gates": 650,
     "http1": 1_050,
     "middleware": 650,
-    "models": 2_450,
+    "models": 2_200,
     "protocol": 3_550,
     "reading": 1_450,
     "records": 2_150,
     "registry": 1_200,
     "resilience": 1_350,
     "rules": 5_700,
-    "server": 7_400,
-    "tasks": 2_100,
+    "server": 7_500,
+    "tasks": 2_200,
     "testing": 350,
     "tools": 3_000,
     "types": 5_250,

@@ -276,9 +276,9 @@ def test_the_log_names_the_server_that_writes_lines_that_are_no_messages(
     with connect({"mcpServers": {"shop": entry}}) as servers:
         servers.call("shop_a")
 
-    (line,) = [each for each in caplog.messages if "no message" in each]
+    (line,) = [each for each in caplog.messages if "not a message" in each]
     assert line.startswith("shop (")
-    assert line.endswith("sent a line that is no message: b'Ready!'")
+    assert line.endswith("sent a line that is not a message: b'Ready!'")
 
 
 def test_the_facts_about_a_server_have_its_name() -> None:

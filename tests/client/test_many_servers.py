@@ -15,7 +15,7 @@ import pytest
 from tests.client.conftest import SERVED, STDIO, STUB, http_server
 
 from answerback import App, NotFound, connect
-from answerback.client import ConnectError
+from answerback.client import BadTarget, ConnectError
 from answerback.registry.declarations import Change
 from answerback.resilience import Breaker
 
@@ -114,6 +114,14 @@ def test_a_file_that_cannot_be_used_tells_why(text: str, said: str, tmp_path: Pa
 
     with pytest.raises(ValueError, match=said):
         connect(file)
+
+
+@pytest.mark.parametrize("target", [5, None, [], [1, "a"]])
+def test_a_target_that_cannot_be_understood_is_a_connect_error(target: Any) -> None:
+    with pytest.raises((BadTarget, TypeError), match=r"should get a command|needs a target"):
+        connect(target)
+
+    assert issubclass(BadTarget, ConnectError)
 
 
 def test_the_command_line_calls_and_lists_any_server(

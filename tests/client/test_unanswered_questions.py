@@ -29,3 +29,17 @@ def test_the_hint_names_the_option_of_connect(tool: str, option: str) -> None:
     assert error is not None
     assert error.details["may_have_run"] is False
     assert error.hint == f"connect(…, {option}=…) answers what the server asks"
+
+
+def test_an_answer_without_a_required_field_is_not_sent_as_accepted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = {"name": "Ada"}
+
+    with connect(load_app(SERVED), version="2026-07-28", elicit=lambda _: wrong) as server:
+        error = server.call("greet").error
+
+    assert error is not None
+    assert error.code == "INPUT_REQUIRED"
+    assert "the field 'value' is missing" in error.message
+    assert "the field 'value' is missing" in caplog.text

@@ -113,6 +113,8 @@ def _drive(client: Client, folder: Path, wire: str, url: str) -> list[str]:
         "CLIENTS_CALLS": json.dumps([[call.tool, call.arguments] for call in CALLS]),
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
+    if client.ours:
+        variables["PYTHONPATH"] = str(ROOT / "src")
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
         done = subprocess.run(

@@ -19,6 +19,8 @@ class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parts of an answer that the client does not show; `tool.part` for one tool only."""
     judge: bool = False
     """True if the driver only reads the document, and fails if something is wrong."""
+    ours: bool = False
+    """True if the driver calls the app with our own client, for a framework of others."""
 
     def row(self, cells: dict[str, str]) -> str:
         """The line of the table that is printed, and that docs/reference/clients.md has."""

@@ -47,7 +47,7 @@ def plain():
     yield State()
     if MODE == "fails at end":
         raise ValueError("no database")
-    if MODE == "hangs at end":
+    if MODE in ("hangs at end", "blocks at end"):
         time.sleep(1000)
     note("close")
 
@@ -73,6 +73,8 @@ async def on_loop():
             await asyncio.sleep(1000)
         except asyncio.CancelledError:
             pass
+    if MODE == "blocks at end":
+        time.sleep(1000)
     note("close")
 
 app = App("served", lifespan=KIND, limits=Limits(shutdown=2))
@@ -189,7 +191,7 @@ def test_one_that_fails_at_the_start_ends_the_server_with_its_reason(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("mode", ["fails at end", "hangs at end"])
+@pytest.mark.parametrize("mode", ["fails at end", "hangs at end", "blocks at end"])
 def test_one_that_fails_or_hangs_at_the_end_is_reported_and_bounded(
     file: Path, mode: str, workers: int
 ) -> None:
@@ -199,7 +201,7 @@ def test_one_that_fails_or_hangs_at_the_end_is_reported_and_bounded(
     process.terminate()
     _, errors = process.communicate(timeout=BOUND)
 
-    reason = "did not end within 2 seconds" if mode == "hangs at end" else "ValueError: no database"
+    reason = "ValueError: no database" if mode == "fails at end" else "did not end within 2 seconds"
     assert process.returncode == 1
     assert reason in errors
 
@@ -335,6 +337,17 @@ def test_on_stdio_the_end_of_the_input_and_sigterm_close_it(
 
     assert answer["result"]["structuredContent"] == {"result": 3}
     assert count(file, "open") == count(file, "close") == 1
+
+
+@pytest.mark.parametrize("mode", ["fails at end", "hangs at end", "blocks at end"])
+def test_on_stdio_one_that_fails_or_hangs_at_the_end_is_reported_and_bounded(
+    file: Path, mode: str
+) -> None:
+    with on_stdio(file, mode) as process:
+        wait_until(lambda: count(file, "open"))
+        end_input(process)
+
+        assert process.wait(BOUND) == 1
 
 
 def test_on_stdio_one_that_fails_at_the_start_ends_the_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -148,3 +149,31 @@ def test_a_missing_target_is_an_error_with_reload_too(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert "there is no file" in done.stderr
+
+
+def test_a_file_that_cannot_be_compiled_is_reported_and_the_program_goes_on_as_it_was(
+    serve: Any, edited: Path
+) -> None:
+    """Python's parser raises MemoryError for it."""
+    with serve(edited, "--reload") as server:
+        (edited.parent / "new.py").write_text("-" * 100_000 + "1")
+        read_until(server.stderr, b"waiting for a change; still serving")
+        before = value_of(server)
+        (edited.parent / "new.py").write_text("")
+        (edited.parent / "other_file.py").write_text("VALUE = 2\n")
+        read_until(server.stderr, b"reloaded")
+        after = value_of(server)
+
+    assert (before, after) == ({"result": 1}, {"result": 2})
+
+
+def test_a_pipe_with_the_name_of_a_module_does_not_stop_the_reloading(
+    serve: Any, edited: Path
+) -> None:
+    with serve(edited, "--reload") as server:
+        os.mkfifo(edited.parent / "pipe.py")
+        (edited.parent / "other_file.py").write_text("VALUE = 2\n")
+        read_until(server.stderr, b"reloaded")
+        after = value_of(server)
+
+    assert after == {"result": 2}

@@ -1,9 +1,11 @@
 """`wires.standard_streams`: only the wire reads stdin and writes stdout."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 TAKE = "from answerback.server.standard_streams import take_stdout; out = take_stdout(); "
 
@@ -116,3 +118,69 @@ def test_a_subprocess_does_not_inherit_stdin() -> None:
     result = run(code)
 
     assert b"Bad file descriptor" in result.stderr
+
+
+CLOSING = """
+import sys
+
+from answerback import App
+
+app = App("closing")
+
+
+@app.tool
+def close_stderr() -> str:
+    sys.stderr.close()
+    return "closed"
+
+
+@app.tool
+def fail() -> None:
+    raise RuntimeError("it is logged")
+
+
+app.run()
+"""
+
+
+def test_a_tool_that_closes_stderr_does_not_end_the_server_and_its_log(
+    tmp_path: Path, serve: Any, call: Any
+) -> None:
+    file = tmp_path / "closing.py"
+    file.write_text(CLOSING)
+    with serve(file) as server:
+        answers = [call(server, name) for name in ("close_stderr", "fail", "close_stderr")]
+        server.process.terminate()
+        log = server.stderr.read()
+
+    assert [list(each) for each in answers] == [["result"], ["error"], ["result"]]
+    assert b"it is logged" in log
+
+
+def test_a_tool_that_closes_stderr_does_not_end_a_server_on_stdio(tmp_path: Path) -> None:
+    file = tmp_path / "closing.py"
+    file.write_text(CLOSING)
+    names = ("close_stderr", "fail", "fail", "close_stderr")
+    messages = [
+        {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": name}}
+        for n, name in enumerate(names)
+    ]
+
+    with subprocess.Popen(
+        [sys.executable, str(file), "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers = []
+        for message in messages:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        _, log = process.communicate(timeout=60)
+
+    assert [each["result"]["isError"] for each in answers] == [False, True, True, False]
+    assert b"it is logged" in log
+    assert process.returncode == 0

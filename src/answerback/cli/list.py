@@ -1,4 +1,4 @@
-"""`list`: lists the tools, their arguments and their descriptions."""
+"""`list`: lists the tools and prompts with their arguments, and the resources."""
 
 from __future__ import annotations
 
@@ -7,47 +7,50 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.versions import LATEST_STATEFUL
+from ..protocol.listing import prompt_entry, resource_entry
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdout
 from .program import (
-    NO_SERVER,
     Program,
     add_server_options,
     add_tag_options,
     printable,
+    refuse_server_options,
     require_widgets,
     write_json,
     write_stderr,
     write_stdout,
 )
-from .tool_help import usage, usage_table
+from .tool_help import entry_lists, usage, usage_table
 
 if TYPE_CHECKING:
     from ..app import App
     from ..tools.tool import Tool
+    from .program import Options
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("list")
     parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--resources", action="store_true", help="only the resources")
+    group.add_argument("--prompts", action="store_true", help="only the prompts")
     add_tag_options(parser)
     add_server_options(parser, program)
     options = parser.parse_args(arguments)
     server = program.find_server(options.target)
-    if (options.transport or options.inherit_env) and server is None:
-        parser.error(NO_SERVER)
     out = take_stdout()
     if server is not None:
         from .remote import list_remote
 
         return list_remote(server, options, out)
+    refuse_server_options(options)
     app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
-        from ..server.http.pages import function_list
-
-        write_json(out, msgspec.json.format(function_list(registry_of(app)), indent=2))
+        write_json(out, msgspec.json.format(_json_list(app, options), indent=2))
     else:
-        write_stdout(out, f"{printable(list_tools(app))}\n".encode())
+        write_stdout(out, f"{printable(_lists(app, options))}\n".encode())
         _note_missing_types(app)
     return 0
 
@@ -65,6 +68,30 @@ def _note_missing_types(app: App) -> None:
             f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
             "write -> and the type"
         )
+
+
+def _json_list(app: App, options: Options) -> bytes:
+    registry = registry_of(app)
+    if not (options.resources or options.prompts):
+        from ..server.http.pages import function_list
+
+        return function_list(registry)
+    if options.prompts:
+        entries = [prompt_entry(each, LATEST_STATEFUL) for each in registry.prompts.values()]
+    else:
+        entries = [resource_entry(each, LATEST_STATEFUL) for each in registry.resources.values()]
+    return msgspec.json.encode(entries)
+
+
+def _lists(app: App, options: Options) -> str:
+    registry = registry_of(app)
+    resources = [(each.uri, _summary(each)) for each in registry.resources.values()]
+    prompts = [(usage(each), _summary(each)) for each in registry.prompts.values()]
+    if options.resources:
+        return entry_lists(registry.name, None, resources, None)
+    if options.prompts:
+        return entry_lists(registry.name, None, None, prompts)
+    return entry_lists(registry.name, list_tools(app), resources, prompts)
 
 
 def list_tools(app: App) -> str:

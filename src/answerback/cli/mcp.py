@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..registry.declarations import registry_of
 from ..server.interpreter_settings import collect_garbage_less_often
-from ..server.standard_streams import take_stdin, take_stdout
+from ..server.standard_streams import keep_stderr, take_stdin, take_stdout
 from ..server.stdio.stdio_server import StdioServer
 from .program import Program, add_tag_options, require_widgets, write_stderr
 
@@ -45,6 +45,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
+    keep_stderr()
     # Again, because the author's objects exist only now.
     collect_garbage_less_often()
     StdioServer(registry_of(app), out, source, task_store=task_store).run()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import AnswerbackError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser, Namespace, _ActionsContainer
     from types import SimpleNamespace
 
     from ..app import App
@@ -28,7 +28,9 @@ COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
     "mcp": "serve the tools over MCP to a language model's host, on stdin and stdout",
     "call": "call one tool from the shell",
-    "list": "list the tools and their arguments",
+    "list": "list the tools, resources and prompts",
+    "read": "read one resource",
+    "prompt": "fill in one prompt, and print its messages",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request of a web server",
     "install": "add the server to Claude Desktop, Claude Code, Cursor or VS Code",
@@ -55,8 +57,12 @@ WITHOUT_TARGET = {
 }
 """The commands whose first argument is not a target, each with example arguments."""
 
+WITH_SERVERS = ("call", "list", "read", "prompt")
+"""The commands whose target may be any MCP server."""
+
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
+_FAILED = 1
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
@@ -72,6 +78,12 @@ class CannotWrite(AnswerbackError):
     """Stdout is closed, or cannot be written to."""
 
     code = "CANNOT_WRITE"
+
+
+class WrongOption(AnswerbackError):
+    """An option does not fit the target, or its value cannot be read."""
+
+    code = "BAD_OPTION"
 
 
 class CannotLoad(AnswerbackError):
@@ -111,7 +123,8 @@ class Program:
         from .argument_parser import PrintableParser
 
         needs_no_target = command in WITHOUT_TARGET
-        options.setdefault("epilog", None if self.app or needs_no_target else _TARGET_HELP)
+        target_help = _TARGET_HELP if command in WITH_SERVERS else _APP_HELP
+        options.setdefault("epilog", None if self.app or needs_no_target else target_help)
         line = self.command_line(command, None if needs_no_target else "TARGET")
         return PrintableParser(
             prog=self.command_line(command),
@@ -131,7 +144,7 @@ class Program:
     def add_target(self, parser: ArgumentParser) -> None:
         """Add the target's argument; the target of a program with an App is None."""
         if self.app is None:
-            parser.add_argument("target", metavar="TARGET", help="the file or module of the App")
+            parser.add_argument("target", metavar="TARGET", help="see below")
         else:
             parser.set_defaults(target=None)
 
@@ -202,31 +215,63 @@ def program_name(started: str) -> str:
     return name.removesuffix(".exe") if is_on_path else started
 
 
-_TARGET_HELP = """\
+_APP_HELP = """\
 TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
-package.module:app. Without a name after the colon it is the only App in there.
-For call and list it may also be any MCP server: a URL, a command such as
-"npx -y server", or the mcp.json of a host."""
+package.module:app. Without a name after the colon it is the only App in there."""
+_TARGET_HELP = """\
+TARGET is the first of these that it can be:
+  a URL                 https://example.com/mcp
+  a host's file         mcp.json: all of its servers, or one with --server
+  an App's file         calculator.py, dir/calculator.py:app
+  an App's module       package.module:app, package.module
+  a command             mcp-server-time, ./server, or several words: "npx -y server"
+An App is loaded; without a name after the colon it is the only one in there. A command is
+started, and talks MCP on its stdin and stdout; a file without .py is a command."""
 
 
-NO_SERVER = "--transport and --inherit-env are for a server: a URL, a command, or a host's file"
+SERVER_OPTIONS = (
+    *("server", "token", "header", "transport", "env", "inherit_env", "timeout", "server_log"),
+)
+_SERVER_OPTIONS_HELP = """\
+'${NAME}' in a token, a header or a variable, in single quotes, is the environment variable
+NAME, which other users of this machine do not see in the list of processes."""
 
 
 def add_server_options(parser: ArgumentParser, program: Program) -> None:
     """Add the options of the commands whose target may be a server."""
     if program.app is not None:
-        parser.set_defaults(transport=None, inherit_env=False)
+        parser.set_defaults(**dict.fromkeys(SERVER_OPTIONS))
         return
-    parser.add_argument(
+    group = parser.add_argument_group(
+        "options for a server (a URL, a command, or an mcp.json)", _SERVER_OPTIONS_HELP
+    )
+    text = "one server of an mcp.json; the others are not started"
+    group.add_argument("--server", metavar="NAME", help=text)
+    group.add_argument("--token", help="for a URL: the token that is sent with each request")
+    add_repeatable(group, "--header", "NAME:VALUE", "for a URL: a header of each request")
+    group.add_argument(
         "--transport",
         choices=("http", "sse", "rest"),
         help="for a URL: how the server is called; rest is for one without MCP",
     )
-    parser.add_argument(
+    add_repeatable(group, "--env", "NAME=VALUE", "for a command: an environment variable")
+    group.add_argument(
         "--inherit-env",
         action="store_true",
         help="for a command: the server gets your whole environment",
     )
+    text = "give up after so many seconds (default: 60, and 30 until it is connected)"
+    group.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help=text)
+    text = "show the server's log messages and, for a command, its stderr"
+    group.add_argument("--server-log", action="store_true", help=text)
+
+
+def refuse_server_options(options: Options) -> None:
+    """Raise WrongOption if an option is given that an App does not have."""
+    for name in SERVER_OPTIONS:
+        if getattr(options, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise WrongOption(f"{flag} is for a server: a URL, a command, or a host's file")
 
 
 def add_tag_options(parser: ArgumentParser) -> None:
@@ -236,7 +281,7 @@ def add_tag_options(parser: ArgumentParser) -> None:
     add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
 
 
-def add_repeatable(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
+def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str) -> None:
     """Add an option whose value is a list; *text* is its help."""
     text += "; may be repeated"
     parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
@@ -257,10 +302,25 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str
 def positive_int(text: str) -> int:
     """Parse an option's value, for argparse."""
     if not (text.isascii() and text.isdigit() and int(text[:10])):
-        from argparse import ArgumentTypeError
-
-        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+        raise _wrong_type(f"must be a whole number from 1 on, not {text!r}")
     return int(text)
+
+
+def positive_seconds(text: str) -> float:
+    """Parse an option's value, for argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float("inf"):
+        raise _wrong_type(f"must be a number of seconds, not {text!r}")
+    return number
+
+
+def _wrong_type(message: str) -> Exception:
+    from argparse import ArgumentTypeError
+
+    return ArgumentTypeError(message)
 
 
 def write_stderr(text: str) -> None:
@@ -424,4 +484,6 @@ def _print_error(exc: AnswerbackError) -> int:
     write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
+    if exc.code == "LIFESPAN_FAILED":
+        return _FAILED
     return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR

@@ -14,11 +14,12 @@ from ..core.reply import Error, Reply
 from ..core.shape import Shape
 from ..dialects.readable import render, render_line
 
+_ADVICE = "save it with --output FILE"
+
 
 def reply_text(reply: Reply[Any], shape: Shape) -> str:
     """Return the reply's content blocks, then its data."""
-    is_only_block = len(reply.content) == 1 and reply.data is msgspec.UNSET
-    parts = [_block_text(block, is_only_block) for block in reply.content]
+    parts = [block_text(block) for block in reply.content]
     is_empty = shape.wrapping == "empty"
     if reply.data is not msgspec.UNSET and not (parts and is_empty):
         data = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))
@@ -43,19 +44,17 @@ def _message(error: Error) -> str:
     return error.message
 
 
-def _block_text(block: Block, is_only_block: bool) -> str:
+def block_text(block: Block) -> str:
     match block:
         case Text(text=text):
             return render(text)
         case Image(url=str(url)) | Audio(url=str(url)):
             return render_line(f"{block.alt or block.caption or type(block).__name__}: {url}")
         case Image() | Audio():
-            # With other content beside it, a pipe gets JSON and not just the bytes.
-            advice = "; pipe it to a file" if is_only_block else ""
-            return render_line(f"{block.mime}, {len(block.data)} bytes{advice}")
+            return render_line(f"{block.mime}, {len(block.data)} bytes; {_ADVICE}")
         case Link():
             return render_line(f"{block.title or block.name}: {block.uri}")
         case Embedded(text=str(text)):
             return render(text)
         case Embedded():
-            return render_line(f"{block.uri}, {len(block.blob or b'')} bytes")
+            return render_line(f"{block.uri}, {len(block.blob or b'')} bytes; {_ADVICE}")

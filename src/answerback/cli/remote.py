@@ -1,39 +1,41 @@
-"""`call` and `list` with a server as the target: a command, a URL, or a host's `mcp.json`."""
+"""`call`, `list`, `read` and `prompt` with a server as the target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..client.connecting import connect
 from ..client.user_handlers import ElicitationRequest
-from ..contract import STANDARD, Dialect
+from ..contract import STANDARD
 from ..core.content import Block, Text
 from ..core.peer import NeedsInput, Question
-from ..core.reply import Error, Reply, failure
-from ..dialects import shape_of, write
+from ..core.reply import Error, Reply
+from ..dialects import shape_of
+from ..errors import ToolError
 from ..server.standard_streams import Stdout
-from .call import print_success
-from .call_arguments import UnreadableArgument, read_content, read_value
-from .program import (
-    printable,
-    printable_json,
-    printable_line,
-    write_json,
-    write_stderr,
-    write_stdout,
+from .program import printable, write_json, write_stderr, write_stdout
+from .prompt_output import print_prompt
+from .remote_usage import (
+    prompt_usage,
+    read_pairs,
+    read_tool_arguments,
+    tool_help_text,
+    tool_table,
 )
-from .readable_reply import error_text
-from .terminal_login import login_options
+from .reply_output import print_error, print_reply
+from .server_connection import connection
 from .terminal_peer import TerminalPeer, stderr_is_terminal
-from .tool_help import usage_table
+from .tool_help import entry_lists
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..client.blocking import BlockingServer
-    from ..client.listed import RemoteTool
-    from ..core.json_value import Json, JsonObject
+    from ..client.listed import ListedEntry, RemoteResource, RemoteTemplate
+    from ..core.json_value import JsonObject
     from .program import Options, ServerTarget
 
 
@@ -41,48 +43,122 @@ def call_remote(
     target: ServerTarget, words: Sequence[str], options: Options, out: Stdout, stdin: int
 ) -> int:
     """Call a server's tool, and print its reply as `call` does."""
-    more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
-    with connect(target, **more) as server:
+    with _server(target, options, stdin) as server:
         tools = {tool.name: tool for tool in server.tools()}
         if not words or ("=" in words[0] and words[0] not in tools):
-            write_stderr(f"error: name the tool to call\n\n{_table(tools.values())}")
+            write_stderr(f"error: name the tool to call\n\n{tool_table(tools.values())}")
             return 2
         name, *pairs = words
         if options.help and name in tools:
-            write_stdout(out, f"{printable(_help(tools[name]))}\n".encode())
+            write_stdout(out, f"{printable(tool_help_text(tools[name]))}\n".encode())
             return 0
-        arguments = _arguments(tools.get(name), pairs, options.json, stdin)
+        arguments = read_tool_arguments(tools.get(name), pairs, options.json, stdin)
         reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
         _note_failures(server)
-    return _print(reply, options.dialect, out)
+    return _print(reply, options, out)
+
+
+def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
+    """Read a server's resource, and print its contents."""
+    with _server(target, options, stdin) as server:
+        reply = server.read(options.uri)
+        _note_failures(server)
+    return _print(reply, options, out, as_file=True)
+
+
+def prompt_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
+    """Fill in a server's prompt, and print its messages."""
+    arguments = dict(read_pairs(options.pairs, stdin))
+    with _server(target, options, stdin) as server:
+        try:
+            filled = server.prompt(options.name, arguments)
+        except ToolError as exc:
+            error = Error(exc.code, exc.message, exc.details, hint=exc.hint)
+            return print_error(Reply(error=error), error, STANDARD)
+    roles = [message.role for message in filled.messages]
+    blocks = [message.content for message in filled.messages]
+    return print_prompt(roles, blocks, filled.description, out)
 
 
 def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
-    """List a server's tools."""
-    more = {**login_options(target, stdin=0), **_server_options(options)}
-    with connect(target, **more) as server:
-        tools = server.tools()
+    """List a server's tools, resources and prompts, or one of the three."""
+    with _server(target, options, 0) as server:
+        if options.json:
+            write_json(out, _json_list(server, options))
+        else:
+            write_stdout(out, f"{printable(_lists(server, options))}\n".encode())
         _note_failures(server)
-    if options.json:
-        members = [
-            {name: value for name, value in msgspec.to_builtins(tool).items() if value is not None}
-            for tool in tools
-        ]
-        write_json(out, msgspec.json.format(msgspec.json.encode(members), indent=2))
-    else:
-        write_stdout(out, f"{printable(_table(tools))}\n".encode())
     return 0
 
 
-def _server_options(options: Options) -> dict[str, Any]:
-    transport = {} if options.transport is None else {"transport": options.transport}
-    # A command has no later list, so it waits for every server of a file.
-    return {"inherit": bool(options.inherit_env), "wait": None, **transport}
+def _lists(server: BlockingServer, options: Options) -> str:
+    if options.prompts:
+        return entry_lists("the server", None, None, _prompt_rows(server))
+    if options.resources:
+        return entry_lists("the server", None, _resource_rows(server), None)
+    tools = tool_table(server.tools())
+    resources = _unless_refused(lambda: _resource_rows(server), "resources")
+    prompts = _unless_refused(lambda: _prompt_rows(server), "prompts")
+    return entry_lists("the server", tools, resources, prompts)
 
 
-def _handlers(stdin: int) -> JsonObject:
-    """Return handlers with which a user at a terminal can answer the server's questions."""
+def _unless_refused(rows: Callable[[], list[tuple[str, str]]], noun: str) -> list[tuple[str, str]]:
+    """Return a list that may be missing: a server whose tools can be used may fail here."""
+    try:
+        return rows()
+    except ToolError as exc:
+        write_stderr(f"note: the {noun} cannot be listed: {exc}".replace("\n", "\n  "))
+        return []
+
+
+def _resource_rows(server: BlockingServer) -> list[tuple[str, str]]:
+    return [(uri, _summary(each)) for uri, each in _resources(server).items()]
+
+
+def _resources(server: BlockingServer) -> dict[str, RemoteResource | RemoteTemplate]:
+    found: dict[str, RemoteResource | RemoteTemplate] = {
+        each.uri: each for each in server.resources()
+    }
+    return found | {each.uri_template: each for each in server.templates()}
+
+
+def _prompt_rows(server: BlockingServer) -> list[tuple[str, str]]:
+    return [(prompt_usage(each), _summary(each)) for each in server.prompts()]
+
+
+def _summary(entry: ListedEntry) -> str:
+    text = str(entry.description or entry.title or getattr(entry, "name", ""))
+    return text.strip().partition("\n")[0]
+
+
+def _json_list(server: BlockingServer, options: Options) -> bytes:
+    entries: Sequence[Any] = server.tools() if not (options.resources or options.prompts) else ()
+    if options.resources:
+        entries = [*_resources(server).values()]
+    if options.prompts:
+        entries = server.prompts()
+    members = [
+        {name: value for name, value in msgspec.to_builtins(entry).items() if value is not None}
+        for entry in entries
+    ]
+    return msgspec.json.format(msgspec.json.encode(members), indent=2)
+
+
+@contextmanager
+def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[BlockingServer]:
+    """Open the connection; on a terminal the server's progress and questions are shown."""
     peer = TerminalPeer(stdin)
+    with connection(target, options, peer, **_handlers(peer)) as server:
+        if stderr_is_terminal():
+            server = server.options(progress=peer.notify)
+        try:
+            yield server
+        finally:
+            peer.clear_progress()
+
+
+def _handlers(peer: TerminalPeer) -> JsonObject:
+    """Return handlers with which a user at a terminal can answer the server's questions."""
     if not peer.can.elicit:
         return {}
 
@@ -101,100 +177,10 @@ def _note_failures(server: BlockingServer) -> None:
         write_stderr(f"note: {text}".replace("\n", "\n  "))
 
 
-def _table(tools: Any) -> str:
-    rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
-    return usage_table(rows) if rows else "the server has no tools"
-
-
-def _fields(tool: RemoteTool) -> JsonObject:
-    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
-
-
-def _usage(tool: RemoteTool) -> str:
-    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
-    required = schema.get("required") or ()
-    words = [
-        f"{name}={_type_word(field)}" if name in required else f"[{name}={_type_word(field)}]"
-        for name, field in _fields(tool).items()
-    ]
-    return " ".join([tool.name, *words])
-
-
-def _type_word(field: Json) -> str:
-    return (_kind(field) or "VALUE").upper()
-
-
-def _kind(field: Json) -> str | None:
-    """Return a value's type, which may also be null; None if there are several or none."""
-    match field:
-        case {"type": str(kind)}:
-            return kind
-        case {"type": list(kinds)}:
-            found = {each for each in kinds if isinstance(each, str)}
-        case {"anyOf": list(branches)} | {"oneOf": list(branches)}:
-            found = {str(each.get("type")) for each in branches if isinstance(each, dict)}
-        case _:
-            return None
-    found.discard("null")
-    return found.pop() if len(found) == 1 and "None" not in found else None
-
-
-def _help(tool: RemoteTool) -> str:
-    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
-    parts = (printable_line(_usage(tool)), tool.description, schema)
-    return "\n\n".join(each for each in parts if each)
-
-
-def _arguments(
-    tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
-) -> JsonObject | Reply[Any]:
-    """Read the arguments; a value is JSON if the schema allows more than a string."""
-    found: JsonObject = {}
-    if given is not None:
-        try:
-            found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
-    fields = {} if tool is None else _fields(tool)
-    for word in pairs:
-        name, equals, text = word.partition("=")
-        if not equals or not name:
-            raise UnreadableArgument(f"{word!r} is not name=value")
-        value = read_value(text, stdin)
-        text = value if isinstance(value, str) else value.decode(errors="replace")
-        found[name] = _value(text, fields.get(name))
-    return found
-
-
-def _value(text: str, field: Json) -> Json:
-    kind = _kind(field)
-    if kind == "string":
-        return text
-    if kind == "boolean" and text.lower() in ("yes", "no", "on", "off"):
-        return text.lower() in ("yes", "on")
-    try:
-        return msgspec.json.decode(text)
-    except ValueError:
-        pass
-    return text.split(",") if kind == "array" else text
-
-
-def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
-    reply = _without_stderr(reply)
+def _print(reply: Reply[Any], options: Options, out: Stdout, *, as_file: bool = False) -> int:
+    reply = _without_doubled_text(_without_stderr(reply))
     shape = reply.shape or shape_of(reply)
-    written = write(reply, dialect or "rest", shape, STANDARD)
-    if reply.error is None:
-        return print_success(_without_doubled_text(reply), shape, written, dialect, out)
-    if dialect is None and stderr_is_terminal():
-        write_stderr(error_text(reply.error))
-    else:
-        members = {**msgspec.json.decode(written.body), "code": reply.error.code}
-        if reply.error.hint:
-            members.setdefault("hint", reply.error.hint)
-        write_stderr(printable_json(msgspec.json.encode(members).decode()))
-    return reply.error.row.exit
+    return print_reply(reply, shape, STANDARD, options, out, as_file=as_file)
 
 
 def _without_stderr(reply: Reply[Any]) -> Reply[Any]:

@@ -11,6 +11,7 @@ from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
 from ..server.http.server_options import BadOption
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
+from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
@@ -50,6 +51,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     # It needs uvicorn, which `serve --help` does not.
     from ..server.uvicorn.uvicorn_server import serve
 
+    keep_stderr()
     collect_garbage_less_often()
     switch_threads_sooner()
     wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)

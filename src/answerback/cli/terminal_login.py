@@ -10,12 +10,12 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 from ..client.faults import LoginError
+from ..client.login import FileTokens, Login, RegisteredClient
 from ..core.secrets.mask import mask_url
 from .host_config import settings_folder
-from .program import ServerTarget, write_stderr
+from .program import write_stderr
 from .terminal_peer import stderr_is_terminal
 
 
@@ -25,16 +25,11 @@ def logins_file() -> Path:
     return Path(place) / "answerback" / "logins.json"
 
 
-def login_options(target: ServerTarget, stdin: int) -> dict[str, Any]:
-    """Return the `connect` options for servers that ask for a login; none for a command."""
-    if isinstance(target, list):
-        return {}
-    from ..client.login import FileTokens, Login
-
+def terminal_login(target: str, stdin: int) -> Login:
+    """Return the login to servers that ask for one; *target* is a URL or a host's file."""
     terminal = _Terminal(stdin, target)
     store = FileTokens(logins_file())
-    login = Login(store=store, open_url=terminal.open_page, ask_client=terminal.ask_client)
-    return {"auth": login}
+    return Login(store=store, open_url=terminal.open_page, ask_client=terminal.ask_client)
 
 
 class _Terminal:
@@ -64,8 +59,6 @@ class _Terminal:
     def ask_client(self, issuer: str) -> object:
         """Ask for the id and the secret of a client that the user registered."""
         from getpass import getpass
-
-        from ..client.login import RegisteredClient
 
         self._require_user()
         with self._lock:

@@ -31,7 +31,7 @@ class TerminalPeer(Peer):
 
     def __init__(self, stdin: int) -> None:
         super().__init__()
-        self._stdin = stdin
+        self.stdin = stdin
         self._shows_progress = False
         has_user = stderr_is_terminal() and os.isatty(stdin)
         self.can = Abilities(elicit=has_user, ask_again=has_user)
@@ -54,7 +54,7 @@ class TerminalPeer(Peer):
     @cached_property
     def _input(self) -> TextIO:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
-        return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
+        return open(self.stdin, encoding=encoding, errors=errors, closefd=False)
 
     def clear_progress(self) -> None:
         """Erase the progress line, if one is shown."""

@@ -68,7 +68,7 @@ class ClientSession:
         """The tools that the server only runs as tasks."""
         self._starting: ClientConnection | None = None
         """A connection that is not open yet."""
-        self._make: Callable[[], Transport] | None = None
+        self.make_transport: Callable[[], Transport] | None = None
         """Makes the transport that worked."""
         self._opening = asyncio.Lock()
         self._attempt: asyncio.Task[ClientConnection] | None = None
@@ -223,12 +223,6 @@ class ClientSession:
             self._attempt.add_done_callback(_ignore_exception)
         return await asyncio.shield(self._attempt)
 
-    async def identity(self) -> str:
-        """Return the next request's credentials, also while there is no connection."""
-        if self.connection is not None:
-            return await self.connection.transport.identity()
-        return "" if self._make is None else await self._make().identity()
-
     async def open(self) -> ClientConnection:
         """Return the connection, opened if there is none; raises ConnectError."""
         async with self._opening:
@@ -256,7 +250,7 @@ class ClientSession:
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
         label = self._plan.label
-        makers = self._plan.transports if self._make is None else (self._make,)
+        makers = self._plan.transports if self.make_transport is None else (self.make_transport,)
         for make in makers:
             try:
                 connection = await self._open_with(make)
@@ -266,7 +260,7 @@ class ClientSession:
                     raise _cannot_connect(label, exc) from None
                 await self._drop()
             else:
-                self._make = make
+                self.make_transport = make
                 return connection
         raise ConnectError(f"cannot connect to {label}")
 
@@ -284,7 +278,7 @@ class ClientSession:
         self.info = connection.facts
         connection.on_lost = self._lost
         self.connection, self._starting = connection, None
-        _log_connected(self._plan.label, self.info, "" if self._make is None else " again")
+        _log_connected(self._plan.label, self.info, "" if self.make_transport is None else " again")
         return connection
 
     async def close(self) -> None:

@@ -23,7 +23,6 @@ from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
 from .client_session import ClientSession
-from .faults import ConnectError
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, opened
 from .request_params import CLIENT_INFO
@@ -162,7 +161,7 @@ def connect(
 ) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(
-    target: str | Sequence[str] | HasRegistry, **options: Unpack[ConnectOptions]
+    target: str | Sequence[str] | HasRegistry | ServerEntry, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[RemoteServer]: ...
 @overload
 def connect(
@@ -232,7 +231,7 @@ def _unusable(name: str, reason: BadTarget, options: Mapping[str, Any]) -> Remot
     """Return the server of an entry that cannot be understood; every request to it fails."""
 
     def refuse() -> NoReturn:
-        raise ConnectError(str(reason))
+        raise reason
 
     return _remote(name, (refuse,), options)
 

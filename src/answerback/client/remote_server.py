@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
+from ..reading.read_reply import typed_reader
 from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from .rest_session import RestSession
 
 S = TypeVar("S", bound="ServerMethods")
-
-
 T = TypeVar("T")
 
 
@@ -89,14 +88,12 @@ class ServerMethods:
         given = {**(arguments or {}), **named}
         if into is None:
             return await self._session.call(name, given, self._options)
-        from ..reading.typed_data import decoder_for, with_type
-
         try:
-            decoder_for(into)
+            typed = typed_reader(into)
         except TypeError as exc:
             hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
             raise TypeError(f"{exc}; {hint}") from None
-        return with_type(await self._session.call(name, given, self._options), into)
+        return typed(await self._session.call(name, given, self._options))
 
     async def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object

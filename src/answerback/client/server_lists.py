@@ -150,7 +150,11 @@ class KeptLists:
             self.changed(family)
 
     async def _identity(self) -> str:
-        return await self._session.identity()
+        """Return the next request's credentials, also while there is no connection."""
+        connection, make = self._session.connection, self._session.make_transport
+        if connection is not None:
+            return await connection.transport.identity()
+        return "" if make is None else await make().identity()
 
     async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
         """Return a list's entries, and the seconds for which they may be kept."""

@@ -22,7 +22,9 @@ from .host_variables import Surroundings, read_env_file
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
 
-Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"
+Target: TypeAlias = (
+    "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry | ServerEntry"
+)
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 """The members of hosts' files that hold servers by name."""
@@ -65,6 +67,8 @@ Entries: TypeAlias = "dict[str, ServerEntry | BadTarget]"
 
 def read_target(target: Target) -> ServerEntry | Entries:
     """Return one server, or several by name; raises BadTarget."""
+    if isinstance(target, ServerEntry):
+        return target
     if isinstance(target, HasRegistry):
         return ServerEntry(app=registry_of(target))
     if isinstance(target, Mapping):

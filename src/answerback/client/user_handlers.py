@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..core.json_value import JsonObject
+from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..core.peer import Level, Log, Progress
 from ..protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
@@ -117,7 +117,12 @@ async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObje
         raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
     answer = _as_answer(given)
     if request.mode == "form" and answer["action"] == "accept":
-        answer["content"] = _with_defaults(request.schema, answer.get("content") or {})
+        content = _with_defaults(request.schema, answer.get("content") or {})
+        if fault := _fault_in(content, request.schema):
+            text = f"the handler's answer does not fit the form: {fault}"
+            logger("answerback.client").error(text)
+            raise RpcError(INTERNAL_ERROR, text)
+        answer["content"] = content
     return answer
 
 
@@ -145,6 +150,41 @@ def _with_defaults(schema: JsonObject, content: JsonObject) -> JsonObject:
         if isinstance(field, dict) and "default" in field
     }
     return defaults | content
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+}
+
+
+def _fault_in(content: JsonObject, schema: JsonObject) -> str:
+    """Return why the content does not fit a form, which is a flat object; empty if it fits."""
+    for name in schema.get("required") or ():
+        if name not in content:
+            return f"the field {name!r} is missing"
+    fields = schema.get("properties") or {}
+    for name, value in content.items():
+        field = fields.get(name)
+        if isinstance(field, dict) and not _fits(value, field):
+            wanted = "one of its choices" if "enum" in field else f"of type {field.get('type')}"
+            return f"the field {name!r} should be {wanted}"
+    return ""
+
+
+def _fits(value: Json, field: JsonObject) -> bool:
+    kind = str(field.get("type"))
+    if isinstance(value, float) and value.is_integer() and kind == "integer":
+        return True
+    if kind in _TYPES and not isinstance(value, _TYPES[kind]):
+        return False
+    if isinstance(value, bool) and kind in ("integer", "number"):
+        return False
+    choices = field.get("enum")
+    return not isinstance(choices, list) or value in choices
 
 
 def _sampled(given: Any) -> JsonObject:

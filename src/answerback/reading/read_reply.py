@@ -6,6 +6,8 @@ The order is the `direct` convention's: a protocol error, `isError`,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -97,10 +99,8 @@ def read(
     """
     reply = read_with(result, Hints.of(output_schema, into), max_bytes)
     if into is not None:
-        from .typed_data import with_type
-
         understood = reply.ok
-        reply = with_type(reply, into)
+        reply = typed_reader(into)(reply)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.received is not None and reply.received.findings:
@@ -108,6 +108,13 @@ def read(
         where = f"{found.pointer}: " if found.pointer else ""
         raise MalformedReply(f"{where}{found.message}")
     return reply
+
+
+def typed_reader(into: Any) -> Callable[[Reply[Any]], Reply[Any]]:
+    """Return a function that gives a reply's data a type; raise TypeError for another value."""
+    from .typed_data import decoder_for, with_type
+
+    return partial(with_type, into, decoder_for(into))
 
 
 def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[Any]:

@@ -32,9 +32,8 @@ def decoder_for(into: Any) -> Arguments:
         return _cached_decoder.__wrapped__(into)
 
 
-def with_type(reply: Reply[Any], into: Any) -> Reply[Any]:
+def with_type(into: Any, decoder: Arguments, reply: Reply[Any]) -> Reply[Any]:
     """Return the reply with typed data, or a failed reply that says what does not fit."""
-    decoder = decoder_for(into)
     if reply.error is not None:
         return reply
     if into is str:

@@ -5,6 +5,7 @@ Whatever a tool, its subprocess or a C library prints goes to stderr, and their 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import suppress
@@ -85,6 +86,27 @@ def take_stdin() -> int:
     os.dup2(empty, 0)
     os.close(empty)
     return own
+
+
+def keep_stderr() -> None:
+    """Let the log write to stderr even after a tool has closed it."""
+    found = sys.__stderr__
+    if found is None or sys.stderr is not found:
+        return  # It is closed, or the author has replaced it.
+    own = io.FileIO(os.dup(2), "w", closefd=False)
+    sys.stderr = _KeptStderr(
+        io.BufferedWriter(own),
+        encoding=found.encoding,
+        errors="backslashreplace",
+        line_buffering=True,
+    )
+
+
+class _KeptStderr(io.TextIOWrapper):
+    """A stderr that stays open when it is closed."""
+
+    def close(self) -> None:
+        self.flush()
 
 
 def _open_closed_streams() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
+from ..targets import BadTarget
 from .client_registration import AskClient, ClientChoice
 from .login_records import LoginRecords, RegisteredClient
 from .loopback_redirect import LoopbackRedirect
@@ -108,13 +109,11 @@ class BearerToken:
 
     def __init__(self, token: str, url: str) -> None:
         if not is_secure(url):
-            raise ValueError(
+            raise BadTarget(
                 f"a token is sent over https or to this machine only, not to {mask_url(url)}"
             )
         if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise ValueError(
-                "auth should be a token without spaces; give other headers as headers="
-            )
+            raise BadTarget("a token has no spaces; give other headers as headers=")
         self._headers = {"authorization": f"Bearer {token}"}
 
     async def headers(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -182,6 +183,8 @@ def _stamp(path: str) -> Iterator[tuple[str, tuple[int, int]]]:
         status = os.stat(path)
     except OSError:  # It was removed in the meantime.
         return
+    if not stat.S_ISREG(status.st_mode):
+        return  # Reading a pipe would wait for ever.
     yield path, (status.st_mtime_ns, status.st_size)
 
 
@@ -198,8 +201,11 @@ def _syntax_error(paths: list[str]) -> str:
                 compile(file.read(), path, "exec", dont_inherit=True)
         except OSError:  # It was removed.
             continue
-        except (SyntaxError, ValueError) as exc:
-            return "".join(traceback.format_exception_only(exc)).rstrip()
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
+            lines = traceback.format_exception_only(exc)
+            if not isinstance(exc, SyntaxError):  # It does not name the file.
+                lines.insert(0, f"{path} cannot be compiled\n")
+            return "".join(lines).rstrip()
     return ""
 
 

@@ -19,7 +19,7 @@ from ...calls.runtime import Runtime
 from ...core.authentication import AppAuth
 from ...errors import needs_extra
 from ...registry.declarations import Registry
-from ...registry.lifespan import LifespanFailed
+from ...registry.lifespan import LifespanFailed, log_failure
 from ...tools.context import CURRENT
 from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
@@ -40,6 +40,8 @@ _TICK_SECONDS = 1
 _QUIET_DRAIN_SECONDS = 0.3
 # The time to write the records when the process is ended at once.
 _FLUSH_SECONDS = 1
+# More than a cancelled lifespan gets to end.
+_SPARE_SECONDS = 2
 
 
 class _Server(uvicorn.Server):
@@ -60,6 +62,8 @@ class _Server(uvicorn.Server):
         self._ready = ready
         self._flush_records = flush_records
         self._wake: Callable[[], object] | None = None
+        self._seconds = seconds
+        """The time that calls, tasks and the lifespan have to end, one after the other."""
         self.failure: LifespanFailed | None = None
         """Why the lifespan did not start or end."""
 
@@ -87,11 +91,23 @@ class _Server(uvicorn.Server):
         return self.failure is None
 
     async def _end_lifespan(self) -> None:
+        # A thread, because the end of the lifespan may block the event loop.
+        waits = 1 if self._application.runtime.tasks is None else 2
+        bound = waits * self._seconds + _SPARE_SECONDS
+        watchdog = threading.Timer(bound, self._exit_without_lifespan)
+        watchdog.daemon = True
+        watchdog.start()
         self.failure = await self._application.stop()
+        watchdog.cancel()
         if self.failure is not None and self.failure.is_hanging:
             # The loop would wait for it forever.
             self._flush_within_bound()
             os._exit(1)
+
+    def _exit_without_lifespan(self) -> None:
+        log_failure(LifespanFailed(f"the lifespan did not end within {self._seconds:g} seconds"))
+        self._flush_within_bound()
+        os._exit(1)
 
     async def main_loop(self) -> None:
         """Run uvicorn's loop, but wake up once a second for the Date header, not ten times."""

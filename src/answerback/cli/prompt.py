@@ -1,0 +1,67 @@
+"""`prompt`: fills in one prompt from the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.reply import Reply, failure
+from ..core.suggestions import did_you_mean, similar_names
+from ..errors import NotFound
+from ..registry.declarations import registry_of
+from ..server.standard_streams import take_stdin, take_stdout
+from .call_arguments import read_arguments
+from .program import Program, add_server_options, add_tag_options, refuse_server_options
+from .prompt_output import print_prompt
+from .reply_output import print_error
+from .user_call import add_user_options, call_as_user
+
+if TYPE_CHECKING:
+    from ..app import App
+    from .program import Options
+
+_HELP = """\
+name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
+`list` shows the prompts and their arguments.
+
+A terminal gets text to read; a pipe or a file gets MCP's JSON. Errors go to stderr."""
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    parser = program.parser("prompt", "NAME [argument=value …] [options]")
+    parser.description = f"{parser.description}\n\n{_HELP}"
+    program.add_target(parser)
+    parser.add_argument("name", metavar="NAME", help="the prompt")
+    parser.add_argument("pairs", metavar="argument=value", nargs="*", help="its arguments")
+    add_user_options(parser)
+    add_tag_options(parser)
+    add_server_options(parser, program)
+    options = parser.parse_intermixed_args([*arguments])
+    server = program.find_server(options.target)
+    # Before the author's module is loaded: it may print and read as well.
+    out, stdin = take_stdout(), take_stdin()
+    if server is not None:
+        from .remote import prompt_remote
+
+        return prompt_remote(server, options, out, stdin)
+    refuse_server_options(options)
+    app = program.load_tagged(options.target, options)
+    reply = _fill(app, options, stdin)
+    if reply.error is not None:
+        advice = f"`{program.command_line('list', options.target)} --prompts` shows them"
+        return print_error(reply, reply.error, app.contract, None, advice)
+    description = registry_of(app).prompts[options.name].description
+    return print_prompt(reply.meta["roles"], reply.content, description, out)
+
+
+def _fill(app: App, options: Options, stdin: int) -> Reply[Any]:
+    """Return a reply with one block per message, and the messages' roles in its meta."""
+    prompts = registry_of(app).prompts
+    prompt = prompts.get(options.name)
+    if prompt is None:
+        hint = did_you_mean(similar_names(options.name, prompts))
+        return failure(f"Prompt not found: {options.name}", NotFound.code, hint=hint or None)
+    arguments = read_arguments(prompt, options.pairs, None, stdin)
+    if isinstance(arguments, Reply):
+        return arguments
+    return call_as_user(app, prompt.name, arguments, options, stdin, "prompts")

@@ -1,0 +1,166 @@
+"""Prints a reply: text on a terminal, JSON to a pipe, images and other bytes to `--output`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from ..contract import Contract, Dialect
+from ..core.content import Audio, Block, Embedded, Image
+from ..core.reply import Error, Reply
+from ..core.shape import RESULT, Shape
+from ..dialects import HttpReply, write
+from ..server.standard_streams import Stdout
+from .program import (
+    CannotWrite,
+    printable_json,
+    printable_line,
+    write_json,
+    write_stderr,
+    write_stdout,
+)
+from .terminal_peer import stderr_is_terminal
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from .program import Options
+
+
+def add_output_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--dialect",
+        choices=get_args(Dialect),
+        help="print JSON in this dialect (piped: the contract's)",
+    )
+    text = "write an image, a sound or other bytes to FILE; a reply without them as a pipe gets it"
+    parser.add_argument("-o", "--output", metavar="FILE", help=text)
+
+
+def check_output(options: Options) -> None:
+    """Raise CannotWrite if `--output` cannot be written: a call may have effects."""
+    if options.output is None:
+        return
+    folder = os.path.dirname(options.output) or os.curdir
+    if not os.path.isdir(folder):
+        raise CannotWrite(f"cannot write {options.output}: there is no folder {folder!r}")
+    if os.path.isdir(options.output):
+        raise CannotWrite(f"cannot write {options.output}: it is a folder")
+
+
+def print_reply(
+    reply: Reply[Any],
+    shape: Shape,
+    contract: Contract,
+    options: Options,
+    out: Stdout,
+    *,
+    as_file: bool = False,
+) -> int:
+    """Print a reply, or write it to `--output`; return the exit status.
+
+    With *as_file*, for `read`, a pipe gets the only content as it is.
+    """
+    if reply.error is not None:
+        return print_error(reply, reply.error, contract, options.dialect)
+    written = _file_content(reply) if as_file and options.dialect is None else None
+    written = written or write(reply, options.dialect or contract.http, shape, contract)
+    if options.output is None:
+        _print_success(reply, shape, written, options.dialect, out)
+        return 0
+    saved = [block for block in reply.content if _bytes_of(block) is not None]
+    if not saved:
+        _write_file(options.output, _body(written))
+        return 0
+    for number, block in enumerate(saved, 1):
+        _save(block, _numbered(options.output, number))
+    left = tuple(block for block in reply.content if block not in saved)
+    if left or reply.data is not msgspec.UNSET:
+        reply = msgspec.structs.replace(reply, content=left)
+        written = write(reply, options.dialect or contract.http, shape, contract)
+        _print_success(reply, shape, written, options.dialect, out)
+    return 0
+
+
+def print_error(
+    reply: Reply[Any],
+    error: Error,
+    contract: Contract,
+    dialect: Dialect | None = None,
+    advice: str | None = None,
+) -> int:
+    """Print text and *advice* for a person, or a line of JSON for a program."""
+    if dialect is None and stderr_is_terminal():
+        from .readable_reply import error_text
+
+        write_stderr(error_text(error, advice))
+        return error.row.exit
+    body = write(reply, dialect or contract.http, RESULT, contract).body
+    is_rest = dialect is None and contract.http == "rest"
+    if is_rest and contract.error_text != "json":
+        # A pipe has no HTTP status, which the rest dialect relies on, so the code is added; but
+        # a contract with errors in JSON defines all members of that JSON.
+        members = {**msgspec.json.decode(body), "code": error.code}
+        body = msgspec.json.encode(members | ({"hint": error.hint} if error.hint else {}))
+    write_stderr(printable_json(body.decode()))
+    return error.row.exit
+
+
+def _file_content(reply: Reply[Any]) -> HttpReply | None:
+    """Return the only content of a resource as it is."""
+    match reply.content:
+        case (Embedded() as block,):
+            body = (block.text or "").encode() if block.blob is None else block.blob
+            return HttpReply(200, body, "application/octet-stream")
+    return None
+
+
+def _print_success(
+    reply: Reply[Any], shape: Shape, written: HttpReply, dialect: Dialect | None, out: Stdout
+) -> None:
+    """Print text on a terminal; print JSON to a pipe, or if a dialect is requested."""
+    is_raw = not written.media_type.endswith("json")
+    if out.is_terminal and (is_raw or dialect is None):
+        from .readable_reply import reply_text
+
+        write_stdout(out, f"{reply_text(reply, shape)}\n".encode())
+    elif is_raw:
+        write_stdout(out, written.body)
+    else:
+        write_json(out, written.body)
+
+
+def _body(written: HttpReply) -> bytes:
+    return written.body + b"\n" if written.media_type.endswith("json") else written.body
+
+
+def _bytes_of(block: Block) -> bytes | None:
+    match block:
+        case Image(url=None) | Audio(url=None):
+            return block.data
+        case Embedded():
+            return block.blob
+    return None
+
+
+def _save(block: Block, path: str) -> None:
+    data = _bytes_of(block) or b""
+    _write_file(path, data)
+    mime = getattr(block, "mime", None) or "application/octet-stream"
+    write_stderr(printable_line(f"{path}: {mime}, {len(data)} bytes"))
+
+
+def _numbered(path: str, number: int) -> str:
+    """Return the name for one of several files: chart.png, chart-2.png."""
+    stem, suffix = os.path.splitext(path)
+    return path if number == 1 else f"{stem}-{number}{suffix}"
+
+
+def _write_file(path: str, data: bytes) -> None:
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as exc:
+        raise CannotWrite(f"cannot write {path}: {exc.strerror}") from None
