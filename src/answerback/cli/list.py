@@ -85,7 +85,12 @@ def _json_list(app: App, options: Options) -> bytes:
 
 def _lists(app: App, options: Options) -> str:
     registry = registry_of(app)
-    resources = [(each.uri, _summary(each)) for each in registry.resources.values()]
+    # A widget's page is for hosts, and the line of its tool names it.
+    resources = [
+        (each.uri, _summary(each))
+        for each in registry.resources.values()
+        if options.resources or not each.is_widget
+    ]
     prompts = [(usage(each), _summary(each)) for each in registry.prompts.values()]
     if options.resources:
         return entry_lists(registry.name, None, resources, None)

@@ -28,9 +28,7 @@ A terminal gets text to read; a pipe or a file gets MCP's JSON. Errors go to std
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser("prompt", "NAME [argument=value …] [options]")
-    parser.description = f"{parser.description}\n\n{_HELP}"
-    program.add_target(parser)
+    parser = program.parser_with_target("prompt", "NAME [argument=value …] [options]", _HELP)
     parser.add_argument("name", metavar="NAME", help="the prompt")
     parser.add_argument("pairs", metavar="argument=value", nargs="*", help="its arguments")
     add_user_options(parser)
