@@ -421,7 +421,7 @@ PACKAGE_LINES = {
     "gates": 650,
     "http1": 1_050,
     "middleware": 650,
-    "models": 2_200,
+    "models": 2_450,
     "protocol": 3_550,
     "reading": 1_450,
     "records": 2_150,
