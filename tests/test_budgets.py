@@ -414,7 +414,7 @@ PACKAGE_LINES = {
     "": 1_200,
     "auth": 1_400,
     "calls": 2_900,
-    "cli": 4_450,
+    "cli": 4_500,
     "client": 7_600,
     "core": 2_900,
     "dialects": 2_650,

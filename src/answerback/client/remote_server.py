@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ..core.json_value import JsonObject
+from ..core.received_limits import MAX_BLOCKS
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
 from ..reading.read_reply import typed_reader
@@ -130,7 +131,7 @@ class ServerMethods:
         result = await self._session.result("completion/complete", params, self._options)
         found = result.get("completion")
         values = found.get("values") if isinstance(found, dict) else None
-        return [str(each) for each in values or ()]
+        return [str(each) for each in values[:MAX_BLOCKS]] if isinstance(values, list) else []
 
     async def subscribe(self, uri: str) -> None:
         """Report a resource's changes to `on_change`; raises ToolError."""
