@@ -6,9 +6,7 @@ The order is the `direct` convention's: a protocol error, `isError`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
@@ -41,6 +39,9 @@ from .http_response import read_response, response_in_events
 from .mending import mended
 from .other_results import inner_result, other_result
 from .sources import TooLarge, load_json, result_in_mcp_names, source_of
+
+if TYPE_CHECKING:
+    from .typed_data import TypedReader
 
 T = TypeVar("T")
 
@@ -126,7 +127,7 @@ def read(
     reply = read_with(result, Hints.of(output_schema, into, limits))
     if into is not None:
         understood = reply.ok
-        reply = typed_reader(into)(reply)
+        reply = typed_reader(into).read(reply)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.received is not None and reply.received.findings:
@@ -136,11 +137,11 @@ def read(
     return reply
 
 
-def typed_reader(into: Any) -> Callable[[Reply[Any]], Reply[Any]]:
-    """Return a function that gives a reply's data a type; raise TypeError for another value."""
-    from .typed_data import decoder_for, with_type
+def typed_reader(into: Any) -> TypedReader:
+    """Return the reader that gives a reply's data a type; raise TypeError if it cannot."""
+    from .typed_data import TypedReader
 
-    return partial(with_type, into, decoder_for(into))
+    return TypedReader(into)
 
 
 def read_with(result: Any, hints: Hints) -> Reply[Any]:
