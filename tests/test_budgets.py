@@ -423,7 +423,7 @@ PACKAGE_LINES = {
     "middleware": 650,
     "models": 2_450,
     "protocol": 3_550,
-    "reading": 1_450,
+    "reading": 1_500,
     "records": 2_150,
     "registry": 1_200,
     "resilience": 1_350,

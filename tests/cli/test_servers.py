@@ -207,6 +207,13 @@ def test_a_failed_prompt_is_an_error(
         assert json.loads(done.stderr.splitlines()[-1])["code"] == code
 
 
+def test_a_prompt_without_a_name_is_a_usage_error(answerback: Run) -> None:
+    done = answerback("prompt", "server.py")
+
+    assert done.exit == 2
+    assert "`answerback list server.py --prompts` shows the prompts" in done.stderr
+
+
 @APP_AND_SERVER
 def test_an_image_is_saved_and_the_rest_is_printed(
     answerback: Run, target: str, tmp_path: Path
@@ -397,3 +404,10 @@ def test_a_program_with_its_own_app_reads_and_prompts(source: Path) -> None:
 
     assert run("read", "notes://today") == "# Today"
     assert "Review: hi" in run("prompt", "review", "text=hi")
+
+
+def test_a_token_from_an_unreadable_url_is_an_error_in_one_line(answerback: Run) -> None:
+    done = answerback("token", "http://[")
+
+    assert done.exit == 2
+    assert done.stderr == "error: http://[ is not a URL: Invalid IPv6 URL\n"

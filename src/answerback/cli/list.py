@@ -22,7 +22,7 @@ from .program import (
     write_stderr,
     write_stdout,
 )
-from .tool_help import entry_lists, usage, usage_table
+from .tool_help import section, usage, usage_table
 
 if TYPE_CHECKING:
     from ..app import App
@@ -93,10 +93,11 @@ def _lists(app: App, options: Options) -> str:
     ]
     prompts = [(usage(each), _summary(each)) for each in registry.prompts.values()]
     if options.resources:
-        return entry_lists(registry.name, None, resources, None)
+        return usage_table(resources) or f"{registry.name} has no resources"
     if options.prompts:
-        return entry_lists(registry.name, None, None, prompts)
-    return entry_lists(registry.name, list_tools(app), resources, prompts)
+        return usage_table(prompts) or f"{registry.name} has no prompts"
+    parts = [list_tools(app), section("resources", resources), section("prompts", prompts)]
+    return "\n\n".join(each for each in parts if each)
 
 
 def list_tools(app: App) -> str:
