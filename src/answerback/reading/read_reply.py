@@ -24,7 +24,13 @@ from ..core.reply import Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
-from ..dialects.reply_or_data import finished_dialect, is_block_list, is_json_rpc, received_dialect
+from ..dialects.reply_or_data import (
+    finished_dialect,
+    is_block_list,
+    is_json_rpc,
+    may_be_error_object,
+    received_dialect,
+)
 from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
@@ -77,9 +83,7 @@ class Hints(msgspec.Struct, frozen=True):
 
     def says_failed(self, data: Any) -> bool:
         """Return whether the data says that the call failed."""
-        if self.has_type or _is_wrapped_value(data):
-            return False
-        return _says_failed(data, self.schema)
+        return not self.has_type and _says_failed(data, self.schema)
 
 
 @overload
@@ -240,16 +244,11 @@ def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
 
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    if not may_be_error_object(data):
+        return False
     from .verdict import says_failed
 
     return says_failed(data, schema)
-
-
-def _is_wrapped_value(data: Any) -> bool:
-    """Return whether the data is `{"result": 3}`, with any value but an object or a list."""
-    if type(data) is not dict or len(data) != 1:
-        return False
-    return "result" in data and not isinstance(data["result"], dict | list)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
