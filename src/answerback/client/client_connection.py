@@ -124,6 +124,15 @@ class Deadline:
                 timeout.reschedule(self.at)
 
 
+class ProbeDeadline(Deadline):
+    """The deadline of a request that some servers never answer.
+
+    It stops during a login: a server that asks for one does answer.
+    """
+
+    __slots__ = ()
+
+
 class ClientRequest(msgspec.Struct):
     """A request, and how it is sent."""
 

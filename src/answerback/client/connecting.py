@@ -39,6 +39,21 @@ if TYPE_CHECKING:
     from .login.login_settings import Login
     from .transports.http_requests import ClientAuth
 
+    class ServerDict(TypedDict, total=False):
+        """One server of a host's file, which a type checker tells from several."""
+
+        command: str | Sequence[str]
+        args: Sequence[str]
+        env: Mapping[str, str]
+        cwd: str
+        url: str
+        headers: Mapping[str, str]
+        type: str
+        transport: str
+
+    HostFile = Literal["mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"]
+    """Texts that a type checker knows as a host's file; others are one server, or a `Path`."""
+
 S = TypeVar("S", bound=RemoteServer | ManyServers)
 
 _HANDLERS = frozenset(UserHandlers.__struct_fields__)
@@ -160,7 +175,11 @@ class ConnectContext(Generic[S]):
 
 @overload
 def connect(
-    target: Mapping[str, Any] | os.PathLike[str], **options: Unpack[ConnectOptions]
+    target: ServerDict, **options: Unpack[ConnectOptions]
+) -> ConnectContext[RemoteServer]: ...
+@overload
+def connect(  # type: ignore[overload-overlap]  # some texts are the names of hosts' files
+    target: Mapping[str, Any] | os.PathLike[str] | HostFile, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(

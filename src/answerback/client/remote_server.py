@@ -94,7 +94,7 @@ class ServerMethods:
         except TypeError as exc:
             hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
             raise TypeError(f"{exc}; {hint}") from None
-        return typed(await self._session.call(name, given, self._options))
+        return await typed.read_async(await self._session.call(name, given, self._options))
 
     async def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object

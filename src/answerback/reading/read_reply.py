@@ -6,9 +6,7 @@ The order is the `direct` convention's: a protocol error, `isError`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
@@ -26,7 +24,13 @@ from ..core.reply import Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
-from ..dialects.reply_or_data import finished_dialect, is_block_list, is_json_rpc, received_dialect
+from ..dialects.reply_or_data import (
+    finished_dialect,
+    is_block_list,
+    is_json_rpc,
+    may_be_error_object,
+    received_dialect,
+)
 from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
@@ -35,6 +39,9 @@ from .http_response import read_response, response_in_events
 from .mending import mended
 from .other_results import inner_result, other_result
 from .sources import TooLarge, load_json, result_in_mcp_names, source_of
+
+if TYPE_CHECKING:
+    from .typed_data import TypedReader
 
 T = TypeVar("T")
 
@@ -76,7 +83,9 @@ class Hints(msgspec.Struct, frozen=True):
 
     def says_failed(self, data: Any) -> bool:
         """Return whether the data says that the call failed."""
-        return not self.has_type and _says_failed(data, self.schema)
+        if self.has_type or _is_wrapped_value(data):
+            return False
+        return _says_failed(data, self.schema)
 
 
 @overload
@@ -118,7 +127,7 @@ def read(
     reply = read_with(result, Hints.of(output_schema, into, limits))
     if into is not None:
         understood = reply.ok
-        reply = typed_reader(into)(reply)
+        reply = typed_reader(into).read(reply)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.received is not None and reply.received.findings:
@@ -128,11 +137,11 @@ def read(
     return reply
 
 
-def typed_reader(into: Any) -> Callable[[Reply[Any]], Reply[Any]]:
-    """Return a function that gives a reply's data a type; raise TypeError for another value."""
-    from .typed_data import decoder_for, with_type
+def typed_reader(into: Any) -> TypedReader:
+    """Return the reader that gives a reply's data a type; raise TypeError if it cannot."""
+    from .typed_data import TypedReader
 
-    return partial(with_type, into, decoder_for(into))
+    return TypedReader(into)
 
 
 def read_with(result: Any, hints: Hints) -> Reply[Any]:
@@ -237,9 +246,18 @@ def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
 
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    if not may_be_error_object(data):
+        return False
     from .verdict import says_failed
 
     return says_failed(data, schema)
+
+
+def _is_wrapped_value(data: Any) -> bool:
+    """Return whether the data is `{"result": 3}`, with any value but an object or a list."""
+    if type(data) is not dict or len(data) != 1:
+        return False
+    return "result" in data and not isinstance(data["result"], dict | list)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:

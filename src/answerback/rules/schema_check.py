@@ -13,7 +13,7 @@ from ..core.secrets.mask import mask
 from ..core.secrets.secret_names import is_secret_name
 from ..errors import needs_extra
 from .json_values import pointer_token
-from .schema_cost import MAX_ERRORS_COST, SchemaCost, TooCostly
+from .schema_cost import SchemaCost, TooCostly
 
 with needs_extra("lint"):
     import jsonschema_rs
@@ -77,7 +77,7 @@ def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, 
     if validator.is_valid(data):
         return []
     try:
-        if cost.errors(data) <= MAX_ERRORS_COST:
+        if cost.has_few_errors(data):
             return [_violation(each) for each in islice(validator.iter_errors(data), _MAX_FAULTS)]
         # The error of an `anyOf` holds all errors of all its schemas.
         if not cost.has_choices:

@@ -6,6 +6,7 @@ of about 50 nanoseconds, and are measured; they are what the worst schema of tha
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -17,7 +18,7 @@ import msgspec
 from .schema_graph import SchemaGraph, SchemaNode, count_values
 
 MAX_COST = 2_000_000
-MAX_ERRORS_COST = 4_000_000
+_MAX_ERRORS_COST = 4_000_000
 _MAX_COMPILATION = 1_000_000
 _MAX_SCHEMAS = 2_000
 _MAX_NUMBERS = 100_000
@@ -31,8 +32,10 @@ _UNEVALUATED = 3
 _ERROR, _QUOTED = 400, 4
 """What an error costs, and each value that its message quotes."""
 _USUAL_DEPTH = 8
-_BYTE = 8
+_BYTE = 16
 """What a byte of data costs at most; it is one of a long number."""
+_WITHOUT_REFERENCES = 2
+"""The version of `marshal` that writes equal texts each time."""
 _LONG_TEXT, _LONG_NUMBER = 64, 1 << 64
 _TINY, _VAST, _EXTREME = 1e-30, 1e30, 20
 _COUNTS = re.compile(r"\{\d{0,6},?(\d{1,6})\}")
@@ -95,17 +98,19 @@ class SchemaCost:
             if self._ended and not at_depth:
                 return
 
-    def errors(self, data: Any) -> int:
-        """Return what it costs to report all errors in *data*, each of which quotes a value."""
+    def has_few_errors(self, data: Any) -> bool:
+        """Return whether all errors in *data* can be reported; each of them quotes a value."""
         cost = above = 0
         for depth, count in enumerate(_values_by_depth(data)):
             at_depth = self._schemas_at(depth)
             above += at_depth
             cost += count * (_ERROR * at_depth + _QUOTED * above)
-        return cost
+            if cost > _MAX_ERRORS_COST:
+                return False
+        return True
 
     def _small_size(self) -> int:
-        """Return how many bytes of JSON cannot cost too much, whatever they are."""
+        """Return how many bytes of data cannot cost too much, whatever they are."""
         widest = max(self._schemas_at(depth) for depth in range(_USUAL_DEPTH))
         return MAX_COST // (widest * _BYTE) if self._ended and widest else 0
 
@@ -181,9 +186,10 @@ def _pattern_cost(pattern: str) -> int:
 
 
 def _size(data: Any) -> float:
+    """Return how many bytes data has; `marshal`, because JSON is slow for long numbers."""
     try:
-        return len(msgspec.json.encode(data))
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        return len(marshal.dumps(data, _WITHOUT_REFERENCES))
+    except ValueError:
         return inf
 
 

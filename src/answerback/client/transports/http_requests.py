@@ -9,10 +9,11 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from ...core.stopped_clocks import clocks_stopped
+from ...core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure
 from ...http1.http_pool import HttpPool, parse_url
+from ..client_connection import ProbeDeadline
 from ..faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
 from ..frames import Receiver
 from .sent_credentials import MaskedFrames, SentCredentials
@@ -105,7 +106,7 @@ class HttpRequests:
                 url = self.url = moved
             elif status in (401, 403) and self._auth is not None:
                 challenge = await self._challenge(response, sent.get("authorization", ""))
-                with clocks_stopped():
+                with clocks_stopped(_probes()):
                     self.credentials = await self._login(self._auth.challenged(challenge))
             else:
                 return response
@@ -164,6 +165,11 @@ class HttpRequests:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+
+def _probes() -> list[StoppableClock]:
+    """Return the clocks that measure only how long the server takes to answer at all."""
+    return [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
 
 
 def _in_lower_case(headers: Mapping[str, str]) -> dict[str, str]:
