@@ -170,16 +170,16 @@ SMALL: list[Make] = [
 
 # By its name: the head, a unit that is repeated, the end, and how many marks of JSON a unit has.
 _UNITS: dict[str, tuple[bytes, bytes, bytes, int]] = {
-    "lists": (b"[", b"[],", b"0]", 3),
-    "objects": (b"[", b"{},", b"0]", 3),
-    "rows": (b"[", b'{"name":"abc","value":1.5,"ok":true},', b"0]", 8),
-    "points": (b"[", b"[1.25,2.5],", b"0]", 4),
+    "lists": (b"[", b"[],", b"0]", 5),
+    "objects": (b"[", b"{},", b"0]", 5),
+    "rows": (b"[", b'{"name":"abc","value":1.5,"ok":true},', b"0]", 10),
+    "points": (b"[", b"[1.25,2.5],", b"0]", 6),
     "numbers": (b"[", b"1.5,", b"0]", 1),
     "texts": (b"[", '"é☃",'.encode(), b"0]", 1),
     "texts with commas": (b"[", b'",,",', b"0]", 1),
-    "nested lists": (b"[", b"[" * 180 + b"]" * 180 + b",", b"0]", 361),
-    "nested objects": (b"[", b'{"a":' * 180 + b"1" + b"}" * 180 + b",", b"0]", 541),
-    "NaN": (b"[NaN,", b"[],", b"0]", 3),
+    "nested lists": (b"[", b"[" * 180 + b"]" * 180 + b",", b"0]", 721),
+    "nested objects": (b"[", b'{"a":' * 180 + b"1" + b"}" * 180 + b",", b"0]", 901),
+    "NaN": (b"[NaN,", b"[],", b"0]", 5),
     "escapes": (b'["', b"\\u00e9", b'"]', 0),
     "wide characters": ('["☃'.encode(), b"a", '\U0001f600"]'.encode(), 0),
     "a long text": (b'["', b"a", b'"]', 0),
