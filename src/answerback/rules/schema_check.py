@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import islice
+from math import inf
 from typing import Any
 
 import msgspec
@@ -13,14 +14,16 @@ from ..core.secrets.mask import mask
 from ..core.secrets.secret_names import is_secret_name
 from ..errors import needs_extra
 from .json_values import pointer_token
-from .schema_cost import MAX_ERRORS_COST, SchemaCost, TooCostly
+from .schema_cost import SchemaCost, TooCostly
 
 with needs_extra("lint"):
     import jsonschema_rs
 
 _MAX_FAULTS = 5
 _MAX_BYTES = 512 * 1024
-_MAX_BACKTRACKING = 1_000
+_MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
+"""How many checks may fail, and how many values their errors may quote, to report all errors."""
+_PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 50_000}
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000
 """How many characters of an error message are masked, because it quotes data, and then shown."""
 
@@ -49,12 +52,14 @@ def _compiled(encoded: bytes) -> SchemaCheck:
         validator = jsonschema_rs.validator_for(
             schema,
             retriever=_refuse_reference,
-            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_MAX_BACKTRACKING),
+            pattern_options=jsonschema_rs.FancyRegexOptions(**_PATTERN_LIMITS),
         )
     except TooCostly as exc:
         return _not_checked(exc)
     except (ValueError, jsonschema_rs.ReferencingError) as exc:
         reason = str(exc).partition("\n")[0]
+        if reason.endswith('is not a "regex"'):
+            reason += ", or a very large one"
         return lambda _: [("", f"the output schema itself is broken: {reason}")]
     return partial(_violations, validator, cost)
 
@@ -70,14 +75,16 @@ def _refuse_reference(uri: str) -> Any:
 
 
 def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, str]]:
+    if _size(data) <= cost.small and validator.is_valid(data):
+        return []
     try:
-        cost.check(data)
+        checks, quoted = cost.checks(data)
     except TooCostly as exc:
         return [("", str(exc))]
     if validator.is_valid(data):
         return []
     try:
-        if cost.errors(data) <= MAX_ERRORS_COST:
+        if checks <= _MAX_ERROR_CHECKS and quoted <= _MAX_QUOTED:
             return [_violation(each) for each in islice(validator.iter_errors(data), _MAX_FAULTS)]
         # The error of an `anyOf` holds all errors of all its schemas.
         if not cost.has_choices:
@@ -88,6 +95,13 @@ def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, 
         # The data is nested too deeply for a message that quotes it.
         pass
     return [("", "the data breaks the schema; it is too large to say where")]
+
+
+def _size(data: Any) -> float:
+    try:
+        return len(msgspec.json.encode(data))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return inf
 
 
 def _violation(error: Any) -> tuple[str, str]:
