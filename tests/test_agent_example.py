@@ -9,17 +9,21 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from tests.client.login_server import login_servers
 from tests.conftest import load_app, serving
 
-from answerback import App, connect, read
+from answerback import App, Context, Image, Text, connect, read
+from answerback.client.login import Login
+from answerback.core.peer import Progress
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -265,3 +269,167 @@ def test_a_model_that_gets_a_call_wrong_is_told_so_and_can_try_again(agent: Any)
     assert results[1].startswith("Error: the arguments are not JSON")
     assert json.loads(results[2])["conditions"] == "Cloudy"
     assert requests[0]["tools"][0]["function"]["strict"] is True
+
+
+def calls_of(*calls: tuple[str, str]) -> dict[str, Any]:
+    """An answer of the model with several calls."""
+    made = [
+        {"id": str(n), "type": "function", "function": {"name": name, "arguments": given}}
+        for n, (name, given) in enumerate(calls)
+    ]
+    return {"content": None, "tool_calls": made}
+
+
+def results_in(request: dict[str, Any]) -> list[str]:
+    return [each["content"] for each in request["messages"] if each["role"] == "tool"]
+
+
+def test_one_call_that_fails_does_not_disturb_the_others_of_its_turn(agent: Any) -> None:
+    wrong = [("wether", "{}"), ("weather", "{"), ("weather", '{"town": 5}')]
+    turn = calls_of(*wrong, ("weather", '{"location": "Oslo"}'))
+
+    with (
+        scripted_model([turn, {"content": "Cloudy."}]) as (base_url, requests),
+        connect(load_app(EXAMPLES / "weather.py")) as server,
+    ):
+        answer = agent.answer(server, base_url, "Is it cloudy?")
+
+    assert answer == "Cloudy."
+    *failed, done = results_in(requests[1])
+    assert [each.partition("\n")[0][:29] for each in failed] == [
+        "Error: Unknown tool: wether",
+        "Error: the arguments are not ",
+        "Error: Invalid arguments: loc",
+    ]
+    assert json.loads(done)["conditions"] == "Cloudy"
+
+
+def test_images_follow_the_results_of_their_turn(agent: Any) -> None:
+    app = App("pictures")
+
+    @app.tool
+    def plain() -> Image:
+        """A picture."""
+        return Image(b"png", "image/png")
+
+    @app.tool
+    def beside() -> list[Text | Image]:
+        """A picture beside a text."""
+        return [Text("The rain:"), Image(b"png", "image/png")]
+
+    turn = calls_of(("plain", "{}"), ("beside", "{}"))
+
+    with (
+        scripted_model([turn, {"content": "Wet."}]) as (base_url, requests),
+        connect(app) as server,
+    ):
+        agent.answer(server, base_url, "Show me.")
+
+    [plain_text, beside_text] = results_in(requests[1])
+    assert "image/png" in plain_text
+    assert "The rain:" in beside_text
+    images = [each["type"] for each in requests[1]["messages"][-1]["content"]]
+    assert images == ["text", "image_url", "text", "image_url"]
+
+
+def test_progress_and_questions_reach_the_program_while_the_agent_runs(agent: Any) -> None:
+    app = App("steps")
+    seen: list[Progress] = []
+
+    @app.tool
+    async def book(ctx: Context) -> str:
+        """Book a room."""
+        nights = await ctx.elicit("How many nights?", int)
+        ctx.progress(1, 1)
+        return f"{nights} nights"
+
+    with (
+        scripted_model([called("book", "{}"), {"content": "Booked."}]) as (base_url, requests),
+        connect(app, elicit=lambda request: {"value": 3}) as server,
+    ):
+        agent.answer(server.options(progress=seen.append), base_url, "Book it.")
+
+    assert results_in(requests[1]) == ["3 nights"]
+    assert [each.progress for each in seen] == [1]
+
+
+def test_after_a_time_out_the_model_knows_that_the_call_may_have_run_and_goes_on(
+    agent: Any,
+) -> None:
+    app, released = App("slow"), threading.Event()
+
+    @app.tool
+    def slow() -> str:
+        """Take long."""
+        released.wait(60)
+        return "late"
+
+    @app.tool
+    def quick() -> str:
+        """Answer at once."""
+        return "here"
+
+    turns = [called("slow", "{}"), called("quick", "{}"), {"content": "Done."}]
+
+    with (
+        scripted_model(turns) as (base_url, requests),
+        connect(app, timeout=1) as server,
+    ):
+        agent.answer(server, base_url, "Try both.")
+        released.set()
+
+    late, here = results_in(requests[2])
+    assert "may have taken effect" in late
+    assert here == "here"
+
+
+def test_a_server_that_dies_is_started_again_for_the_next_call(agent: Any) -> None:
+    source = (
+        "import os\nfrom answerback import App\napp = App('dying')\n"
+        "@app.tool\ndef die() -> str:\n    os._exit(3)\n"
+        "@app.tool\ndef work() -> str:\n    return 'worked'\napp.run()\n"
+    )
+    turns = [called("die", "{}"), called("work", "{}"), {"content": "It works."}]
+
+    with (
+        scripted_model(turns) as (base_url, requests),
+        connect([sys.executable, "-c", source, "mcp"]) as server,
+    ):
+        answer = agent.answer(server, base_url, "Work.")
+
+    assert answer == "It works."
+    died, worked = results_in(requests[2])
+    assert died.startswith("Error: ")
+    assert worked == "worked"
+
+
+def test_an_http_server_that_was_restarted_answers_the_next_call(agent: Any) -> None:
+    path = EXAMPLES / "weather.py"
+    asked = called("weather", '{"location": "Oslo"}')
+    turns = [asked, {"content": "First."}, asked, {"content": "Second."}]
+
+    with ExitStack() as stack:
+        base_url, requests = stack.enter_context(scripted_model(turns))
+        with serving(path) as served:
+            server = stack.enter_context(connect(f"{served.url}/mcp"))
+            assert agent.answer(server, base_url, "Is it cloudy?") == "First."
+        stack.enter_context(serving(path, "--port", str(served.port)))
+        assert agent.answer(server, base_url, "And now?") == "Second."
+
+    assert json.loads(results_in(requests[3])[0])["conditions"] == "Cloudy"
+
+
+def test_a_server_that_asks_for_a_login_gets_one(agent: Any) -> None:
+    with (
+        login_servers() as make,
+        scripted_model([called("greet", "{}"), {"content": "Hi."}]) as (
+            base_url,
+            requests,
+        ),
+    ):
+        guarded = make()
+        with connect(guarded.url, auth=Login(open_url=guarded.visit)) as server:
+            agent.answer(server, base_url, "Greet me.")
+
+    assert not results_in(requests[1])[0].startswith("Error: ")
+    assert guarded.paths("/authorize") == ["/authorize"]

@@ -118,6 +118,11 @@ HOSTILE = f"{sys.executable} {Path(__file__).with_name('hostile_names.py')}"
         ("call", "mcp.json", "n\nFAKE_error"),
         ("call", HOSTILE, "link", "--help"),
         ("call", HOSTILE),
+        ("call", HOSTILE, "link", "--server-log"),
+        ("list", HOSTILE, "--resources"),
+        ("list", HOSTILE, "--prompts"),
+        ("read", HOSTILE, "x:a"),
+        ("prompt", HOSTILE, "a"),
     ],
 )
 def test_a_line_break_of_a_server_begins_no_line(

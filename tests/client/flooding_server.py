@@ -39,6 +39,7 @@ def stay() -> None:
 
 
 ACTS = {"one id": ask_with_one_id, "no reading": wait_for_file, "staying": stay}
+TOO_LARGE = 65 * 1024 * 1024
 
 
 def main() -> None:
@@ -51,6 +52,10 @@ def main() -> None:
             write({"id": id, "result": result})
         elif method == "tools/call":
             called.append(asked["params"]["name"])
+            if len(called) == 1 and how == "too large":
+                write({"id": id, "result": {"content": [], "x": "x" * TOO_LARGE}})
+                sys.stdout.flush()
+                continue
             if len(called) == 1:
                 ACTS[how]()
             text = {"type": "text", "text": " ".join(called)}

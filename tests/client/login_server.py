@@ -56,6 +56,10 @@ class LoginServer:
         self.refused_refresh = False
         self.status: dict[str, int] = {}
         """Statuses with which paths fail."""
+        self.silent: set[str] = set()
+        """Paths that are not answered before `answers` is set; `asked_silent` is called first."""
+        self.asked_silent: Callable[[], object] = bool
+        self.answers = threading.Event()
         self.waits = threading.Event()
         """Set once a token is asked for."""
         self.goes_on = threading.Event()
@@ -136,6 +140,9 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         state.requests.append((path, asked))
+        if path in state.silent:
+            state.asked_silent()
+            state.answers.wait(60)
         if path in state.moved:
             self.send_json(302, {}, location=state.moved[path])
         elif path in state.status:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.client.canned_server import command
 
 from answerback import App, Context, connect
 from answerback.client import ElicitationRequest
@@ -85,3 +86,20 @@ def test_a_form_that_is_declined_needs_no_fields(answer: Any, version: str) -> N
 
     assert received == []
     assert reply.error.code == "INPUT_DECLINED"
+
+
+@pytest.mark.parametrize(
+    "schema", [[1], {"required": 5}, {"required": [["a"]]}, {"properties": ["name"]}]
+)
+def test_a_malformed_form_is_a_failed_reply_and_nobody_is_asked(schema: Any) -> None:
+    params = {"message": "Which room?", "requestedSchema": schema}
+    question = {"method": "elicitation/create", "params": params}
+    answer = {"resultType": "input_required", "inputRequests": {"1": question}}
+    requests: list[ElicitationRequest] = []
+
+    with connect(command(call=answer), elicit=requests.append) as server:
+        reply = server.call("act")
+
+    assert reply.error is not None
+    assert reply.error.code == "INPUT_REQUIRED"
+    assert requests == []

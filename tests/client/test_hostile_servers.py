@@ -158,7 +158,7 @@ def test_a_time_out_holds_while_the_server_hangs_or_floods(how: str, tmp_path: P
     assert runs(tmp_path / "effects") == 1
 
 
-@pytest.mark.parametrize(("how", "count"), [("cycle", 1), ("endless", 1001), ("crowd", 100_000)])
+@pytest.mark.parametrize(("how", "count"), [("cycle", 1), ("endless", 1001), ("crowd", 10_000)])
 def test_a_list_without_an_end_is_cut(
     how: str, count: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -183,7 +183,7 @@ def test_a_list_ends_with_the_time_out_of_the_request(tmp_path: Path) -> None:
         async with connect(command, timeout=60, tap=tap) as endless:
             await endless.tools()
 
-    with pytest.raises(Exception, match="did not answer tools/list within"):
+    with pytest.raises(Exception, match="did not answer tools/list within 60 seconds"):
         asyncio.run(run())
 
     assert len(pages) == 3

@@ -100,7 +100,7 @@ def test_a_stream_that_breaks_off_is_resumed_by_the_id_of_its_last_event() -> No
     assert Handler.calls == ["unsafe"]
 
 
-def ending_streams() -> type[Faulty]:
+def ending_streams() -> Any:
     """A server that ends every stream at once, after an event with a new id and `retry: 0`."""
     event = b'id: e%d\nretry: 0\ndata: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'
 
@@ -146,7 +146,7 @@ def test_the_stream_of_a_call_is_not_resumed_for_ever() -> None:
 
     async def call() -> Any:
         async with connect(url, timeout=None) as remote:
-            hurrying = asyncio.create_task(hurry(200))
+            hurrying = asyncio.create_task(hurry(100))
             reply = await remote.call("unsafe")
             hurrying.cancel()
             return reply
@@ -155,7 +155,7 @@ def test_the_stream_of_a_call_is_not_resumed_for_ever() -> None:
         reply = asyncio.run(call())
 
     assert reply.error.code == "UNAVAILABLE"
-    assert len(handler.resumed) > 100
+    assert len(handler.resumed) > 10
 
 
 class Login:

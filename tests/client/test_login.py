@@ -8,7 +8,7 @@ import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -32,6 +32,7 @@ from answerback.client.login.chosen_issuer import ChosenIssuer
 from answerback.client.login.login_requests import send
 from answerback.client.login.new_login import log_in
 from answerback.client.login.server_metadata import IssuerMetadata, ResourceMetadata
+from answerback.core.stopped_clocks import WaitingClocks
 
 PAGES = ("/register", "/authorize", "/token")
 
@@ -449,11 +450,120 @@ def test_time_outs_stop_while_the_user_logs_in(server: LoginServer) -> None:
     assert reply.ok
 
 
-def test_a_program_logs_in_as_itself(server: LoginServer) -> None:
+def credentials(server: LoginServer) -> ClientCredentials:
     server._asked = "read"
     server.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"]
+    return ClientCredentials(RegisteredClient("me", "secret", server.issuer))
 
-    reply = greet(server, ClientCredentials(RegisteredClient("me", "secret", server.issuer)))
+
+@contextmanager
+def silent_metadata(server: LoginServer, seconds: float) -> Iterator[None]:
+    """The issuer's metadata never arrive; whoever asks for them finds the clock set forward."""
+    loop = asyncio.get_running_loop()
+    server.asked_silent = lambda: loop.call_soon_threadsafe(advance_clock, seconds, loop)
+    server.silent.add("/.well-known/oauth-authorization-server")
+    try:
+        yield
+    finally:
+        server.answers.set()
+
+
+def test_the_time_out_of_a_call_bounds_a_login_that_asks_nobody(server: LoginServer) -> None:
+    server.call_scope = "write"
+
+    async def run() -> Reply[Any]:
+        async with connect(server.url, auth=credentials(server), timeout=10) as remote:
+            await remote.tools()
+            with silent_metadata(server, 12):
+                return await remote.call("greet")
+
+    reply = asyncio.run(run())
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+
+
+def test_the_time_out_of_a_connection_bounds_a_login_until_the_user_is_asked(
+    server: LoginServer,
+) -> None:
+    opened: list[str] = []
+    login = Login(open_url=opened.append)
+
+    async def run() -> None:
+        with silent_metadata(server, 12):
+            async with connect(server.url, auth=login, connect_timeout=10):
+                pass
+
+    with pytest.raises(ConnectError, match="10 seconds"):
+        asyncio.run(run())
+    assert opened == []
+
+
+def test_all_metadata_of_one_login_have_30_seconds(server: LoginServer) -> None:
+    async def run() -> None:
+        with silent_metadata(server, 31):
+            async with connect(server.url, auth=credentials(server), connect_timeout=3000):
+                pass
+
+    with pytest.raises(ConnectError, match="within 30 seconds"):
+        asyncio.run(run())
+    assert len(server.used) == 1
+
+
+def test_a_slow_login_does_not_change_the_version(server: LoginServer) -> None:
+    """The probe of the newest version has 5 seconds, for servers that never answer it."""
+
+    async def run() -> tuple[str, list[str]]:
+        with silent_metadata(server, 10):
+            server.answers.set()
+            async with connect(server.url, auth=credentials(server), connect_timeout=60) as remote:
+                return str(remote.info.version), server.paths("/token")
+
+    version, tokens = asyncio.run(run())
+
+    assert "2026-07-28" in version
+    assert tokens == ["/token"]
+
+
+def test_a_server_names_at_most_three_issuers_that_are_asked(server: LoginServer) -> None:
+    assert server.resource is not None
+    server.resource["authorization_servers"] = [f"{server.issuer}/i{at}" for at in range(50)]
+
+    refused(server)
+
+    places = "/.well-known/oauth-authorization-server/"
+    asked = {path for path, _ in server.requests if path.startswith(places)}
+    assert asked == {f"{places}i{at}" for at in range(3)}
+
+
+def test_a_call_that_waits_for_the_login_of_another_call_waits_for_the_user_too(
+    server: LoginServer,
+) -> None:
+    server.call_scope = "write"
+    pages: list[str] = []
+
+    async def run() -> tuple[Reply[Any], Reply[Any]]:
+        async def visit(page: str) -> None:
+            pages.append(page)
+            if len(pages) == 2:
+                while len(server.used) < used + 2:
+                    await asyncio.sleep(0)
+                advance_clock(120)
+            await asyncio.to_thread(server.visit, page)
+
+        async with connect(server.url, auth=Login(open_url=visit), timeout=60) as remote:
+            await remote.tools()
+            used = len(server.used)
+            return await asyncio.gather(remote.call("greet"), remote.call("greet"))
+
+    replies = asyncio.run(run())
+
+    assert [reply.ok for reply in replies] == [True, True]
+    assert len(pages) == 2
+
+
+def test_a_program_logs_in_as_itself(server: LoginServer) -> None:
+    reply = greet(server, credentials(server))
 
     assert reply.ok
     assert server.paths(*PAGES) == ["/token"]
@@ -497,7 +607,7 @@ def test_servers_together_get_their_own_tokens_and_an_entry_keeps_its_own_header
     ("make", "said"),
     [
         (lambda: connect("http://example.com/mcp", auth="t").__enter__(), "over https"),
-        (lambda: connect("https://example.com/mcp", auth="a b").__enter__(), "without spaces"),
+        (lambda: connect("https://example.com/mcp", auth="a b").__enter__(), "has no spaces"),
         (lambda: connect({"mcpServers": {}}, auth="t"), "belongs to one server"),
         (lambda: Login(document="http://example.com/c"), "should be an https URL"),
         (lambda: Login(redirect_uri="https://example.com/c"), "address of this machine"),
@@ -574,7 +684,9 @@ def test_a_server_on_the_internet_cannot_open_a_page_of_a_nearer_network_in_the_
     chosen = ChosenIssuer(resource.resource, resource, issuer, zone=2)
 
     with pytest.raises(LoginError, match="leads into a private network"):
-        asyncio.run(log_in(Login("me", open_url=opened.append, timeout=20), chosen, ()))
+        asyncio.run(
+            log_in(Login("me", open_url=opened.append, timeout=20), chosen, (), WaitingClocks())
+        )
 
     assert opened == []
 

@@ -277,7 +277,7 @@ def test_the_command_line_calls_and_lists_a_server_without_mcp(
     assert statuses == [69, 0, 0, 2]
     assert f"try {url}/mcp, or the transport rest" in err
     assert out == '{"result":3}\nadd\n'
-    assert "--transport and --inherit-env are for a server" in err
+    assert "--transport is for a server" in err
 
 
 BROKEN = {

@@ -203,3 +203,26 @@ def test_representations_show_no_secrets() -> None:
     assert "the token" not in shown
     assert "the secret" not in shown
     assert "the key" not in shown
+
+
+KILLED = """
+import os, signal, sys
+from answerback.client.login import FileTokens
+
+os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+FileTokens(sys.argv[1]).save("key", "secret")
+"""
+
+
+def test_what_a_killed_process_left_beside_the_file_is_removed_by_the_next_save(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "logins.json"
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, str(path)], timeout=60, check=False)
+    left = {each.name for each in tmp_path.iterdir()}
+
+    FileTokens(path).save("other", "text")
+
+    assert len(left) == 2  # The lock, and one file.
+    assert {each.name for each in tmp_path.iterdir()} == {"logins.json", "logins.json.lock"}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from answerback import App, NotFound, Text, connect
 
@@ -126,3 +127,33 @@ def test_one_of_several_servers_returns_typed_data() -> None:
         reply = servers.call("met_weather", city="Rome", into=Weather)
 
     assert reply.data == Weather("Rome", 3.0)
+
+
+def test_large_data_is_built_while_the_event_loop_goes_on() -> None:
+    threads: set[int] = set()
+
+    class Row(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def note_thread(cls, number: int) -> int:
+            threads.add(threading.get_ident())
+            return number
+
+    large = App("large")
+
+    @large.tool
+    def rows() -> list[dict[str, int]]:
+        """Many rows."""
+        return [{"number": number} for number in range(10_000)]
+
+    async def run() -> Any:
+        async with connect(large) as server:
+            return await server.call("rows", into=list[Row])
+
+    reply = asyncio.run(run())
+
+    assert reply.data[9_999].number == 9_999
+    assert threads
+    assert threading.get_ident() not in threads

@@ -114,7 +114,8 @@ def _drive(client: Client, folder: Path, wire: str, url: str) -> list[str]:
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
     if client.ours:
-        variables["PYTHONPATH"] = str(ROOT / "src")
+        folders = (ROOT / "src", ROOT, ROOT / "examples")
+        variables["PYTHONPATH"] = os.pathsep.join(map(str, folders))
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
         done = subprocess.run(
@@ -129,7 +130,9 @@ def _drive(client: Client, folder: Path, wire: str, url: str) -> list[str]:
     except subprocess.TimeoutExpired:
         return [f"no answers in {SECONDS} seconds"] * len(CALLS)
     if client.judge:
-        return done.stdout.splitlines()[-20:] if done.returncode else []
+        # A judge that crashed says why in its stderr only.
+        said = done.stdout.strip() or done.stderr.strip() or f"exit status {done.returncode}"
+        return said.splitlines()[-20:] if done.returncode else []
     line = next((each for each in done.stdout.splitlines() if each.startswith("ANSWERS ")), None)
     if line is None:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]

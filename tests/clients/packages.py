@@ -8,7 +8,7 @@ import msgspec
 
 
 class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A package of others that calls the app, or judges its OpenAPI document."""
+    """A package of others that calls the app, judges its OpenAPI document, or uses our tools."""
 
     name: str
     driver: str
@@ -18,7 +18,7 @@ class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lacks: tuple[str, ...] = ()
     """The parts of an answer that the client does not show; `tool.part` for one tool only."""
     judge: bool = False
-    """True if the driver only reads the document, and fails if something is wrong."""
+    """True if the driver makes other checks than the calls, and fails if something is wrong."""
     ours: bool = False
     """True if the driver calls the app with our own client, for a framework of others."""
 

@@ -1,4 +1,4 @@
-"""The blocks of a page, and a shell that runs its commands as a reader would.
+"""The blocks of a page; Python and a shell that run them as a reader would.
 
 The shell runs each command on a terminal, in one folder; variables that a command exports and the
 folder that it changes to hold for the next ones. A command that serves runs on a free port, until
@@ -7,6 +7,9 @@ the end of the page; the commands after it call that port.
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import io
 import os
 import pty
 import re
@@ -14,14 +17,17 @@ import shlex
 import shutil
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 PASTED = [ROOT / "README.md", ROOT / "docs" / "start" / "tutorial.md"]
 """The pages that test_pasted_pages.py runs; test_pages.py runs the others."""
+FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
+"""The page that `make clients` runs, in an environment with the frameworks."""
 SHOWN = "127.0.0.1:8000"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DURATION = re.compile(r"\b\d+ ms")
@@ -79,6 +85,32 @@ def matches(shown: str, printed: str) -> bool:
         for line in shown.strip("\n").split("\n")
     ]
     return re.fullmatch("".join(lines), printed.strip("\n") + "\n") is not None
+
+
+class Python:
+    """Runs the python blocks of one page."""
+
+    def __init__(self, page: Path, folder: Path, runner: asyncio.Runner) -> None:
+        self._page = page
+        self._folder = folder
+        self._runner = runner
+        self.module = types.ModuleType(f"docs_{page.stem}")
+
+    def run(self, block: Block) -> str:
+        """Run the block and return its output."""
+        if named := re.match(r"# (\w+\.py)\n", block.text):
+            (self._folder / named[1]).write_text(block.text)
+            if named[1].startswith("test_"):
+                return ""
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        # Empty lines before the block make a traceback show the line numbers of the page.
+        source = "\n" * (block.line - 1) + block.text
+        code = compile(source, str(self._page), "exec", flags, dont_inherit=True)
+        with redirect_stdout(io.StringIO()) as printed:
+            awaited = eval(code, vars(self.module))
+            if awaited is not None:
+                self._runner.run(awaited)
+        return printed.getvalue()
 
 
 class Shell:

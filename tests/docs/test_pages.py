@@ -8,56 +8,37 @@
   on a line of its own for any number of lines. Durations in ms are not compared. A command that
   serves runs on another port, until the end of the page. A block without output is not run.
 
-The README and the tutorial are not among them: test_pasted_pages.py pastes those.
+The README and the tutorial are not among them: test_pasted_pages.py pastes those. `make clients`
+runs the page about frameworks, which are not installed here.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
-import io
-import re
 import shutil
 import sys
-import types
 from collections.abc import Iterator
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.docs.page_runner import PASTED, ROOT, Block, Shell, blocks, matches, needs_curl, steps
+from tests.docs.page_runner import (
+    FRAMEWORKS,
+    PASTED,
+    ROOT,
+    Python,
+    Shell,
+    blocks,
+    matches,
+    needs_curl,
+    steps,
+)
 
 PAGES = [
     page
     for page in (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md")))
-    if page not in PASTED
+    if page not in (*PASTED, FRAMEWORKS)
 ]
-
-
-class Python:
-    """Runs the python blocks of one page."""
-
-    def __init__(self, page: Path, folder: Path, runner: asyncio.Runner) -> None:
-        self._page = page
-        self._folder = folder
-        self._runner = runner
-        self.module = types.ModuleType(f"docs_{page.stem}")
-
-    def run(self, block: Block) -> str:
-        """Run the block and return its output."""
-        if named := re.match(r"# (\w+\.py)\n", block.text):
-            (self._folder / named[1]).write_text(block.text)
-            if named[1].startswith("test_"):
-                return ""
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        # Empty lines before the block make a traceback show the line numbers of the page.
-        source = "\n" * (block.line - 1) + block.text
-        code = compile(source, str(self._page), "exec", flags, dont_inherit=True)
-        with redirect_stdout(io.StringIO()) as printed:
-            awaited = eval(code, vars(self.module))
-            if awaited is not None:
-                self._runner.run(awaited)
-        return printed.getvalue()
 
 
 @pytest.fixture

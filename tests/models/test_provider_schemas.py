@@ -360,6 +360,10 @@ DOUBLED = {
     f"T{at}": {"anyOf": [{"$ref": f"#/$defs/T{at + 1}"}, {"$ref": f"#/$defs/T{at + 1}"}]}
     for at in range(22)
 } | {"T22": {"type": "string"}}
+REPEATED = {
+    f"A{at}": {"allOf": [{"$ref": f"#/$defs/A{at + 1}"}, {"$ref": f"#/$defs/A{at + 1}"}]}
+    for at in range(40)
+} | {"A40": of({"a": {"type": "string"}})}
 HOSTILE = {
     "a definition that is itself": of({"x": {"$ref": "#/$defs/B"}}, "x", **{"$defs": LOOP}),
     "a definition that doubles with each level": of(
@@ -372,6 +376,15 @@ HOSTILE = {
     "alternatives that lead twice to the next": of(
         {"x": {"$ref": "#/$defs/T0"}}, **{"$defs": DOUBLED}
     ),
+    "an allOf that doubles with each level": of(
+        {"x": {"$ref": "#/$defs/A0"}}, **{"$defs": REPEATED}
+    ),
+    "a root that is an allOf that doubles": {"$ref": "#/$defs/A0", "$defs": REPEATED},
+    "an allOf with thousands of parts": of(
+        {"x": {"allOf": [{"$ref": "#/$defs/A"}] * 3000}},
+        **{"$defs": {"A": {"allOf": [{"$ref": "#/$defs/B"}] * 3000}, "B": {"type": "string"}}},
+    ),
+    "objects in 300 levels": nested(300),
     "a large enum": of({"e": {"enum": [f"value {at}" for at in range(50_000)]}}),
     "a definition that refers to nowhere": of(
         {"x": {"$ref": "#/$defs/M"}}, **{"$defs": {"M": of({"y": {"$ref": "#/$defs/Gone"}})}}
@@ -449,3 +462,14 @@ def test_a_hostile_schema_is_converted_in_bounded_time(case: str, how: str) -> N
     assert process_time() - before < 5
     assert faults(kit) == []
     assert kit.arguments("t", {"x": {"a": {}}}) == {"x": {"a": {}}}
+
+
+@every_conversion
+def test_a_schema_of_300_levels_does_not_stop_the_other_tools(how: str) -> None:
+    good = tool(of({"x": {"type": "integer"}}, "x"), "good")
+
+    kit = CONVERSIONS[how]([tool(nested(300), "deep"), good])
+
+    assert faults(kit) == []
+    assert [each.tool for each in kit.report.tools] == ["deep", "good"]
+    assert kit.arguments("good", {"x": 1}) == {"x": 1}

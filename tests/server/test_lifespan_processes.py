@@ -344,7 +344,9 @@ def test_on_stdio_one_that_fails_or_hangs_at_the_end_is_reported_and_bounded(
     file: Path, mode: str
 ) -> None:
     with on_stdio(file, mode) as process:
-        wait_until(lambda: count(file, "open"))
+        # A call is answered once the lifespan has started.
+        send(process, 1, "tools/call", name="add", arguments={"x": 1, "y": 2})
+        read(process)
         end_input(process)
 
         assert process.wait(BOUND) == 1

@@ -192,3 +192,28 @@ def test_a_worker_that_exits_while_another_is_connected_to_it_logs_nothing(
         asyncio.run(connect_and_close(folder))
 
     assert caplog.records == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
+def test_the_folder_of_a_killed_server_is_removed_by_the_next_and_that_of_a_running_one_is_not(
+    serve: Any, waiting_app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = tmp_path / "tmp"
+    folders.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folders))
+    with serve(waiting_app, "--workers", "2") as killed:
+        workers = workers_of(killed)
+        killed.process.kill()
+        wait_until(lambda: not any(map(is_running, workers)))
+    left = set(os.listdir(folders))
+
+    with serve(waiting_app, "--workers", "2"):
+        first = set(os.listdir(folders))
+        with serve(waiting_app, "--workers", "2"):
+            both = set(os.listdir(folders))
+
+    assert len(left) == len(first) == 1
+    assert first != left
+    assert first < both
+    assert len(both) == 2
+    assert os.listdir(folders) == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.types.json_text import MAX_DEPTH, is_too_deep
+from answerback.types.json_text import MAX_DEPTH, has_more_marks, is_too_deep
 
 TRICKY = st.recursive(
     st.text(st.sampled_from('[]{}"\\ax\n'), max_size=8) | st.none(),
@@ -46,6 +46,42 @@ def test_the_depth_limit_is_exact_whatever_the_strings_contain(value: Any, besid
 def test_unclosed_brackets_count_as_depth() -> None:
     assert is_too_deep(b"[" * (MAX_DEPTH + 1))
     assert is_too_deep(b"[]" * 300 + b'{"a":' * (MAX_DEPTH + 1))
+
+
+MARKED = st.recursive(
+    st.text(st.sampled_from(',:[]{}"\\x'), max_size=8) | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.sampled_from(',:"\\'), max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def _marks(value: Any) -> int:
+    """Count the commas, colons and brackets with which JSON writes a value."""
+    if isinstance(value, dict):
+        return 2 + max(0, 2 * len(value) - 1) + sum(map(_marks, value.values()))
+    if isinstance(value, list):
+        return 2 + max(0, len(value) - 1) + sum(map(_marks, value))
+    return 0
+
+
+@settings(max_examples=200, derandomize=True, deadline=None, database=None)
+@given(MARKED)
+def test_marks_are_counted_exactly_whatever_the_strings_contain(value: Any) -> None:
+    text = msgspec.json.encode(value)
+
+    assert not has_more_marks(text, _marks(value))
+    assert _marks(value) == 0 or has_more_marks(text, _marks(value) - 1)
+
+
+def test_marks_are_counted_across_the_pieces_of_a_large_text() -> None:
+    strings = [",:[]{}" * 3, 'a"b\\', ""] * 40_000
+    text = msgspec.json.encode(strings)
+
+    assert not has_more_marks(text, len(strings) + 1)
+    assert has_more_marks(text, len(strings))
 
 
 LEVELS = MAX_DEPTH - 1

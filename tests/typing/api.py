@@ -224,6 +224,15 @@ assert_type(read({}, Point | None), Reply[Any])
 assert_type(read("x").for_model(budget=4000, untrusted=True), str)
 
 
+def narrowed(reply: Reply[Point]) -> Point | None:
+    """The data of a success has the declared type."""
+    if reply.ok:
+        assert_type(reply.data, Point)
+        return reply.data
+    assert_type(read({}, into=Point).data, Point)
+    return None
+
+
 async def call_servers() -> None:
     async with connect("python server.py") as server:
         assert_type(server, RemoteServer)

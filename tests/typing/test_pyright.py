@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.protocol.official_tools import MODULES, node_command, node_environment
 
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_pyright_accepts_the_uses_of_the_api_and_rejects_the_marked_ones(tmp_path: Path) -> None:
     pyright = MODULES / "pyright" / "index.js"
 

@@ -9,12 +9,20 @@ from ..types.describe import counted
 from .program import COMMANDS, WITHOUT_TARGET, Program
 
 # The examples of a program that runs its own App.
-_OWN_EXAMPLES = {"call": "NAME x=7", "install": "claude"}
+_OWN_EXAMPLES = {"call": "NAME x=7", "read": "URI", "prompt": "NAME x=7", "install": "claude"}
 _EXAMPLES = {
     "serve": "--port 8000",
     "call": "add x=7 y=3",
+    "read": "config://app",
+    "prompt": "explain x=7",
     "openapi": "> openapi.json",
 }
+
+_SERVERS = """\
+call, list, read and prompt also take any MCP server: a URL, a command, or an mcp.json.
+  answerback list https://example.com/mcp
+  answerback call "npx -y @modelcontextprotocol/server-everything" echo message=hello
+"""
 
 _FIRST_STEPS = """\
 To start, write this to calculator.py:
@@ -39,7 +47,8 @@ def help_text(program: Program) -> str:
     usage = f"usage: {program.command_line('COMMAND', 'TARGET')} [options]"
     more = f"`{program.command_line('COMMAND')} --help` says more about a command."
     parts = [_title(program), usage, _command_list(program), more]
-    return "\n\n".join(parts if program.app else [*parts, _FIRST_STEPS.rstrip()]) + "\n"
+    own = [_SERVERS.rstrip(), _FIRST_STEPS.rstrip()]
+    return "\n\n".join(parts if program.app else [*parts, *own]) + "\n"
 
 
 def version_text(program: Program) -> str:

@@ -22,7 +22,7 @@ from .program import (
     write_stderr,
     write_stdout,
 )
-from .tool_help import entry_lists, usage, usage_table
+from .tool_help import section, usage, usage_table
 
 if TYPE_CHECKING:
     from ..app import App
@@ -85,13 +85,19 @@ def _json_list(app: App, options: Options) -> bytes:
 
 def _lists(app: App, options: Options) -> str:
     registry = registry_of(app)
-    resources = [(each.uri, _summary(each)) for each in registry.resources.values()]
+    # A widget's page is for hosts, and the line of its tool names it.
+    resources = [
+        (each.uri, _summary(each))
+        for each in registry.resources.values()
+        if options.resources or not each.is_widget
+    ]
     prompts = [(usage(each), _summary(each)) for each in registry.prompts.values()]
     if options.resources:
-        return entry_lists(registry.name, None, resources, None)
+        return usage_table(resources) or f"{registry.name} has no resources"
     if options.prompts:
-        return entry_lists(registry.name, None, None, prompts)
-    return entry_lists(registry.name, list_tools(app), resources, prompts)
+        return usage_table(prompts) or f"{registry.name} has no prompts"
+    parts = [list_tools(app), section("resources", resources), section("prompts", prompts)]
+    return "\n\n".join(each for each in parts if each)
 
 
 def list_tools(app: App) -> str:

@@ -11,7 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import AnswerbackError
+from ..error_codes import CODES
+from ..errors import AnswerbackError, ToolError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _ActionsContainer
@@ -136,15 +137,20 @@ class Program:
             **options,
         )
 
-    def parser_with_target(self, command: str) -> ArgumentParser:
-        parser = self.parser(command)
+    def parser_with_target(
+        self, command: str, usage: str = "[options]", description: str = ""
+    ) -> ArgumentParser:
+        """Return a parser that also has the target; without one, for an App, it is None."""
+        parser = self.parser(command, usage)
+        if description:
+            parser.description = f"{parser.description}\n\n{description}"
         self.add_target(parser)
         return parser
 
     def add_target(self, parser: ArgumentParser) -> None:
         """Add the target's argument; the target of a program with an App is None."""
         if self.app is None:
-            parser.add_argument("target", metavar="TARGET", help="see below")
+            parser.add_argument("target", metavar="TARGET", help="see at the end")
         else:
             parser.set_defaults(target=None)
 
@@ -233,8 +239,8 @@ SERVER_OPTIONS = (
     *("server", "token", "header", "transport", "env", "inherit_env", "timeout", "server_log"),
 )
 _SERVER_OPTIONS_HELP = """\
-'${NAME}' in a token, a header or a variable, in single quotes, is the environment variable
-NAME, which other users of this machine do not see in the list of processes."""
+Write '${NAME}', in single quotes, for the value of the environment variable NAME: the list of
+processes, which other users of this machine can see, then does not show a secret."""
 
 
 def add_server_options(parser: ArgumentParser, program: Program) -> None:
@@ -484,6 +490,8 @@ def _print_error(exc: AnswerbackError) -> int:
     write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
+    if isinstance(exc, ToolError) and exc.code in CODES:
+        return CODES[exc.code].exit
     if exc.code == "LIFESPAN_FAILED":
         return _FAILED
     return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR

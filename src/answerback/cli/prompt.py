@@ -28,15 +28,16 @@ A terminal gets text to read; a pipe or a file gets MCP's JSON. Errors go to std
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser("prompt", "NAME [argument=value …] [options]")
-    parser.description = f"{parser.description}\n\n{_HELP}"
-    program.add_target(parser)
-    parser.add_argument("name", metavar="NAME", help="the prompt")
-    parser.add_argument("pairs", metavar="argument=value", nargs="*", help="its arguments")
+    parser = program.parser_with_target("prompt", "NAME [argument=value …] [options]", _HELP)
+    parser.add_argument("words", metavar="NAME", nargs="*", help="the prompt, then its arguments")
     add_user_options(parser)
     add_tag_options(parser)
     add_server_options(parser, program)
     options = parser.parse_intermixed_args([*arguments])
+    if not options.words:
+        line = program.command_line("list", options.target)
+        parser.error(f"name the prompt; `{line} --prompts` shows the prompts")
+    options.name, *options.pairs = options.words
     server = program.find_server(options.target)
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()

@@ -30,9 +30,7 @@ several contents. Errors go to stderr. `list` shows the resources."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser("read", "URI [options]")
-    parser.description = f"{parser.description}\n\n{_HELP}"
-    program.add_target(parser)
+    parser = program.parser_with_target("read", "URI [options]", _HELP)
     parser.add_argument("uri", metavar="URI", help="the resource, such as config://app")
     add_output_options(parser)
     add_user_options(parser)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from .remote_usage import (
 from .reply_output import print_error, print_reply
 from .server_connection import connection
 from .terminal_peer import TerminalPeer, stderr_is_terminal
-from .tool_help import entry_lists
+from .tool_help import section, usage_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,29 +86,34 @@ def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
         if options.json:
             write_json(out, _json_list(server, options))
         else:
-            write_stdout(out, f"{printable(_lists(server, options))}\n".encode())
+            for text in _lists(server, options):
+                write_stdout(out, f"{printable(text)}\n".encode())
         _note_failures(server)
     return 0
 
 
-def _lists(server: BlockingServer, options: Options) -> str:
-    if options.prompts:
-        return entry_lists("the server", None, None, _prompt_rows(server))
+def _lists(server: BlockingServer, options: Options) -> Iterator[str]:
+    """Yield the tables one by one: a server whose tools can be used may fail in another list."""
     if options.resources:
-        return entry_lists("the server", None, _resource_rows(server), None)
-    tools = tool_table(server.tools())
-    resources = _unless_refused(lambda: _resource_rows(server), "resources")
-    prompts = _unless_refused(lambda: _prompt_rows(server), "prompts")
-    return entry_lists("the server", tools, resources, prompts)
+        yield usage_table(_resource_rows(server)) or "the server has no resources"
+    elif options.prompts:
+        yield usage_table(_prompt_rows(server)) or "the server has no prompts"
+    else:
+        yield tool_table(server.tools())
+        for noun, rows in (("resources", _resource_rows), ("prompts", _prompt_rows)):
+            try:
+                table = section(noun, rows(server)) if _declares(server, noun) else ""
+            except ToolError as exc:
+                write_stderr(f"note: the {noun} cannot be listed: {exc}".replace("\n", "\n  "))
+                continue
+            if table:
+                yield f"\n{table}"
 
 
-def _unless_refused(rows: Callable[[], list[tuple[str, str]]], noun: str) -> list[tuple[str, str]]:
-    """Return a list that may be missing: a server whose tools can be used may fail here."""
-    try:
-        return rows()
-    except ToolError as exc:
-        write_stderr(f"note: the {noun} cannot be listed: {exc}".replace("\n", "\n  "))
-        return []
+def _declares(server: BlockingServer, noun: str) -> bool:
+    """Return whether the server, or one of several, says that it has resources or prompts."""
+    facts = server.info.values() if isinstance(server.info, dict) else [server.info]
+    return any(each.offers(noun) for each in facts)
 
 
 def _resource_rows(server: BlockingServer) -> list[tuple[str, str]]:

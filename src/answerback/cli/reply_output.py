@@ -35,7 +35,7 @@ def add_output_options(parser: ArgumentParser) -> None:
         choices=get_args(Dialect),
         help="print JSON in this dialect (piped: the contract's)",
     )
-    text = "write an image, a sound or other bytes to FILE; a reply without them as a pipe gets it"
+    text = "save images, sounds and other bytes as FILE; without any, what a pipe would get"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
 
 

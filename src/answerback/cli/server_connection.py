@@ -8,7 +8,7 @@ from ..client.connecting import ConnectContext, connect
 from ..client.host_variables import Surroundings
 from ..client.targets import BadTarget, ServerEntry, read_target
 from ..core.suggestions import did_you_mean, similar_names
-from .program import WrongOption, write_stderr
+from .program import WrongOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ def connection(
     if options.timeout is not None:
         more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
     if options.server_log:
-        more |= {"on_log": peer.notify, "stderr": write_stderr}
+        more |= {"on_log": peer.notify, "stderr": peer.show_line}
     if not isinstance(target, list):
         from .terminal_login import terminal_login
 

@@ -38,8 +38,7 @@ class TerminalPeer(Peer):
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
-            self.clear_progress()
-            write_stderr(f"{note.level}: {_printable(note.data)}".replace("\n", "\n  "))
+            self.show_line(f"{note.level}: {_printable(note.data)}".replace("\n", "\n  "))
         elif stderr_is_terminal():
             self._shows_progress = True
             _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
@@ -55,6 +54,11 @@ class TerminalPeer(Peer):
     def _input(self) -> TextIO:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
         return open(self.stdin, encoding=encoding, errors=errors, closefd=False)
+
+    def show_line(self, text: str) -> None:
+        """Write a line to stderr, in place of the progress."""
+        self.clear_progress()
+        write_stderr(text)
 
     def clear_progress(self) -> None:
         """Erase the progress line, if one is shown."""

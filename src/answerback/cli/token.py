@@ -41,7 +41,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _fetch(server: str, asked: dict[str, object]) -> str:
-    if not is_loopback_url(server):
+    try:
+        is_here = is_loopback_url(server)
+    except ValueError as exc:
+        raise NoTestToken(f"{server} is not a URL: {exc}") from None
+    if not is_here:
         raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
     parts = urlsplit(server)
     url = f"{parts.scheme}://{parts.netloc}{TOKEN_PATH}"

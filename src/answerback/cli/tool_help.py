@@ -98,26 +98,10 @@ def usage_table(rows: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def entry_lists(
-    owner: str,
-    tools: str | None,
-    resources: Sequence[tuple[str, str]] | None,
-    prompts: Sequence[tuple[str, str]] | None,
-) -> str:
-    """Return the table of tools, then of resources and prompts; None leaves one out.
-
-    Without a list before it, a list has no heading.
-    """
-    parts = [] if tools is None else [tools]
-    for noun, rows in (("resources", resources), ("prompts", prompts)):
-        if rows is None:
-            continue
-        if tools is None:
-            parts.append(usage_table(rows) if rows else f"{owner} has no {noun}")
-        elif rows:
-            lines = usage_table(rows).split("\n")
-            parts.append("\n".join([f"{noun}:", *(f"  {line}" for line in lines)]))
-    return "\n\n".join(parts)
+def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Return a heading, and below it the table of resources or prompts; empty without rows."""
+    lines = usage_table(rows).split("\n")
+    return "\n".join([f"{noun}:", *(f"  {line}" for line in lines)]) if rows else ""
 
 
 def _placeholder(schema: Json, root: JsonObject) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_user_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="NAME", help="do it as this user, for entries with gates")
+    parser.add_argument("--user", metavar="NAME", help="act as this user, where there are gates")
     add_repeatable(parser, "--scope", "SCOPE", "a scope of the user")
 
 

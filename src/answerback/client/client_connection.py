@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..core.background import spawn
 from ..core.json_value import JsonObject
 from ..core.log import logger
+from ..core.received_limits import LARGE, MAX_BYTES, MAX_VALUES
 from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
     URL_ELICITATION_REQUIRED,
     RpcError,
-    is_batch,
     notification_frame,
-    parse_batch,
     request_frame,
 )
 from ..protocol.params import Id
@@ -36,17 +35,21 @@ from .frames import (
     Incoming,
     Outgoing,
     Transport,
-    decode_frame,
+    Unreadable,
+    cut_message,
     incoming_decoder,
-    malformed_response,
+    messages_in,
 )
 from .input_rounds import InputRounds
 from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .server_messages import ServerMessages
 from .user_handlers import OnProgress, UserHandlers
 
+T = TypeVar("T")
 _LOGGER = logger("answerback.client")
 _NEVER = float("inf")
+_LOGGED = 20
+"""How many unreadable lines of one connection are logged."""
 _IDLE_SECONDS = 0.05
 """Seconds between two checks whether a lost session's last request has ended."""
 
@@ -54,12 +57,14 @@ _IDLE_SECONDS = 0.05
 class Deadline:
     """The time by which a request must be answered. The clock stops while the user is asked."""
 
-    __slots__ = ("_left", "_questions", "_timeouts", "at", "seconds")
+    __slots__ = ("_left", "_questions", "_timeouts", "at", "received", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
         """The event loop's time; None without a limit, and while the user is asked."""
+        self.received = 0
+        """How many bytes of results have arrived within this time."""
         self._left: float | None = None
         self._questions = 0
         self._timeouts: list[asyncio.Timeout] = []
@@ -76,6 +81,18 @@ class Deadline:
         if seconds is None or (left is not None and left <= seconds):
             return self
         return Deadline(seconds)
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """Run *work* on a thread while the clock goes on; raises NoAnswer when the time is up.
+
+        The thread then works on; the limits of what a server sends bound it too.
+        """
+        try:
+            async with self.limit():
+                return await asyncio.to_thread(work)
+        except TimeoutError:
+            text = f"the server's answer could not be read within {self.seconds:g} seconds"
+            raise NoAnswer(text, code=TIMED_OUT) from None
 
     @asynccontextmanager
     async def limit(self) -> AsyncIterator[None]:
@@ -105,6 +122,15 @@ class Deadline:
         for timeout in self._timeouts:
             if not timeout.expired():
                 timeout.reschedule(self.at)
+
+
+class ProbeDeadline(Deadline):
+    """The deadline of a request that some servers never answer.
+
+    It stops during a login: a server that asks for one does answer.
+    """
+
+    __slots__ = ()
 
 
 class ClientRequest(msgspec.Struct):
@@ -176,6 +202,7 @@ class ClientConnection:
         handlers: UserHandlers,
         on_change: Callable[[Change], None],
         label: str,
+        max_values: int = MAX_VALUES,
     ) -> None:
         self.transport = transport
         self._label = label
@@ -190,9 +217,11 @@ class ClientConnection:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer = _Timer(self._waiting)
+        self._max_values = max_values
+        self._unreadable = 0
 
     async def open(self) -> None:
-        await self.transport.open(self.receive, self._connection_lost)
+        await self.transport.open(self, self._connection_lost)
 
     async def result(self, asked: ClientRequest) -> JsonObject:
         """Return the result, after the user has answered the server's questions.
@@ -234,10 +263,11 @@ class ClientConnection:
             if transport.can_send_now and transport.send_now(outgoing):
                 if deadline.at is not None and deadline.at < self._timer.next:
                     self._timer.watch(deadline.at)
-                return _decoded(await answer, method)
-            async with deadline.limit():
-                await transport.send(outgoing)
-                return _decoded(await answer, method)
+                raw = await answer
+            else:
+                async with deadline.limit():
+                    await transport.send(outgoing)
+                    raw = await answer
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
             what = f"the call of {asked.tool!r}" if asked.tool else method
@@ -250,6 +280,10 @@ class ClientConnection:
             del self._waiting[id]
             if answer.done() and not answer.cancelled():
                 answer.exception()  # Otherwise asyncio may log that it was never retrieved.
+        deadline.received += len(raw)
+        if len(raw) <= LARGE:
+            return _decoded(raw, method)
+        return await deadline.on_thread(lambda: _decoded(raw, method))
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         await self.send(notification_frame(method, params or {}), method)
@@ -260,22 +294,38 @@ class ClientConnection:
 
     def receive(self, frame: bytes) -> Id | None:
         """Receive a frame from the server; return the id if it is a response."""
-        if frame[:1] != b"{" and is_batch(frame):
-            found = [self.receive(each) for each in _batch(frame)]
-            return next((id for id in found if id is not None), None)
-        message: Incoming | None
-        try:
-            message = incoming_decoder.decode(frame)
-        except (ValueError, RecursionError):
-            message = decode_frame(frame)
-        if message is None:
-            return self._receive_malformed(frame)
-        if message.method is not None:
-            self.messages.receive(message)
-            return None
+        if len(frame) <= LARGE:
+            try:
+                message = incoming_decoder.decode(frame)
+            except (ValueError, RecursionError):
+                pass  # It is a batch, or malformed.
+            else:
+                if message.method is not None:
+                    self.messages.receive(message)
+                    return None
+                if message.result is not msgspec.UNSET:
+                    return self._receive_response(message)
+        return self._receive_all(messages_in(frame, self._max_values))
+
+    async def receive_large(self, frame: bytes) -> Id | None:
+        return self._receive_all(await asyncio.to_thread(messages_in, frame, self._max_values))
+
+    def receive_cut(self, edges: bytes) -> None:
+        self._receive_unreadable(cut_message(edges, f"it has more than {MAX_BYTES} bytes"))
+
+    def _receive_all(self, messages: list[Incoming | Unreadable]) -> Id | None:
+        answered: list[Id | None] = []
+        for message in messages:
+            if isinstance(message, Unreadable):
+                answered.append(self._receive_unreadable(message))
+            elif message.method is not None:
+                self.messages.receive(message)
+            else:
+                answered.append(self._receive_response(message))
+        return next((id for id in answered if id is not None), None)
+
+    def _receive_response(self, message: Incoming) -> Id | None:
         id, error = message.id, message.error
-        if error is None and message.result is msgspec.UNSET:
-            return self._receive_malformed(frame)
         waiting = None if id is None else self._waiting.get(id)
         if id is None and error is not None and len(self._waiting) == 1:
             # The server could not read the id, but only one request is waiting.
@@ -287,16 +337,18 @@ class ClientConnection:
                 waiting.answer.set_result(message.result)
         return id
 
-    def _receive_malformed(self, frame: bytes) -> Id | None:
+    def _receive_unreadable(self, found: Unreadable) -> Id | None:
         """End the request of an unreadable response at once, without waiting for the time-out."""
-        _LOGGER.warning("%s sent a line that is not a message: %.200r", self._label, frame)
-        found = malformed_response(frame)
-        request = None if found is None else self._waiting.get(found[0])
-        if found is None or request is None or request.answer.done():
+        self._unreadable += 1
+        if self._unreadable <= _LOGGED:
+            text = "%s sent a line that is not a message: %r"
+            _LOGGER.warning(text, self._label, found.beginning)
+        request = None if found.id is None else self._waiting.get(found.id)
+        if request is None or request.answer.done():
             return None
-        text = f"the response of the server cannot be read: {found[1]}"
-        request.answer.set_exception(NoAnswer(text, code=INVALID_RESPONSE))
-        return found[0]
+        text = f"the response of the server cannot be read: {found.reason}"
+        request.answer.set_exception(NoAnswer(text, code=found.code))
+        return found.id
 
     def progress_of(self, token: Id) -> OnProgress | None:
         """Return the user's progress function for a waiting request."""
@@ -374,11 +426,3 @@ def _decoded(raw: msgspec.Raw, method: str) -> JsonObject:
     except (ValueError, RecursionError) as exc:
         text = f"the result of {method} cannot be read: {exc}"
         raise NoAnswer(text, code=INVALID_RESPONSE) from None
-
-
-def _batch(frame: bytes) -> list[bytes]:
-    try:
-        return parse_batch(frame)
-    except RpcError:
-        _LOGGER.warning("the server sent a malformed batch")
-        return []

@@ -15,10 +15,11 @@ import msgspec
 from ..core.background import spawn
 from ..core.json_value import JsonObject
 from ..core.log import logger
+from ..core.received_limits import LARGE, MANY_BLOCKS, ReceivedLimits
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..protocol.jsonrpc import RpcError
-from ..reading import read
+from ..reading.read_reply import Hints, read_with
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import ClientConnection, ClientRequest, Deadline
@@ -59,6 +60,7 @@ class ClientSession:
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
         self.lists = KeptLists(self)
+        self.limits = ReceivedLimits(values=plan.max_values)
         self.label = plan.label
         self._plan = plan
         self._strict = strict
@@ -103,7 +105,8 @@ class ClientSession:
             failed = failed_call(error, self.lists.known.get(name))
             return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
-        if known is None:
+        # A result has fewer blocks than bytes.
+        if known is None or (deadline.received > MANY_BLOCKS and _is_large(result, deadline)):
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
 
@@ -117,9 +120,18 @@ class ClientSession:
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, deadline)
-        if known is None:
-            return self.lists.judged(name, read(result))
-        return known.reply(result, strict=self._strict)
+
+        def read_it() -> Reply[Any]:
+            if known is None:
+                return self.lists.judged(name, read_with(result, Hints(limits=self.limits)))
+            return known.reply(result, strict=self._strict)
+
+        if not _is_large(result, deadline):
+            return read_it()
+        try:
+            return await deadline.on_thread(read_it)
+        except NoAnswer as error:
+            return failed_call(error, known)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return a whole list; raises ToolError."""
@@ -155,7 +167,10 @@ class ClientSession:
             params = options.with_meta({"uri": uri})
             asked = ClientRequest("resources/read", params, deadline, options.progress)
             try:
-                return resource_reply(await self.request(asked))
+                result = await self.request(asked)
+                if deadline.received <= LARGE:
+                    return resource_reply(result)
+                return await deadline.on_thread(lambda: resource_reply(result))
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
 
@@ -266,8 +281,9 @@ class ClientSession:
 
     async def _open_with(self, make: Callable[[], Transport]) -> ClientConnection:
         def start() -> ClientConnection:
+            plan = self._plan
             self._starting = ClientConnection(
-                make(), self._plan.handlers, self._changed, self._plan.label
+                make(), plan.handlers, self._changed, plan.label, plan.max_values
             )
             return self._starting
 
@@ -325,6 +341,12 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+def _is_large(result: JsonObject, deadline: Deadline) -> bool:
+    """Return whether reading a result may take so long that a thread does it."""
+    blocks = result.get("content")
+    return deadline.received > LARGE or (isinstance(blocks, list) and len(blocks) > MANY_BLOCKS)
 
 
 def _call_request(

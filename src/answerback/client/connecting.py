@@ -20,6 +20,7 @@ from typing import (
 import msgspec
 
 from ..core.peer import Level, Log
+from ..core.received_limits import MAX_VALUES, ReceivedLimits
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
 from .client_session import ClientSession
@@ -37,6 +38,21 @@ if TYPE_CHECKING:
     from .frames import Transport
     from .login.login_settings import Login
     from .transports.http_requests import ClientAuth
+
+    class ServerDict(TypedDict, total=False):
+        """One server of a host's file, which a type checker tells from several."""
+
+        command: str | Sequence[str]
+        args: Sequence[str]
+        env: Mapping[str, str]
+        cwd: str
+        url: str
+        headers: Mapping[str, str]
+        type: str
+        transport: str
+
+    HostFile = Literal["mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"]
+    """Texts that a type checker knows as a host's file; others are one server, or a `Path`."""
 
 S = TypeVar("S", bound=RemoteServer | ManyServers)
 
@@ -56,6 +72,8 @@ class ConnectOptions(TypedDict, total=False):
     """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
     """How many requests may be sent; further ones are refused."""
+    max_values: int
+    """How many JSON values a message from the server may have; 1,000,000 by default."""
     connect_timeout: float
     """Seconds until the connection must be open; 30 by default."""
     client_info: Mapping[str, Any]
@@ -157,7 +175,11 @@ class ConnectContext(Generic[S]):
 
 @overload
 def connect(
-    target: Mapping[str, Any] | os.PathLike[str], **options: Unpack[ConnectOptions]
+    target: ServerDict, **options: Unpack[ConnectOptions]
+) -> ConnectContext[RemoteServer]: ...
+@overload
+def connect(  # type: ignore[overload-overlap]  # some texts are the names of hosts' files
+    target: Mapping[str, Any] | os.PathLike[str] | HostFile, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[ManyServers]: ...
 @overload
 def connect(
@@ -246,7 +268,9 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> R
     if entry.transport == "rest":
         from .rest_session import RestSession
 
-        session = RestSession(entry, auth, strict=options.get("output_schema") == "error")
+        limits = ReceivedLimits(values=options.get("max_values", MAX_VALUES))
+        strict = options.get("output_schema") == "error"
+        session = RestSession(entry, auth, limits, strict=strict)
         return RemoteServer(session, ClientOptions.of(options, label))
     stderr = line_writer(options["stderr"], name) if "stderr" in options else None
     inherit = options.get("inherit", False)
@@ -290,6 +314,7 @@ def _remote(
         handlers=UserHandlers(**handlers),
         version=options.get("version"),
         connect_timeout=options.get("connect_timeout", 30.0),
+        max_values=options.get("max_values", MAX_VALUES),
         client_info=dict(options.get("client_info", CLIENT_INFO)),
     )
     session = ClientSession(plan, strict=options.get("output_schema") == "error")

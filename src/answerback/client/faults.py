@@ -14,6 +14,7 @@ from ..types.unencodable import find_fault
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
+TOO_LARGE = "TOO_LARGE"
 INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 

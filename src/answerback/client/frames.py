@@ -6,18 +6,19 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from ..core.json_value import Json
-from ..protocol.jsonrpc import NO_PARAMS, RpcError
+from ..core.received_limits import MAX_REPAIRED_BYTES, MAX_WIDE_BYTES
+from ..protocol.jsonrpc import NO_PARAMS, RpcError, is_batch, parse_batch
 from ..protocol.params import Id
+from ..types.json_text import has_more_marks
+from .faults import INVALID_RESPONSE, TOO_LARGE
 
-MAX_FRAME = 64 * 1024 * 1024
-"""The largest message that is read from a server."""
-
-
+_BEGINNING = 200
+"""How many bytes of an unreadable frame are kept for the log."""
 _NO_CODE = -32603
 """The code of an error without a number."""
 
@@ -41,6 +42,16 @@ class Incoming(msgspec.Struct):
     error: ErrorBody | None = None
 
 
+class Unreadable(msgspec.Struct):
+    """A frame that is not a message, or is too large to be decoded."""
+
+    beginning: bytes
+    id: Id | None = None
+    """The id of the request that the frame answers."""
+    reason: str = ""
+    code: str = INVALID_RESPONSE
+
+
 class Outgoing(msgspec.Struct):
     """A message to the server; only a request, which waits for its response, has an *id*."""
 
@@ -52,8 +63,22 @@ class Outgoing(msgspec.Struct):
     """A request's result, which may arrive over another stream than the request's own."""
 
 
-Receive: TypeAlias = Callable[[bytes], Id | None]
-"""Takes a frame from the server; returns the id if the frame is a response."""
+class Receiver(Protocol):
+    """Takes the server's frames; returns the id if a frame is a response."""
+
+    def receive(self, frame: bytes) -> Id | None:
+        """Take a frame at once."""
+
+    async def receive_large(self, frame: bytes) -> Id | None:
+        """Take a frame of more than `LARGE` bytes, which is decoded on a thread.
+
+        The transport reads on after this, so that frames do not gather.
+        """
+
+    def receive_cut(self, edges: bytes) -> None:
+        """Take the beginning and the end of a frame that is too large to be kept."""
+
+
 Lost: TypeAlias = Callable[[Exception], None]
 """Takes the reason why the connection broke."""
 
@@ -78,7 +103,7 @@ class Transport(ABC):
         return False
 
     @abstractmethod
-    async def open(self, receive: Receive, lost: Lost) -> None:
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
         """Open the connection; raises ConnectError."""
 
     @abstractmethod
@@ -101,6 +126,58 @@ class Transport(ABC):
 
 
 incoming_decoder = msgspec.json.Decoder(Incoming)
+
+
+def messages_in(frame: bytes, max_values: int) -> list[Incoming | Unreadable]:
+    """Return the messages in *frame*; a batch has several."""
+    if excess := _excess(frame, max_values):
+        return [_too_large(frame, excess)]
+    if frame[:1] != b"{" and is_batch(frame):
+        try:
+            return [_message_in(each) for each in parse_batch(frame)]
+        except RpcError:
+            return [Unreadable(frame[:_BEGINNING])]
+    return [_message_in(frame)]
+
+
+def cut_message(edges: bytes, reason: str) -> Unreadable:
+    """Return a frame that was too large to be kept, of which only the *edges* are known."""
+    return Unreadable(edges[:_BEGINNING], _id_in(edges), reason, TOO_LARGE)
+
+
+def _message_in(frame: bytes) -> Incoming | Unreadable:
+    message = decode_frame(frame)
+    if message is not None:
+        is_response = message.result is not msgspec.UNSET or message.error is not None
+        if is_response or message.method is not None:
+            return message
+    found = malformed_response(frame)
+    return Unreadable(frame[:_BEGINNING], *(found or ()))
+
+
+def _excess(frame: bytes, max_values: int) -> str:
+    """Say why a frame is too large to be decoded; return nothing if it is not."""
+    if len(frame) > max_values and has_more_marks(frame, max_values):
+        return f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
+    if len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
+        return f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"
+    return ""
+
+
+class _Addressee(msgspec.Struct):
+    """The members that say whom a message is for; the others are skipped."""
+
+    id: Id | None = None
+    method: str | None = None
+
+
+def _too_large(frame: bytes, reason: str) -> Unreadable:
+    try:
+        found = msgspec.json.decode(frame, type=_Addressee)
+    except (ValueError, RecursionError):
+        found = _Addressee(_id_in(frame))
+    id = found.id if found.method is None else None
+    return Unreadable(frame[:_BEGINNING], id, reason, TOO_LARGE)
 
 
 def decode_frame(frame: bytes) -> Incoming | None:
@@ -144,12 +221,12 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-_NEARLY_JSON = re.compile(rb"\\u[dD][89a-fA-F]|NaN|Infinity")
+_NEARLY_JSON = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
 
 
 def _decode_nearly_json(frame: bytes) -> Incoming | None:
     """Return the message in a frame with NaN or half a character, as some servers send."""
-    if not _NEARLY_JSON.search(frame):
+    if len(frame) > MAX_REPAIRED_BYTES or not any(each in frame for each in _NEARLY_JSON):
         return None
     from ..reading.sources import load_json
 
@@ -164,15 +241,20 @@ _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
+def _id_in(frame: bytes) -> int | None:
+    found = _FIRST_ID.match(frame[:100]) or _LAST_ID.search(frame[-100:])
+    return None if found is None or b'"method"' in frame[:200] else int(found[1])
+
+
 def malformed_response(frame: bytes) -> tuple[Id, str] | None:
     """Return an undecodable response's id, and the reason; None if it has no id."""
-    found = _FIRST_ID.match(frame[:100]) or _LAST_ID.search(frame[-100:])
-    if found is None or b'"method"' in frame[:200]:
+    id = _id_in(frame)
+    if id is None:
         return None
     try:
         incoming_decoder.decode(frame)
     except RecursionError:
-        return int(found[1]), "it is nested too deeply"
+        return id, "it is nested too deeply"
     except ValueError as exc:
-        return int(found[1]), str(exc)
-    return int(found[1]), "it has neither a result nor an error"
+        return id, str(exc)
+    return id, "it has neither a result nor an error"

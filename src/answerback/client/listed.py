@@ -10,7 +10,9 @@ import msgspec
 from ..core.content import Block
 from ..core.json_value import JsonObject
 from ..core.log import logger
+from ..core.received_limits import MAX_BLOCKS
 from ..dialects.mcp_blocks import read_block
+from ..errors import MalformedReply
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -87,6 +89,8 @@ class FilledPrompt(msgspec.Struct, frozen=True):
     def read(cls, result: JsonObject) -> FilledPrompt:
         """Read the result of `prompts/get`; raises MalformedReply."""
         found = result.get("messages")
+        if isinstance(found, list) and len(found) > MAX_BLOCKS:
+            raise MalformedReply(f"it has {len(found)} messages; at most {MAX_BLOCKS} are read")
         messages = [each for each in found or () if isinstance(each, dict)]
         return cls(
             tuple(
@@ -99,10 +103,13 @@ class FilledPrompt(msgspec.Struct, frozen=True):
 
 def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
     """Return a list's entries without the malformed ones."""
-    entries = []
+    entries, malformed, reason = [], 0, ""
     for each in found:
         try:
             entries.append(msgspec.convert(each, kind))
-        except msgspec.ValidationError:
-            logger("answerback.client").warning("malformed entry: %.200r", each)
+        except msgspec.ValidationError as exc:
+            malformed, reason = malformed + 1, reason or str(exc)
+    if malformed:
+        text = "%d entries of a list of the server are malformed; the first: %s"
+        logger("answerback.client").warning(text, malformed, reason)
     return entries

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ..core.json_value import JsonObject
+from ..core.received_limits import MAX_BLOCKS
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
 from ..reading.read_reply import typed_reader
@@ -93,7 +94,7 @@ class ServerMethods:
         except TypeError as exc:
             hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
             raise TypeError(f"{exc}; {hint}") from None
-        return typed(await self._session.call(name, given, self._options))
+        return await typed.read_async(await self._session.call(name, given, self._options))
 
     async def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
@@ -130,7 +131,7 @@ class ServerMethods:
         result = await self._session.result("completion/complete", params, self._options)
         found = result.get("completion")
         values = found.get("values") if isinstance(found, dict) else None
-        return [str(each) for each in values or ()]
+        return [str(each) for each in values[:MAX_BLOCKS]] if isinstance(values, list) else []
 
     async def subscribe(self, uri: str) -> None:
         """Report a resource's changes to `on_change`; raises ToolError."""

@@ -143,13 +143,13 @@ class StartedTask:
 
     async def result(self) -> Reply[Any]:
         """Wait for the task's result; the handlers given to `connect` answer its questions."""
-        result = self._result
+        result, deadline = self._result, Deadline(None)
         if self._task is not None:
             try:
-                result = await self._task.until_end()
+                result = await self._task.until_end(deadline)
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
-        return await self._session.reply_of(self._tool, result, Deadline(None))
+        return await self._session.reply_of(self._tool, result, deadline)
 
     async def cancel(self) -> None:
         """Cancel the task, unless it has ended."""
@@ -196,6 +196,8 @@ class RemoteTask:
         self._pause = _MIN_POLL
         self.shown = task
         """The task as the server showed it last."""
+        self._received = 0
+        """How many bytes the last result had."""
 
     async def wait(self, deadline: Deadline) -> JsonObject:
         """Wait for the call's result; raises RpcError or NoAnswer.
@@ -204,7 +206,7 @@ class RemoteTask:
         """
         try:
             async with deadline.limit():
-                return await self.until_end()
+                return await self.until_end(deadline)
         except TimeoutError:
             await self.give_up()
             text = f"the task did not end within {deadline.seconds:g} seconds, and was cancelled"
@@ -214,8 +216,8 @@ class RemoteTask:
             self._session.spawn(self.give_up())
             raise
 
-    async def until_end(self) -> JsonObject:
-        """Wait for the call's result without a limit; raises RpcError or NoAnswer."""
+    async def until_end(self, deadline: Deadline) -> JsonObject:
+        """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
             self._tell_progress()
@@ -226,10 +228,11 @@ class RemoteTask:
                     continue
             await asyncio.sleep(self._next_pause())
             await self._look()
-        if not is_stateless:
-            return await self._request("tasks/result", None)
         result = self.shown.get("result")
-        if status == "completed" and isinstance(result, dict):
+        if not is_stateless:
+            result = await self._request("tasks/result", None)
+        deadline.received += self._received
+        if isinstance(result, dict) and (status == "completed" or not is_stateless):
             return result
         if status == "completed":
             raise NoAnswer("the task ended without a result", code=INVALID_RESPONSE)
@@ -298,7 +301,10 @@ class RemoteTask:
         return bool(new)
 
     async def _request(self, method: str, timeout: float | None) -> JsonObject:
-        return await self._session.request(ClientRequest(method, self.params, Deadline(timeout)))
+        deadline = Deadline(timeout)
+        result = await self._session.request(ClientRequest(method, self.params, deadline))
+        self._received = deadline.received
+        return result
 
     async def give_up(self) -> None:
         """Cancel the task if the server can be reached."""

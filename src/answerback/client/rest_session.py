@@ -15,16 +15,25 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from ..core.json_value import JsonObject
+from ..core.received_limits import (
+    DEFAULT_RECEIVED,
+    LARGE,
+    MAX_BLOCKS,
+    MAX_LIST_BYTES,
+    ReceivedLimits,
+)
 from ..core.reply import Reply, failure
 from ..core.secrets.mask import mask_url
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
 from ..errors import NotFound
-from ..reading import read
+from ..reading.read_reply import Hints, read_with
+from ..types.json_text import has_more_marks
 from .call_options import ClientOptions, reply_under_policy, under_policy
 from .client_connection import Deadline
 from .faults import (
     TIMED_OUT,
+    TOO_LARGE,
     ConnectError,
     HttpRefused,
     NoAnswer,
@@ -49,7 +58,12 @@ class RestSession:
     """Sends a RemoteServer's requests as HTTP requests; it only has tools."""
 
     def __init__(
-        self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool = False
+        self,
+        entry: ServerEntry,
+        auth: ClientAuth | None,
+        limits: ReceivedLimits = DEFAULT_RECEIVED,
+        *,
+        strict: bool = False,
     ) -> None:
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
@@ -57,6 +71,7 @@ class RestSession:
         """The tools of the last list."""
         self._http = HttpRequests(self.base, entry.headers, auth)
         self._strict = strict
+        self._limits = limits
         self._forms: dict[str, int] = {}
         """Which of the three request forms a tool takes, once known."""
         self.is_opening = False
@@ -103,7 +118,7 @@ class RestSession:
         """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
         self._http.open()
         try:
-            self._keep(await self._get("/functions"))
+            await self._keep(await self._get("/functions"))
         except HttpRefused:
             pass  # The server has no list, but its tools can still be called.
         except NoAnswer as exc:
@@ -120,7 +135,7 @@ class RestSession:
         """The list of tools; raises ToolError."""
         try:
             async with deadline.limit():
-                return self._keep(await self._get("/functions"))
+                return await self._keep(await self._get("/functions"))
         except TimeoutError:
             raise raised_error(_late(deadline)) from None
         except NoAnswer as exc:
@@ -128,16 +143,24 @@ class RestSession:
                 return []
             raise raised_error(exc) from None
 
-    def _keep(self, page: bytes) -> list[RemoteTool]:
-        """Read a list's tools, and remember them."""
+    async def _keep(self, page: bytes) -> list[RemoteTool]:
+        """Read a list's tools, and remember them; raises NoAnswer if there are too many."""
+        if len(page) <= LARGE:
+            tools, self.known = self._read_tools(page)
+        else:
+            tools, self.known = await asyncio.to_thread(self._read_tools, page)
+        return tools
+
+    def _read_tools(self, page: bytes) -> tuple[list[RemoteTool], dict[str, KnownTool]]:
+        if len(page) > MAX_LIST_BYTES or has_more_marks(page, self._limits.values):
+            raise NoAnswer("the list of functions is too large", code=TOO_LARGE)
         try:
             found = msgspec.json.decode(page)
-        except ValueError:
-            return []
+        except (ValueError, RecursionError):
+            return [], self.known
         listed = found.get("functions") if isinstance(found, dict) else found
-        tools = read_entries(listed if isinstance(listed, list) else [], RemoteTool)
-        self.known = known_tools(tools)
-        return tools
+        tools = read_entries(listed[:MAX_BLOCKS] if isinstance(listed, list) else [], RemoteTool)
+        return tools, known_tools(tools, self._limits)
 
     async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
         """Try the request forms in order, until the server has the page."""
@@ -163,10 +186,20 @@ class RestSession:
             self._forms[name] = number
             if answer.status == 202:
                 answer = await self._finished(answer)
-            known = self.known.get(name)
-            return read(answer) if known is None else known.reply(answer, strict=self._strict)
+            return await self._reply(name, answer)
         assert found is not None
-        return read(found)
+        return await self._reply("", found)
+
+    async def _reply(self, name: str, answer: HttpReply) -> Reply[Any]:
+        """Read a response, a large one on a thread."""
+        known = self.known.get(name)
+
+        def read_it() -> Reply[Any]:
+            if known is None:
+                return read_with(answer, Hints(limits=self._limits))
+            return known.reply(answer, strict=self._strict)
+
+        return read_it() if len(answer.body) <= LARGE else await asyncio.to_thread(read_it)
 
     async def _finished(self, made: HttpReply) -> HttpReply:
         """Wait for the task that a response names; return the last response if it does not end.

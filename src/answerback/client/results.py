@@ -8,13 +8,14 @@ import msgspec
 
 from ..core.json_value import Json, JsonObject
 from ..core.log import logger
+from ..core.received_limits import DEFAULT_RECEIVED, MAX_BLOCKS, ReceivedLimits
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..error_codes import INVALID_OUTPUT
 from ..errors import MalformedReply, MissingExtraError
 from ..protocol.jsonrpc import RpcError
 from ..reading.read_reply import Hints, read_with
-from .faults import INVALID_RESPONSE, NoAnswer, failed_reply
+from .faults import INVALID_RESPONSE, TOO_LARGE, NoAnswer, failed_reply
 from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
@@ -32,6 +33,9 @@ def resource_reply(result: JsonObject) -> Reply[Any]:
     try:
         if not isinstance(found, list):
             raise MalformedReply("the result of resources/read must have a list of contents")
+        if len(found) > MAX_BLOCKS:
+            text = f"the resource has {len(found)} contents; at most {MAX_BLOCKS} are read"
+            return Reply(error=Error(TOO_LARGE, text), received=received)
         blocks = [read_block({"type": "resource", "resource": each}) for each in found]
     except MalformedReply as exc:
         error = Error(INVALID_RESPONSE, f"the resource cannot be read: {exc}")
@@ -55,12 +59,12 @@ def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[An
 class KnownTool:
     """A tool from the server's list, with what its calls need."""
 
-    def __init__(self, tool: RemoteTool) -> None:
+    def __init__(self, tool: RemoteTool, limits: ReceivedLimits = DEFAULT_RECEIVED) -> None:
         self.tool = tool
         self.paths = header_paths(tool.input_schema)
         schema = tool.output_schema
         self.output_schema = schema if isinstance(schema, dict) else None
-        self._hints = Hints.of(self.output_schema)
+        self._hints = Hints.of(self.output_schema, limits=limits)
         self._check: SchemaCheck | None = None
 
     def reply(self, result: Json, *, strict: bool) -> Reply[Any]:
@@ -93,12 +97,14 @@ class KnownTool:
         return self._check
 
 
-def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
+def known_tools(
+    tools: list[RemoteTool], limits: ReceivedLimits = DEFAULT_RECEIVED
+) -> dict[str, KnownTool]:
     """Return the tools by name, without those that a client must not call."""
     found = {}
     for tool in tools:
         try:
-            found[tool.name] = KnownTool(tool)
+            found[tool.name] = KnownTool(tool, limits)
         except BadAnnotation as exc:
             logger("answerback.client").warning("the tool %r is left out: %s", tool.name, exc)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,6 +10,7 @@ import msgspec
 
 from ..core.json_value import JsonObject, is_number
 from ..core.log import logger
+from ..core.received_limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES
 from ..core.reply import Reply
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
@@ -21,12 +23,11 @@ from .results import KnownTool, known_tools
 if TYPE_CHECKING:
     from .client_session import ClientSession
 
+R = TypeVar("R")
 T = TypeVar("T", bound=msgspec.Struct)
 _LOGGER = logger("answerback.client")
 
 _MAX_PAGES = 1000
-_MAX_ENTRIES = 100_000
-"""How many entries of a list are read; a longer list is cut."""
 _SCHEMA_SECONDS = 5.0
 """Seconds to wait for the list of tools when only a tool's output schema is wanted."""
 _MAX_SECONDS = 24 * 3600.0
@@ -88,7 +89,10 @@ class KeptLists:
             text = "%s: the last list of %s is used, because %s"
             _LOGGER.warning(text, self._session.label, _LISTS[kind].member, error)
             return list(entry.value)
-        entries = read_entries(found, kind)
+        if deadline.received <= LARGE:
+            entries = read_entries(found, kind)
+        else:
+            entries = await self._on_thread(deadline, lambda: read_entries(found, kind))
         # A login between two pages may have changed the list.
         if await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
@@ -99,7 +103,11 @@ class KeptLists:
         """Return the tools that a client may call; raises ToolError."""
         entries = await self.entries(RemoteTool, deadline)
         if [known.tool for known in self.known.values()] != entries:
-            self.known = known_tools(entries)
+            limits = self._session.limits
+            if deadline.received <= LARGE:
+                self.known = known_tools(entries, limits)
+            else:
+                self.known = await self._on_thread(deadline, lambda: known_tools(entries, limits))
             self._unlisted.clear()
         return [known.tool for known in self.known.values()]
 
@@ -149,6 +157,12 @@ class KeptLists:
         for family in {each.family for each in _LISTS.values()}:
             self.changed(family)
 
+    async def _on_thread(self, deadline: Deadline, work: Callable[[], R]) -> R:
+        try:
+            return await deadline.on_thread(work)
+        except NoAnswer as error:
+            raise raised_error(error) from None
+
     async def _identity(self) -> str:
         """Return the next request's credentials, also while there is no connection."""
         connection, make = self._session.connection, self._session.make_transport
@@ -171,16 +185,21 @@ class KeptLists:
         seconds: list[float] = []
         params: JsonObject = {}
         cursors: set[str] = set()
+        most_bytes = deadline.received + MAX_LIST_BYTES
         while True:
             result = await self._session.request(ClientRequest(listed.method, params, deadline))
             page = result.get(listed.member)
             found += page if isinstance(page, list) else []
             seconds.append(_seconds_of(result))
             cursor = result.get("nextCursor")
-            is_endless = str(cursor) in cursors or len(cursors) >= _MAX_PAGES
-            if is_endless or len(found) > _MAX_ENTRIES:
-                found = found[:_MAX_ENTRIES]
-                text = "%s has no end, or too many entries; the first %d entries are used"
+            is_endless = cursor is not None and (
+                str(cursor) in cursors
+                or len(cursors) >= _MAX_PAGES
+                or deadline.received > most_bytes
+            )
+            if is_endless or len(found) > MAX_BLOCKS:
+                found = found[:MAX_BLOCKS]
+                text = "%s has no end, or is too large; the first %d entries are used"
                 _LOGGER.warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:

@@ -16,7 +16,7 @@ from ..core.log import logger
 from ..protocol.jsonrpc import RpcError, error_frame
 from ..protocol.params import Id
 from .faults import ConnectError, ConnectionLost
-from .frames import Lost, Outgoing, Receive, Transport
+from .frames import Lost, Outgoing, Receiver, Transport
 
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
@@ -57,7 +57,8 @@ class Tap:
         """Write a line for each message at once, so that a crash loses none."""
         line = TapLine("sent" if direction == "sent" else "received", time.time(), server)
         try:
-            msgspec.json.decode(frame)
+            frame.decode()
+            msgspec.json.decode(frame, type=msgspec.Raw)
             line.message = msgspec.Raw(frame)
         except (ValueError, RecursionError):
             line.text = frame.decode(errors="replace")
@@ -96,12 +97,8 @@ class _Tapped(Transport):
     def receives_changes(self) -> bool:
         return self._transport.receives_changes
 
-    async def open(self, receive: Receive, lost: Lost) -> None:
-        def watched(frame: bytes) -> Id | None:
-            self._show("received", frame)
-            return receive(frame)
-
-        await self._transport.open(watched, lost)
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
+        await self._transport.open(_Watched(receiver, self._show), lost)
 
     async def send(self, outgoing: Outgoing) -> None:
         self._show("sent", outgoing.frame)
@@ -123,6 +120,25 @@ class _Tapped(Transport):
         await self._transport.close()
 
 
+class _Watched:
+    """A receiver that shows the frames first."""
+
+    def __init__(self, receiver: Receiver, show: Callable[[str, bytes], None]) -> None:
+        self._receiver = receiver
+        self._show = show
+
+    def receive(self, frame: bytes) -> Id | None:
+        self._show("received", frame)
+        return self._receiver.receive(frame)
+
+    async def receive_large(self, frame: bytes) -> Id | None:
+        self._show("received", frame)
+        return await self._receiver.receive_large(frame)
+
+    def receive_cut(self, edges: bytes) -> None:
+        self._receiver.receive_cut(edges)
+
+
 class Replay(Transport):
     """The transport that answers from a recording.
 
@@ -137,8 +153,8 @@ class Replay(Transport):
         self._given: dict[int, list[int]] = {}
         """The used requests, and what was received for each, as places in the recording."""
 
-    async def open(self, receive: Receive, lost: Lost) -> None:
-        self._receive = receive
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
+        self._receive = receiver.receive
 
     async def send(self, outgoing: Outgoing) -> None:
         if outgoing.id is None:

@@ -103,8 +103,33 @@ async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
         raise RpcError(INTERNAL_ERROR, f"the handler failed: {type(exc).__name__}") from exc
 
 
+class _Form(msgspec.Struct):
+    """A form's schema: a flat object."""
+
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+
+    def with_defaults(self, content: JsonObject) -> JsonObject:
+        """Return the content with the fields' defaults; raises RpcError if it does not fit."""
+        fields = {key: each for key, each in self.properties.items() if isinstance(each, dict)}
+        defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
+        whole = defaults | content
+        faults = [f"the field {key!r} is missing" for key in self.required if key not in whole]
+        for key, value in whole.items():
+            if key in fields and not _fits(value, fields[key]):
+                kind = fields[key].get("type")
+                wanted = "one of its choices" if "enum" in fields[key] else f"of type {kind}"
+                faults.append(f"the field {key!r} should be {wanted}")
+        if faults:
+            text = f"the handler's answer does not fit the form: {'; '.join(faults)}"
+            logger("answerback.client").error(text)
+            raise RpcError(INTERNAL_ERROR, text)
+        return whole
+
+
 async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObject:
     try:
+        form = msgspec.convert(params.get("requestedSchema") or {}, _Form)
         request = ElicitationRequest(
             message=str(params.get("message", "")),
             mode=params.get("mode", "form"),
@@ -113,16 +138,11 @@ async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObje
             id=params.get("elicitationId", ""),
         )
         given = await _run(handler, request)
-    except TypeError as exc:
+    except (TypeError, msgspec.ValidationError) as exc:
         raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
     answer = _as_answer(given)
     if request.mode == "form" and answer["action"] == "accept":
-        content = _with_defaults(request.schema, answer.get("content") or {})
-        if fault := _fault_in(content, request.schema):
-            text = f"the handler's answer does not fit the form: {fault}"
-            logger("answerback.client").error(text)
-            raise RpcError(INTERNAL_ERROR, text)
-        answer["content"] = content
+        answer["content"] = form.with_defaults(answer.get("content") or {})
     return answer
 
 
@@ -142,16 +162,6 @@ def _as_answer(given: object) -> JsonObject:
     return {"action": "accept", "content": content}
 
 
-def _with_defaults(schema: JsonObject, content: JsonObject) -> JsonObject:
-    fields = schema.get("properties") or {}
-    defaults = {
-        name: field["default"]
-        for name, field in fields.items()
-        if isinstance(field, dict) and "default" in field
-    }
-    return defaults | content
-
-
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -159,20 +169,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "array": (list, tuple),
 }
-
-
-def _fault_in(content: JsonObject, schema: JsonObject) -> str:
-    """Return why the content does not fit a form, which is a flat object; empty if it fits."""
-    for name in schema.get("required") or ():
-        if name not in content:
-            return f"the field {name!r} is missing"
-    fields = schema.get("properties") or {}
-    for name, value in content.items():
-        field = fields.get(name)
-        if isinstance(field, dict) and not _fits(value, field):
-            wanted = "one of its choices" if "enum" in field else f"of type {field.get('type')}"
-            return f"the field {name!r} should be {wanted}"
-    return ""
 
 
 def _fits(value: Json, field: JsonObject) -> bool:

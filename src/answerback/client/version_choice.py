@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.received_limits import MAX_VALUES
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
-from .client_connection import ClientConnection, ClientRequest, Deadline
+from .client_connection import ClientConnection, ClientRequest, ProbeDeadline
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, HttpRefused, NoAnswer
 from .frames import Transport
 from .request_params import ServerFacts, StatefulEra, StatelessEra
@@ -34,6 +35,8 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 30.0
     client_info: Mapping[str, Any]
     """The name and version that the client tells the server."""
+    max_values: int = MAX_VALUES
+    """How many JSON values a message from the server may have."""
 
 
 async def open_connection(
@@ -144,7 +147,7 @@ async def _initialize(connection: ClientConnection, plan: SessionPlan) -> Server
 async def _ask(
     connection: ClientConnection, method: str, params: JsonObject, seconds: float | None = None
 ) -> JsonObject:
-    return await connection.request(ClientRequest(method, params, Deadline(seconds)))
+    return await connection.request(ClientRequest(method, params, ProbeDeadline(seconds)))
 
 
 def _names_stateful(data: Json) -> bool:

@@ -92,7 +92,8 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     """
 
     content: tuple[Block, ...] = ()
-    data: T | msgspec.UnsetType = msgspec.UNSET
+    data: T = cast("Any", msgspec.UNSET)
+    """The data, if `ok` and `has_data`; else UNSET, so that checkers need no further test."""
     error: Error | None = None
     meta: MetaT = cast("Any", {})
     timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))

@@ -33,13 +33,56 @@ def clocks_stopped(clocks: Collection[StoppableClock] | None = None) -> Iterator
     """Stop the call's clocks meanwhile: `with clocks_stopped(): await peer.ask(…)`."""
     if clocks is None:
         clocks = RUNNING.get()
-    for clock in clocks:
-        clock.stop()
+    _stop(clocks)
     try:
         yield
     finally:
-        for clock in clocks:
-            clock.go_on()
+        _go_on(clocks)
+
+
+def _stop(clocks: Collection[StoppableClock]) -> None:
+    for clock in clocks:
+        clock.stop()
+
+
+def _go_on(clocks: Collection[StoppableClock]) -> None:
+    for clock in clocks:
+        clock.go_on()
+
+
+class WaitingClocks:
+    """The clocks of all calls that wait for the same thing; they stop while the user is asked."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[StoppableClock, ...]] = []
+        self._is_asking = False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait with the clocks of the call that runs: they go on unless the user is asked."""
+        own = RUNNING.get()
+        if self._is_asking:
+            _stop(own)
+        self._waiting.append(own)
+        try:
+            yield
+        finally:
+            self._waiting.remove(own)
+            if self._is_asking:
+                _go_on(own)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Stop the clocks of all that wait, and of those that begin to wait meanwhile."""
+        self._is_asking = True
+        for clocks in self._waiting:
+            _stop(clocks)
+        try:
+            yield
+        finally:
+            self._is_asking = False
+            for clocks in self._waiting:
+                _go_on(clocks)
 
 
 @contextmanager

@@ -21,6 +21,22 @@ _ENVELOPE_MEMBERS = frozenset(
 )
 
 
+_FAILURE_MARKS = frozenset(
+    {"success", "ok", "isError", "error", "errors", "errorMessages", "message", "title", "detail"}
+)
+
+
+def may_be_error_object(found: Any) -> bool:
+    """Return False for nearly all data: without these members, nothing tells of a failure.
+
+    `rules.detectors.failure_json` decides about the rest; this saves loading and asking it.
+    """
+    if not isinstance(found, dict):
+        return isinstance(found, list)
+    is_wrapped = len(found) == 1 and isinstance(found.get("result"), dict)
+    return is_wrapped or not _FAILURE_MARKS.isdisjoint(found)
+
+
 def finished_dialect(found: dict[str, Any]) -> Dialect | None:
     """Return the dialect of an object that can only be a finished reply; None if it may be data.
 

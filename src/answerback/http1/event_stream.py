@@ -55,7 +55,8 @@ class EventDecoder:
             self._parts.append(line)
             self._pending += len(line)
         if self._pending > self._limit:
-            raise HttpFailure(f"an event of the stream has more than {self._limit} bytes")
+            text = f"an event of the stream has more than {self._limit} bytes"
+            raise HttpFailure(text, is_too_large=True)
         return events
 
     def _whole_line(self) -> bytes:

@@ -10,8 +10,10 @@ from typing import cast
 
 from ..core.limits import LARGE_BODY
 from .http_errors import HttpFailure
-from .http_parsing import BadResponse, ResponseHead, ResponseReader
+from .http_parsing import BadResponse, ResponseHead, ResponseReader, TooLargeResponse
 
+_READ_BYTES = 64 * 1024
+"""The maximum size of one read."""
 _MAX_AHEAD = 128 * 1024
 """Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
 _DRAIN_SECONDS = 0.5
@@ -37,6 +39,9 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self._ready = _readiness(transport)
+        if hasattr(transport, "max_size"):
+            # Parsing 256 KB of tiny chunks at once would hold the event loop.
+            transport.max_size = _READ_BYTES
 
     def is_stale(self) -> bool:
         """Return whether an idle connection is closed, or has bytes that nobody asked for."""
@@ -157,7 +162,10 @@ class HttpConnection(asyncio.Protocol):
         reader = self._reader
         began = reader is not None and reader.head is not None
         what = "the response broke off" if began else "the connection broke"
-        self._error = HttpFailure(f"{what}: {problem}", quoted=problem.quoted)
+        is_too_large = isinstance(problem, TooLargeResponse)
+        self._error = HttpFailure(
+            f"{what}: {problem}", quoted=problem.quoted, is_too_large=is_too_large
+        )
         self._wake()
 
     async def _more(self) -> None:

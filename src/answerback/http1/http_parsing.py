@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from ..core.received_limits import MAX_BYTES
+
 MAX_HEAD = 64 * 1024
 """The maximum size of a status line and headers, and of a chunked body's trailers, in bytes."""
-MAX_BODY = 64 * 1024 * 1024
-"""The maximum size of a body in memory, in bytes."""
 _MAX_INTERIM = 20
 """How many 1xx responses may precede the final one."""
 _MAX_SIZE_LINE = 4096
@@ -30,6 +30,10 @@ class BadResponse(Exception):
     def __init__(self, message: str, quoted: str = "") -> None:
         super().__init__(message)
         self.quoted = quoted
+
+
+class TooLargeResponse(BadResponse):
+    """The body has more bytes than are read, or unpacks to far more than was sent."""
 
 
 class ResponseHead(msgspec.Struct, frozen=True):
@@ -188,8 +192,8 @@ class ResponseReader:
         if found is None:
             raise BadResponse("the size of a chunk is malformed", line.decode("latin-1"))
         self._left = int(found[1], 16)
-        if self._left > MAX_BODY:
-            raise BadResponse(f"a chunk of the response has more than {MAX_BODY} bytes")
+        if self._left > MAX_BYTES:
+            raise TooLargeResponse(f"a chunk of the response has more than {MAX_BYTES} bytes")
         self._step = self._read_chunk if self._left else self._read_trailers
         return True
 
@@ -232,8 +236,8 @@ class ResponseReader:
             piece = self._unzip.feed(piece)
         self._body += piece
         self.size += len(piece)
-        if self.size > MAX_BODY:
-            raise BadResponse(f"the response has more than {MAX_BODY} bytes")
+        if self.size > MAX_BYTES:
+            raise TooLargeResponse(f"the response has more than {MAX_BYTES} bytes")
 
     def _complete(self) -> None:
         if self._unzip is not None and self._unzip.is_cut_off:
@@ -247,8 +251,8 @@ def _length(text: str) -> int:
     value = values.pop()
     if values or not value.isascii() or not value.isdigit() or len(value) > 15:
         raise BadResponse("the response has a malformed Content-Length", text)
-    if int(value) > MAX_BODY:
-        raise BadResponse(f"the response has more than {MAX_BODY} bytes")
+    if int(value) > MAX_BYTES:
+        raise TooLargeResponse(f"the response has more than {MAX_BYTES} bytes")
     return int(value)
 
 
@@ -277,12 +281,12 @@ class _Unzip:
         self._packed += len(piece)
         room = max(_FREE, _MAX_RATIO * self._packed) - self._unpacked
         try:
-            found = self._zlib.decompress(piece, min(room, MAX_BODY) + 1)
+            found = self._zlib.decompress(piece, min(room, MAX_BYTES) + 1)
         except zlib.error:
             raise BadResponse("the compressed response is malformed") from None
         self._unpacked += len(found)
         if self._zlib.unused_data:
             raise BadResponse("the compressed response is malformed")
         if self._zlib.unconsumed_tail or len(found) > room:
-            raise BadResponse(f"the response unpacks to more than {_MAX_RATIO} times its size")
+            raise TooLargeResponse(f"the response unpacks to more than {_MAX_RATIO} times its size")
         return found

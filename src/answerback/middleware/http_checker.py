@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.received_limits import MAX_VALUES
 from ..error_codes import code_for_status
+from ..types.json_text import has_more_marks
 from .checker import (
     CallTimer,
     Checker,
@@ -91,6 +93,9 @@ class HttpMiddleware(Generic[A]):
         return not bodiless and not media_type.startswith("text/event-stream")
 
     def check(self, response: AppResponse) -> CheckedResponse:
+        if has_more_marks(response.body, MAX_VALUES):
+            # As a body that is too large, it is not checked.
+            return CheckedResponse(response.status)
         try:
             found = msgspec.json.decode(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:

@@ -94,7 +94,8 @@ class ModelTools:
         self._functions = functions
         self._tools = {new: name for name, new in names.items()}
         self._decoders: dict[str, Decoder] = {}
-        self.tools: list[dict[str, Any]] = []
+        self.tools: list[Any] = []
+        """The JSON to send; not `dict`, because the providers' packages have types of their own."""
         reports = []
         limits = StrictLimits(rules.limits)
         wanted = _wanted(strict, entries)
@@ -177,7 +178,7 @@ class ModelTools:
         name: str = "",
         budget: int | None = None,
         untrusted: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Return the result of one call: a message, an item, a block or a part.
 
         *name* is the name in the model's call, which Gemini and the old `functions` need.
@@ -192,7 +193,7 @@ class ModelTools:
         *,
         budget: int | None = None,
         untrusted: bool = False,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Any]:
         """Return everything that follows the calls in one of the model's answers.
 
         Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the maximum

@@ -116,6 +116,8 @@ class Conversion:
         if not schema.get("allOf"):
             return dict(schema)
         rest = {key: each for key, each in schema.items() if key != "allOf"}
+        for _ in schema["allOf"]:
+            self.count(path)
         parts = [
             self.resolve(each["$ref"], path) if set(each) == {"$ref"} else each
             for each in schema["allOf"]

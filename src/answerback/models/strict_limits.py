@@ -34,7 +34,10 @@ class StrictLimits:
     def refusal(self, schema: Mapping[str, Any]) -> str | None:
         """Return why a schema would exceed a limit; if it would not, count it and return None."""
         limits = self.limits
-        size = measure(schema, limits.large_enum[0] if limits.large_enum else 0)
+        try:
+            size = measure(schema, limits.large_enum[0] if limits.large_enum else 0)
+        except RecursionError:
+            return "the schema is too deep"
         tools, optional = self.tools + 1, self.optional + size.optional
         unions = self.unions + size.unions
         largest = limits.large_enum[1] if limits.large_enum else None

@@ -18,7 +18,8 @@ from ..error_codes import (
     UNKNOWN_TEXT,
     code_for_status,
 )
-from .sources import NotJson, load_json
+from ..errors import MalformedReply
+from .sources import load_json
 
 TASK_CREATED = "TASK_CREATED"
 UNKNOWN_RESULT_TYPE = "UNKNOWN_RESULT_TYPE"
@@ -192,7 +193,7 @@ def error_in_text(text: str) -> Error | None:
 def _json_object(text: str) -> Any:
     try:
         return load_json(text) if text.startswith(("{", "[", '"')) else None
-    except NotJson:
+    except MalformedReply:
         return None
 
 

@@ -23,17 +23,19 @@ EVENT_STREAM = "text/event-stream"
 _MAX_LOCATION = 200
 
 
-def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tuple[Any, ...]]:
+def read_response(
+    response: HttpReply, read_json: Read, max_values: int
+) -> tuple[Reply[Any], tuple[Any, ...]]:
     """Read a response; *read_json* reads its JSON. Raises MalformedReply."""
     essence = response.media_type.partition(";")[0].strip().lower()
     is_failure = response.status >= 400 or response.header(ERROR_CODE) is not None
     if essence == PROBLEM:
         return problem.read(response), ()
     if essence == EVENT_STREAM and response.status < 400:
-        return read_json(_last_response(response.body))
+        return read_json(_last_response(response.body, max_values))
     if 300 <= response.status < 400:
         raise MalformedReply(_redirected(response))
-    found = _json_of(response, essence)
+    found = _json_of(response, essence, max_values)
     if found is not msgspec.UNSET and response.header(rest.FORM) is None:
         is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")
         if is_reply or not is_failure:
@@ -68,13 +70,13 @@ def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
     return msgspec.structs.replace(reply, error=changed)
 
 
-def _json_of(response: HttpReply, essence: str) -> Any:
+def _json_of(response: HttpReply, essence: str, max_values: int) -> Any:
     """Return the decoded body if it is a JSON object or array, else UNSET."""
     is_json = essence in ("", "application/json") or essence.endswith("+json")
     if not is_json or response.body.lstrip()[:1] not in (b"{", b"["):
         return msgspec.UNSET
     try:
-        return load_json(response.body.decode())
+        return load_json(response.body.decode(), max_values)
     except (NotJson, UnicodeDecodeError) as exc:
         if response.status >= 400:
             return msgspec.UNSET
@@ -87,14 +89,14 @@ def _redirected(response: HttpReply) -> str:
     return f"the server answered {response.status} and no reply{where}"
 
 
-def _last_response(body: bytes) -> Any:
-    found = response_in_events(body.decode("utf-8", "replace"))
+def _last_response(body: bytes, max_values: int) -> Any:
+    found = response_in_events(body.decode("utf-8", "replace"), max_values)
     if found is None:
         raise MalformedReply("the stream of events ended without a response")
     return found
 
 
-def response_in_events(stream: str) -> Any:
+def response_in_events(stream: str, max_values: int) -> Any:
     """Return the JSON-RPC response in an event stream, or None if there is none.
 
     Notifications may precede it.
@@ -103,7 +105,7 @@ def response_in_events(stream: str) -> Any:
     events = stream.encode("utf-8", "replace") + b"\n\n"
     for event in EventDecoder(limit=len(events)).feed(events):
         try:
-            message = load_json(event.data.decode())
+            message = load_json(event.data.decode(), max_values)
         except NotJson:
             continue
         if isinstance(message, dict) and not {"result", "error"}.isdisjoint(message):

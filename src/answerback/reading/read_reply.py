@@ -6,19 +6,31 @@ The order is the `direct` convention's: a protocol error, `isError`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
 from ..contract import ENVELOPE, STANDARD
 from ..core.content import Text
+from ..core.received_limits import (
+    DEFAULT_RECEIVED,
+    MAX_BLOCKS,
+    MAX_BYTES,
+    MAX_INNER_BYTES,
+    MAX_VALUES,
+    ReceivedLimits,
+)
 from ..core.reply import Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
-from ..dialects.reply_or_data import finished_dialect, is_block_list, is_json_rpc, received_dialect
+from ..dialects.reply_or_data import (
+    finished_dialect,
+    is_block_list,
+    is_json_rpc,
+    may_be_error_object,
+    received_dialect,
+)
 from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
@@ -26,15 +38,18 @@ from .foreign_errors import error_in_text, json_rpc_error, object_error, pending
 from .http_response import read_response, response_in_events
 from .mending import mended
 from .other_results import inner_result, other_result
-from .sources import NotJson, TooLarge, load_json, result_in_mcp_names, source_of
+from .sources import TooLarge, load_json, result_in_mcp_names, source_of
+
+if TYPE_CHECKING:
+    from .typed_data import TypedReader
 
 T = TypeVar("T")
 
 INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
 TOO_LARGE = "TOO_LARGE"
-MAX_BYTES = 64 * 1024 * 1024
-"""The largest reply that is read, unless the caller allows more."""
 _MAX_FINDINGS = 20
+_SPACE = 1000
+"""How many characters of white space may precede JSON in a text."""
 _EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
 _PLAIN_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
 
@@ -50,10 +65,16 @@ class Hints(msgspec.Struct, frozen=True):
     """The tool's output schema."""
     is_wrapped: bool = False
     """Whether the schema says that the data is an object's member `result`."""
+    limits: ReceivedLimits = DEFAULT_RECEIVED
 
     @classmethod
-    def of(cls, schema: dict[str, Any] | None, into: Any = None) -> Hints:
-        return cls(into is str, into is not None, schema, _wraps(schema))
+    def of(
+        cls,
+        schema: dict[str, Any] | None,
+        into: Any = None,
+        limits: ReceivedLimits = DEFAULT_RECEIVED,
+    ) -> Hints:
+        return cls(into is str, into is not None, schema, _wraps(schema), limits)
 
     @property
     def is_data(self) -> bool:
@@ -62,7 +83,9 @@ class Hints(msgspec.Struct, frozen=True):
 
     def says_failed(self, data: Any) -> bool:
         """Return whether the data says that the call failed."""
-        return not self.has_type and _says_failed(data, self.schema)
+        if self.has_type or _is_wrapped_value(data):
+            return False
+        return _says_failed(data, self.schema)
 
 
 @overload
@@ -73,6 +96,7 @@ def read(
     output_schema: dict[str, Any] | None = None,
     strict: bool = False,
     max_bytes: int = MAX_BYTES,
+    max_values: int = MAX_VALUES,
 ) -> Reply[T]: ...
 @overload
 def read(
@@ -82,6 +106,7 @@ def read(
     output_schema: dict[str, Any] | None = None,
     strict: bool = False,
     max_bytes: int = MAX_BYTES,
+    max_values: int = MAX_VALUES,
 ) -> Reply[Any]: ...
 def read(
     result: Any,
@@ -90,6 +115,7 @@ def read(
     output_schema: dict[str, Any] | None = None,
     strict: bool = False,
     max_bytes: int = MAX_BYTES,
+    max_values: int = MAX_VALUES,
 ) -> Reply[Any]:
     """Read any server's reply, in any form, as a `Reply`.
 
@@ -97,10 +123,11 @@ def read(
     data's type, *output_schema* the tool's schema. An unreadable reply becomes a failed reply;
     with *strict* it raises `MalformedReply`, a `ValueError`.
     """
-    reply = read_with(result, Hints.of(output_schema, into), max_bytes)
+    limits = ReceivedLimits(max_bytes, max_values)
+    reply = read_with(result, Hints.of(output_schema, into, limits))
     if into is not None:
         understood = reply.ok
-        reply = typed_reader(into)(reply)
+        reply = typed_reader(into).read(reply)
         if strict and understood and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.received is not None and reply.received.findings:
@@ -110,14 +137,14 @@ def read(
     return reply
 
 
-def typed_reader(into: Any) -> Callable[[Reply[Any]], Reply[Any]]:
-    """Return a function that gives a reply's data a type; raise TypeError for another value."""
-    from .typed_data import decoder_for, with_type
+def typed_reader(into: Any) -> TypedReader:
+    """Return the reader that gives a reply's data a type; raise TypeError if it cannot."""
+    from .typed_data import TypedReader
 
-    return partial(with_type, into, decoder_for(into))
+    return TypedReader(into)
 
 
-def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[Any]:
+def read_with(result: Any, hints: Hints) -> Reply[Any]:
     """Read a reply from a server about which *hints* are known; never raise."""
     if isinstance(result, Reply):
         return result
@@ -125,9 +152,11 @@ def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[An
         return plain
     raw = result
     try:
-        raw = source_of(result, max_bytes)
+        raw = source_of(result, hints.limits)
         if isinstance(raw, HttpReply):
-            reply, findings = read_response(raw, lambda found: _read_json(found, hints))
+            reply, findings = read_response(
+                raw, lambda found: _read_json(found, hints), hints.limits.values
+            )
         else:
             reply, findings = _read_json(raw, hints)
     except TooLarge as exc:
@@ -171,7 +200,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
 
 def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
     """Read blocks that are all texts; None if there are none, or others."""
-    if type(blocks) is not list or not blocks:
+    if type(blocks) is not list or not 0 < len(blocks) <= MAX_BLOCKS:
         return None
     texts = []
     for block in blocks:
@@ -197,7 +226,7 @@ def _plain_meta(meta: Any) -> dict[str, Any] | None:
 
 
 def _may_be_data(block: Text, hints: Hints) -> bool:
-    return hints.wants_text or block.text.lstrip()[:1] in ("{", "[")
+    return hints.wants_text or _is_like_json(block.text)
 
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
@@ -217,15 +246,26 @@ def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
 
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    if not may_be_error_object(data):
+        return False
     from .verdict import says_failed
 
     return says_failed(data, schema)
 
 
+def _is_wrapped_value(data: Any) -> bool:
+    """Return whether the data is `{"result": 3}`, with any value but an object or a list."""
+    if type(data) is not dict or len(data) != 1:
+        return False
+    return "result" in data and not isinstance(data["result"], dict | list)
+
+
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
     """Read decoded JSON, or text that is not JSON; return also the findings that were mended."""
     if isinstance(found, str):
-        response = response_in_events(found) if found.startswith(_EVENT_STARTS) else None
+        response = None
+        if found.startswith(_EVENT_STARTS):
+            response = response_in_events(found, hints.limits.values)
         if response is None:
             return _from_text(Reply(content=(Text(found),)), hints), ()
         found = response
@@ -255,7 +295,10 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         return reply, (*misspelt_members(found), *findings)
     if isinstance(found, dict) and (pending := pending_error(found)) is not None:
         return Reply(error=pending, meta=author_meta(found.get("_meta"))), ()
-    match received_dialect(found):
+    dialect = received_dialect(found)
+    if dialect in ("mcp", "envelope"):
+        _refuse_many_blocks(found.get("content"))
+    match dialect:
         case "mcp":
             return _read_mcp(found, hints)
         case "envelope":
@@ -266,8 +309,14 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
     if (inner := inner_result(found)) is not msgspec.UNSET:
         return _read_result(inner, hints, place)
     if not hints.is_data and (other := other_result(found)) is not None:
+        _refuse_many_blocks(other.content)
         return other, ()
     return _read_data(found, hints, place), ()
+
+
+def _refuse_many_blocks(blocks: Any) -> None:
+    if isinstance(blocks, list | tuple) and len(blocks) > MAX_BLOCKS:
+        raise TooLarge(f"the reply has {len(blocks)} blocks; at most {MAX_BLOCKS} are read")
 
 
 def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
@@ -372,7 +421,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     """Return the reply with the data in its text, if the text is its only block and is JSON."""
     if hints.wants_text and len(reply.content) == 1 and isinstance(reply.content[0], Text):
         return _with_text_data(reply, reply.content[0].text)
-    found = _json_in_text(reply)
+    found = _json_in_text(reply, hints.limits.values)
     if found is None:
         return reply
     if hints.says_failed(found):
@@ -403,14 +452,19 @@ def _from_flattened(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     return msgspec.structs.replace(inner, meta=reply.meta, received=Received(None, place))
 
 
-def _json_in_text(reply: Reply[Any]) -> Any:
+def _json_in_text(reply: Reply[Any], max_values: int = MAX_VALUES) -> Any:
     match reply.content:
-        case (Text(text=text),) if text.lstrip()[:1] in ("{", "["):
+        case (Text(text=text),) if _is_like_json(text) and len(text) <= MAX_INNER_BYTES:
             try:
-                return load_json(text)
-            except NotJson:
+                return load_json(text, max_values)
+            except MalformedReply:
                 return None
     return None
+
+
+def _is_like_json(text: str) -> bool:
+    # Only its beginning, because `lstrip` would copy a large text.
+    return text[:_SPACE].lstrip()[:1] in ("{", "[")
 
 
 def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:

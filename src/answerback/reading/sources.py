@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from ..core.content import BLOCKS
+from ..core.received_limits import DEFAULT_RECEIVED, MAX_REPAIRED_BYTES, ReceivedLimits
 from ..core.reply import Error
 from ..dialects.mcp_blocks import write_block
 from ..dialects.status_and_headers import HttpReply
 from ..errors import MalformedReply, ToolError
-from ..types.json_text import MAX_DEPTH, is_too_deep, with_whole_characters
+from ..types.json_text import MAX_DEPTH, has_more_marks, is_too_deep, with_whole_characters
 
 _SNAKE = {
     "structured_content": "structuredContent",
@@ -38,7 +39,7 @@ class NotJson(MalformedReply):
     """The text should be JSON but is not."""
 
 
-def source_of(result: Any, max_bytes: int) -> Any:
+def source_of(result: Any, limits: ReceivedLimits) -> Any:
     """Return decoded JSON, text that is not JSON as str, or an HttpReply.
 
     Raises MalformedReply for anything else.
@@ -47,11 +48,11 @@ def source_of(result: Any, max_bytes: int) -> Any:
         case None:
             raise MalformedReply("there is no reply: it is None")
         case str() | bytes() | bytearray() | memoryview():
-            return decode_text(result, max_bytes)
+            return decode_text(result, limits)
         case dict():
             return _with_plain_blocks(result)
         case HttpReply():
-            _check_size(result.body, max_bytes)
+            _check_size(result.body, limits.bytes)
             return result
         case [list() as blocks, dict() | None as structured] if isinstance(result, tuple):
             # The SDK's `call_tool` returned such pairs in some of its versions.
@@ -65,24 +66,24 @@ def source_of(result: Any, max_bytes: int) -> Any:
             return {"contents": items} if is_resource else items
         case bool() | int() | float():
             return result
-    return _from_object(result, max_bytes)
+    return _from_object(result, limits)
 
 
-def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> Any:
+def decode_text(text: str | bytes | bytearray | memoryview, limits: ReceivedLimits) -> Any:
     """Return the JSON object or array in *text*, else the text as str."""
-    _check_size(text, max_bytes)
+    _check_size(text, limits.bytes)
     if not isinstance(text, str):
         try:
             text = bytes(text).decode("utf-8-sig")
         except UnicodeDecodeError as exc:
             raise NotJson(f"the reply is not UTF-8 (byte {exc.start})") from None
-    if not text.strip():
+    if not text or text.isspace():
         raise MalformedReply("the reply is empty")
     start = text.lstrip()[:1]
     if start not in ("{", "["):
         return text
     try:
-        return load_json(text)
+        return load_json(text, limits.values)
     except NotJson:
         # A log line may begin with a bracket without being JSON.
         if start == "{":
@@ -90,19 +91,22 @@ def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> A
         return text
 
 
-def load_json(text: str) -> Any:
-    """Decode JSON, even with NaN or half a character in it; raise NotJson."""
+def load_json(text: str, max_values: int = DEFAULT_RECEIVED.values) -> Any:
+    """Decode JSON, even with NaN or half a character in it; raise NotJson or TooLarge."""
     from ..rules.validation import decode_json
 
     try:
-        if is_too_deep(text.encode()):
+        encoded = text.encode()
+        if has_more_marks(encoded, max_values):
+            raise TooLarge(f"the JSON has more than {max_values} values")
+        if is_too_deep(encoded):
             raise NotJson(f"the JSON is nested deeper than {MAX_DEPTH} levels")
         return decode_json(text)
-    except NotJson:
+    except MalformedReply:
         raise
     except (ValueError, RecursionError) as exc:
-        if (whole := with_whole_characters(text)) != text:
-            return load_json(whole)
+        if len(text) <= MAX_REPAIRED_BYTES and (whole := with_whole_characters(text)) != text:
+            return load_json(whole, max_values)
         raise NotJson(f"not JSON: {exc}") from None
 
 
@@ -111,11 +115,11 @@ def _check_size(text: str | bytes | bytearray | memoryview, max_bytes: int) -> N
         raise TooLarge(f"the reply has {len(text)} bytes; at most {max_bytes} are read")
 
 
-def _from_object(result: Any, max_bytes: int) -> Any:
+def _from_object(result: Any, limits: ReceivedLimits) -> Any:
     if isinstance(result, BaseException):
         return _from_exception(result)
     if hasattr(result, "status_code") and hasattr(result, "headers"):
-        return source_of(_from_response(result), max_bytes)
+        return source_of(_from_response(result), limits)
     if hasattr(result, "structured_content") and not hasattr(result, "model_dump"):
         return _from_parsed_result(result)
     plain = _plain(result)

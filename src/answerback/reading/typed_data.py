@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..types.problems import InvalidArguments, InvalidJson
 
 _NAME = "data"
 """The paths in messages begin with this name."""
+_LARGE = 64 * 1024
+"""The bytes of JSON above which data is built on a thread."""
 
 
 def decoder_for(into: Any) -> Arguments:
@@ -32,26 +35,45 @@ def decoder_for(into: Any) -> Arguments:
         return _cached_decoder.__wrapped__(into)
 
 
-def with_type(into: Any, decoder: Arguments, reply: Reply[Any]) -> Reply[Any]:
-    """Return the reply with typed data, or a failed reply that says what does not fit."""
-    if reply.error is not None:
-        return reply
-    if into is str:
-        reply = _with_text(reply)
-    if reply.data is msgspec.UNSET:
-        hint = "read it without into=, or look at reply.content"
-        return _failed(reply, Error(INVALID_OUTPUT, "the reply has no data", hint=hint))
+class TypedReader:
+    """Gives a reply's data a type; raises TypeError for a type without a JSON form."""
+
+    def __init__(self, into: Any) -> None:
+        self._into = into
+        self._decoder = decoder_for(into)
+
+    def read(self, reply: Reply[Any]) -> Reply[Any]:
+        """Return the reply with typed data, or a failed reply that says what does not fit."""
+        if reply.error is not None:
+            return reply
+        if self._into is str:
+            reply = _with_text(reply)
+        if reply.data is msgspec.UNSET:
+            hint = "read it without into=, or look at reply.content"
+            return _failed(reply, Error(INVALID_OUTPUT, "the reply has no data", hint=hint))
+        try:
+            return _built(reply, reply.data, self._decoder)
+        except InvalidArguments as first:
+            inner = _wrapped_value(reply.data)
+            if inner is not msgspec.UNSET:
+                try:
+                    built = _built(reply, inner, self._decoder)
+                    return msgspec.structs.replace(built, shape=RESULT)
+                except InvalidArguments:
+                    pass
+            problems = msgspec.to_builtins(first.problems)
+            return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
+
+    async def read_async(self, reply: Reply[Any]) -> Reply[Any]:
+        """Return the same; large data is built on a thread, so that the event loop goes on."""
+        return await asyncio.to_thread(self.read, reply) if _is_large(reply) else self.read(reply)
+
+
+def _is_large(reply: Reply[Any]) -> bool:
     try:
-        return _built(reply, reply.data, decoder)
-    except InvalidArguments as first:
-        inner = _wrapped_value(reply.data)
-        if inner is not msgspec.UNSET:
-            try:
-                return msgspec.structs.replace(_built(reply, inner, decoder), shape=RESULT)
-            except InvalidArguments:
-                pass
-        problems = msgspec.to_builtins(first.problems)
-        return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
+        return len(ENCODER.encode(reply.data)) > _LARGE
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _with_text(reply: Reply[Any]) -> Reply[Any]:

@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..contract import Dialect
+from ..core.received_limits import MAX_INNER_BYTES, MAX_VALUES
 from ..core.versions import Version
+from ..types.json_text import has_more_marks
 from .json_values import pointer_token, walk_strings
 
 MEDIA = ("image", "audio")
@@ -76,8 +78,10 @@ class ReplyView:
         """The text blocks that are JSON objects or arrays."""
         if self._json_texts is None:
             self._json_texts = []
+            left = MAX_INNER_BYTES
             for index, text in self.texts:
-                value = parse_json(text)
+                left -= len(text)
+                value = parse_json(text) if left >= 0 else None
                 if value is not None:
                     self._json_texts.append((index, text, value))
         return self._json_texts
@@ -164,7 +168,8 @@ def parse_json(text: str) -> Any:
     if start not in ("{", "["):
         return None
     try:
-        return _decode(text)
+        is_long = len(text) > MAX_VALUES and has_more_marks(text.encode(), MAX_VALUES)
+        return None if is_long else _decode(text)
     except (ValueError, RecursionError):
         return None
 

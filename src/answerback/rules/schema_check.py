@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import islice
@@ -24,6 +25,8 @@ _MAX_BYTES = 512 * 1024
 _MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
 """How many checks may fail, and how many values their errors may quote, to report all errors."""
 _PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 50_000}
+_WITHOUT_REFERENCES = 2
+"""The version of `marshal` that writes equal texts each time."""
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000
 """How many characters of an error message are masked, because it quotes data, and then shown."""
 
@@ -98,9 +101,10 @@ def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, 
 
 
 def _size(data: Any) -> float:
+    """Return how many bytes data has; `marshal`, because JSON is slow for long numbers."""
     try:
-        return len(msgspec.json.encode(data))
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        return len(marshal.dumps(data, _WITHOUT_REFERENCES))
+    except ValueError:
         return inf
 
 

@@ -76,9 +76,9 @@ class SchemaCost:
             raise TooCostly
         self.has_choices = any("anyOf" in each or "oneOf" in each for each in self._schemas)
         most = max(map(self._schemas_at, range(_USUAL_DEPTH)))
-        # A digit of a long number has at most four bits, each of which counts as a value.
-        self.small = 0 if any(self._levels[-1]) else _MAX_CHECKS // (4 * most)
-        """How many bytes of JSON are never too much."""
+        # Each bit of a long number counts as a value.
+        self.small = 0 if any(self._levels[-1]) else _MAX_CHECKS // (8 * most)
+        """How many bytes of data are never too much."""
 
     def checks(self, data: Any) -> tuple[int, int]:
         """Return how often schemas are applied, and how many values their errors would quote.

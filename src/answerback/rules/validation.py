@@ -9,13 +9,16 @@ from typing import Any, get_args
 import msgspec
 
 from ..contract import ENVELOPE, STANDARD, Dialect
+from ..core.received_limits import MAX_BLOCKS, MAX_REPAIRED_BYTES, MAX_VALUES
 from ..core.reply import Reply
 from ..core.secrets.secret_forms import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
 from ..dialects import shape_of, write
 from ..dialects.reply_or_data import dialect_of
+from ..types.json_text import has_more_marks
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
+from .checks.ab6_size import message_too_large
 from .finding import Fault, Faults, Finding
 from .json_values import kind_name
 from .reply_view import NO_CONTEXT, CheckContext, ReplyView
@@ -50,6 +53,9 @@ def validate(
         dialect = dialect or "mcp"
         reply = _as_json(reply, dialect, context)
     elif isinstance(reply, bytes | str):
+        raw = reply if isinstance(reply, bytes) else reply.encode("utf-8", "replace")
+        if has_more_marks(raw, MAX_VALUES):
+            return (_unchecked("", f"more than {MAX_VALUES} values"),)
         try:
             reply = decode_json(reply)
         except ValueError as exc:
@@ -66,6 +72,9 @@ def check(
     if dialect is None:
         # Only MCP has requests with a method.
         dialect = dialect_of(reply) if context.method is None else "mcp"
+    content = reply.get("content")
+    if isinstance(content, list) and len(content) > MAX_BLOCKS:
+        return (_unchecked("/content", f"{len(content)} items"),)
     view = ReplyView(reply, dialect, context)
     findings: list[Finding] = []
     has_schema = context.schema is not None or context.listed
@@ -78,8 +87,7 @@ def check(
     for run in plan.reply:
         if faults := run(view):
             findings += _findings(run, faults)
-    if view.blocks:
-        _check_blocks(view, plan, findings)
+    _check_blocks(view, plan, findings)
     if may_hold_secrets(view.text_to_scan):
         _check_secrets(view, plan, findings)
     return tuple(findings)
@@ -96,9 +104,14 @@ def decode_json(source: bytes | str) -> Any:
         raise ValueError("it is nested too deeply") from None
     except ValueError:
         text = source if isinstance(source, str) else source.decode("utf-8", "replace")
-        if "NaN" not in text and "Infinity" not in text:
+        is_small = len(text) <= MAX_REPAIRED_BYTES
+        if not is_small or ("NaN" not in text and "Infinity" not in text):
             raise
         return json.loads(text)
+
+
+def _unchecked(pointer: str, count: str) -> Finding:
+    return message_too_large.finding(Fault(pointer, f"{count} in one message are not checked"))
 
 
 def _findings(run: Callable[..., Faults], faults: Faults) -> Iterable[Finding]:

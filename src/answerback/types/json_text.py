@@ -22,6 +22,9 @@ Smaller ones take less than 50 milliseconds, whatever they contain.
 _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _NOT_VALUES = bytes(set(range(256)) - set(b',[{"'))
+_MARKS = b",:[]{}"
+_NOT_MARKS = bytes(set(range(256)) - set(_MARKS + b'"'))
+_PIECE = 64 * 1024
 _FEW_QUOTES = 1_000
 _RUN = rb"\[+|\]+"
 # An escaped backslash, a whole surrogate pair, or half of one.
@@ -83,6 +86,25 @@ def has_more_values(raw: bytes, most: int) -> bool:
     return marks.count(b",") + marks.count(b"[") > most
 
 
+def has_more_marks(raw: bytes, most: int) -> bool:
+    """Return whether the text has more than *most* commas, colons and brackets, except in strings.
+
+    There are at most as many values, and the time and memory of decoding follow from the marks.
+    This takes little memory itself, however large the text is.
+    """
+    if len(raw) <= most or sum(raw.count(mark) for mark in _MARKS) <= most:
+        return False
+    marks = _without_escapes(raw).translate(None, _NOT_MARKS)
+    is_inside = 0
+    for start in range(0, len(marks), _PIECE):
+        parts = marks[start : start + _PIECE].split(b'"')
+        most -= sum(map(len, parts[is_inside::2]))
+        if most < 0:
+            return True
+        is_inside = (is_inside + len(parts) - 1) % 2
+    return False
+
+
 def _is_deeper(brackets: bytes, limit: int) -> bool:
     depth = 0
     for run in re.finditer(_RUN, brackets):
@@ -98,15 +120,19 @@ def _is_deeper(brackets: bytes, limit: int) -> bool:
 
 def _without_strings(raw: bytes, left_out: bytes) -> bytes:
     """Return the text without its strings and the bytes *left_out*; all brackets are square."""
-    if b"\\" in raw:
-        # Escaped backslashes go first, so that a backslash before a quote escapes the quote.
-        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks = raw.translate(_TO_SQUARE, left_out)
+    marks = _without_escapes(raw).translate(_TO_SQUARE, left_out)
     if occurs_more_often(marks, (b'"',), _FEW_QUOTES):
         # Two adjacent quotes have no mark between them, so they can go.
         marks = marks.replace(b'""', b"")
     # Every second part between the remaining quotes is inside a string.
     return b"".join(marks.split(b'"')[::2])
+
+
+def _without_escapes(raw: bytes) -> bytes:
+    if b"\\" not in raw:
+        return raw
+    # Escaped backslashes go first, so that a backslash before a quote escapes the quote.
+    return raw.replace(b"\\\\", b"").replace(b'\\"', b"")
 
 
 def refuse_bad_text(raw: bytes) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlsplit
 
 import msgspec
 
+from ...core.secrets.mask import mask_url
 from ..faults import LoginError
 from .challenge_header import AskedLogin
 from .login_settings import Login
 from .network_zones import network_zone
 from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
+
+_SECONDS = 30.0
+"""Seconds for all metadata of one login."""
+_MAX_ISSUERS = 3
 
 
 class ChosenIssuer(msgspec.Struct, frozen=True):
@@ -24,13 +30,27 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
 
 
 async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
-    """Choose where to log in to the server at a URL; *last* is the last login's issuer."""
+    """Choose where to log in to the server at a URL; *last* is the last login's issuer.
+
+    Nobody is asked, so all of it has to end in time: it is bounded by the call's time-out too.
+    """
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return await _choose(login, server, asked, last)
+    except TimeoutError:
+        text = (
+            f"it is not known where to log in to {mask_url(server)}: its metadata and its issuer's"
+        )
+        raise LoginError(f"{text} did not arrive within {_SECONDS:g} seconds") from None
+
+
+async def _choose(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
     zone = await network_zone(server)
     client = login.choice.client
     named = client.issuer if client is not None and client.issuer else ""
     resource = await find_resource(server, asked.metadata_url, zone, named)
     failure: LoginError | None = None
-    for issuer in await _allowed(login, server, resource.issuers, last):
+    for issuer in (await _allowed(login, server, resource.issuers, last))[:_MAX_ISSUERS]:
         try:
             return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
         except LoginError as exc:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ...core.json_value import JsonObject
+from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from .login_records import LoginRecords, RegisteredClient
 from .login_requests import send
@@ -53,6 +54,7 @@ async def choose_client(
     needs: ClientNeeds,
     records: LoginRecords,
     zone: int,
+    clocks: WaitingClocks,
 ) -> RegisteredClient:
     """Return the client for an issuer; raises LoginError if there is none."""
     if choice.client is not None:
@@ -65,7 +67,8 @@ async def choose_client(
     if issuer.registration_endpoint:
         client = await _register(choice.name, issuer, needs, zone)
     else:
-        client = await _ask(choice, issuer.issuer, needs.redirect)
+        with clocks.asking():
+            client = await _ask(choice, issuer.issuer, needs.redirect)
     await records.keep_registration(issuer.issuer, client)
     return client
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urlsplit
 
+from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from .chosen_issuer import ChosenIssuer
 from .client_registration import ClientNeeds, choose_client
@@ -16,8 +17,10 @@ from .token_endpoint import TokenEndpoint, TokenRefused
 from .user_consent import Consent, call_user
 
 
-async def log_in(login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...]) -> Grant:
-    """Log in for *scopes*; raises LoginError."""
+async def log_in(
+    login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...], clocks: WaitingClocks
+) -> Grant:
+    """Log in for *scopes*; raises LoginError. *clocks* stop only while the user is asked."""
     if login.grant == "client_credentials":
         assert login.choice.client is not None
         endpoint = await _endpoint(login, chosen, login.choice.client)
@@ -25,7 +28,7 @@ async def log_in(login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...]) ->
     try:
         async with asyncio.timeout(login.timeout):
             async with await _redirect(login, chosen) as redirect:
-                return await _ask_user(login, chosen, scopes, redirect)
+                return await _log_in_user(login, chosen, scopes, redirect, clocks)
     except TimeoutError:
         issuer, seconds = chosen.issuer.issuer, login.timeout
         text = f"nobody logged in at {issuer} within {seconds:g} seconds"
@@ -34,14 +37,18 @@ async def log_in(login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...]) ->
         raise LoginError(text) from None
 
 
-async def _ask_user(
-    login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...], redirect: LoopbackRedirect
+async def _log_in_user(
+    login: Login,
+    chosen: ChosenIssuer,
+    scopes: tuple[str, ...],
+    redirect: LoopbackRedirect,
+    clocks: WaitingClocks,
 ) -> Grant:
     issuer, records = chosen.issuer, login.records
     if issuer.authorization_endpoint:
         await check_zone(issuer.authorization_endpoint, chosen.zone)
     needs = ClientNeeds(redirect.uri, scopes)
-    client = await choose_client(login.choice, issuer, needs, records, chosen.zone)
+    client = await choose_client(login.choice, issuer, needs, records, chosen.zone, clocks)
     consent = Consent(
         issuer=issuer,
         client_id=client.id,
@@ -50,8 +57,9 @@ async def _ask_user(
         scopes=scopes,
     )
     redirect.accepts = consent.is_answer
-    pasted = await call_user(login.open_url, consent.url)
-    answer = consent.pasted(pasted) if isinstance(pasted, str) else await redirect.answer()
+    with clocks.asking():
+        pasted = await call_user(login.open_url, consent.url)
+        answer = consent.pasted(pasted) if isinstance(pasted, str) else await redirect.answer()
     code = consent.code_of(answer)
     endpoint = await _endpoint(login, chosen, client)
     try:

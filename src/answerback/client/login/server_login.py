@@ -12,6 +12,7 @@ import msgspec
 
 from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
+from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from ..transports.http_requests import AuthChallenge
 from .challenge_header import AskedLogin, asked_login
@@ -38,6 +39,7 @@ class ServerLogin:
         self._url = canonical(url)
         self._client = login.choice.label
         self._lock = asyncio.Lock()
+        self._clocks = WaitingClocks()
         self._is_loaded = False
         self._grant: Grant | None = None
         self._headers = _NO_HEADERS
@@ -76,12 +78,13 @@ class ServerLogin:
         if not is_secure(self._url):
             text = f"{mask_url(self._url)} asks for a login, but tokens are sent over https only"
             raise LoginError(text)
-        async with self._lock:
-            if await self._has_other_token(challenge.sent):
+        with self._clocks.waiting():
+            async with self._lock:
+                if await self._has_other_token(challenge.sent):
+                    return self._headers
+                await self._answer(asked, steps_up=challenge.status == 403)
+                self._is_untried = True
                 return self._headers
-            await self._answer(asked, steps_up=challenge.status == 403)
-            self._is_untried = True
-            return self._headers
 
     async def _has_other_token(self, sent: str) -> bool:
         """Return whether another request, or another process with the same store, has changed the
@@ -119,7 +122,7 @@ class ServerLogin:
                 return
         known = grant.scopes if is_same and grant is not None else ()
         scopes = self._scopes(asked, chosen, known)
-        await self._keep(await log_in(self._login, chosen, scopes))
+        await self._keep(await log_in(self._login, chosen, scopes, self._clocks))
 
     def _check_step_up(self, asked: AskedLogin) -> None:
         """Raise LoginError if the user was asked for these scopes before, or too often."""

@@ -87,12 +87,11 @@ class FileTokens:
             raise LoginError(f"cannot read {self.path}: {exc.strerror}") from None
 
     def _write(self, texts: dict[str, str]) -> None:
-        import tempfile
-
-        # mkstemp makes the file private before there is anything in it.
-        descriptor, name = tempfile.mkstemp(prefix=f"{self.path.name}.", dir=self.path.parent)
+        # The lock is held, so such a file is what a killed process left.
+        name = self.path.with_name(f"{self.path.name}.new")
+        name.unlink(missing_ok=True)
         try:
-            with open(descriptor, "wb") as file:
+            with open(name, "xb", opener=_open_private) as file:
                 file.write(msgspec.json.format(msgspec.json.encode(texts), indent=2))
                 file.flush()
                 os.fsync(file.fileno())

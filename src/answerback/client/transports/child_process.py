@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from ...core.received_limits import LARGE, MAX_BYTES
 from ...core.secrets.mask import mask_command
 from ..faults import ConnectError, ConnectionLost
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
+from ..frames import Lost, Outgoing, Receiver, Transport
 from .child_stderr import StderrLines
 
 _GRACE = 2.0
@@ -25,6 +26,10 @@ _LAST_WORDS = 4000
 """Bytes of stderr that are kept for the log and an error's details."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and discarded after the end of the connection."""
+_EDGE = 200
+"""Bytes that are kept at the beginning and at the end of a line that is too large."""
+_MAX_SKIPPED = 1024 * 1024 * 1024
+"""Bytes of a line that are skipped; a longer one ends the connection."""
 _SHELL = "/bin/sh"
 _SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 _EXIT_SECONDS = 1.0
@@ -49,12 +54,12 @@ class ChildProcess(Transport):
         self._stderr = stderr
         self._child: _Child | None = None
 
-    async def open(self, receive: Receive, lost: Lost) -> None:
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
         watch = _ChildWatch()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         lines = None if self._stderr is None else StderrLines(self._stderr)
-        child = _Child(receive, lost, watch, lines)
+        child = _Child(receiver, lost, watch, lines)
         try:
             await loop.subprocess_exec(
                 lambda: child, *self._command, env=self._env, cwd=self._cwd, **options
@@ -91,13 +96,17 @@ class _Child(asyncio.SubprocessProtocol):
     """Reads the child's lines, and keeps the end of its stderr."""
 
     def __init__(
-        self, receive: Receive, lost: Lost, watch: _ChildWatch, lines: StderrLines | None
+        self, receiver: Receiver, lost: Lost, watch: _ChildWatch, lines: StderrLines | None
     ) -> None:
-        self._receive = receive
+        self._receiver = receiver
         self._lost = lost
         self._watch = watch
         self._buffer = bytearray()
         self._searched = 0
+        self._skipped = 0
+        """How many bytes of the line in the buffer were discarded, because it is too large."""
+        self._reading: asyncio.Task[None] | None = None
+        """Reads a large line; nothing else is read from the child meanwhile."""
         self._ignored = 0
         self._stderr = b""
         self._lines = lines
@@ -113,6 +122,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._watch.begin(self._process.get_pid())
         self._stdin = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
         stdout = cast("asyncio.ReadTransport", self._process.get_pipe_transport(1))
+        self._stdout = stdout
         if hasattr(stdout, "max_size"):
             # asyncio would allocate 256 KB for each read, however little arrives.
             stdout.max_size = _READ_BYTES
@@ -165,24 +175,54 @@ class _Child(asyncio.SubprocessProtocol):
             self._ignored += len(data)
             if self._ignored > _MAX_IGNORED:
                 # The server keeps sending after the end of the connection.
-                cast("asyncio.ReadTransport", self._process.get_pipe_transport(1)).pause_reading()
+                self._stdout.pause_reading()
             return
         if not self._buffer and data.find(b"\n") == len(data) - 1:
             # Nearly always one whole line arrives.
             if line := data.strip():
-                self._receive(line)
+                self._receiver.receive(line)
             return
         self._buffer += data
-        while (end := self._buffer.find(b"\n", self._searched)) >= 0:
-            line = bytes(self._buffer[:end])
-            del self._buffer[: end + 1]
-            self._searched = 0
-            if line.strip():
-                self._receive(line)
+        self._take_lines()
+
+    def _take_lines(self) -> None:
+        """Receive the lines in the buffer, up to a large one, which is received first."""
+        buffer = self._buffer
+        while self._reading is None and (end := buffer.find(b"\n", self._searched)) >= 0:
+            with memoryview(buffer) as view:
+                line = bytes(view[:end])
+            del buffer[: end + 1]
+            is_cut, self._skipped, self._searched = self._skipped > 0, 0, 0
+            if is_cut:
+                self._receiver.receive_cut(line)
+            elif len(line) > LARGE:
+                self._stdout.pause_reading()
+                self._reading = asyncio.get_running_loop().create_task(self._take_large(line))
+            elif line.strip():
+                self._receiver.receive(line)
+        if self._reading is None:
+            self._searched = len(buffer)
+            if self._searched > MAX_BYTES or self._skipped:
+                self._skip()
+
+    async def _take_large(self, line: bytes) -> None:
+        try:
+            await self._receiver.receive_large(line)
+        finally:
+            self._reading = None
+        if not self.is_lost:
+            self._take_lines()
+            if self._reading is None:
+                self._stdout.resume_reading()
+
+    def _skip(self) -> None:
+        """Discard a line that is too large, except its edges: one of them has the message's id."""
+        before = len(self._buffer)
+        del self._buffer[_EDGE:-_EDGE]
         self._searched = len(self._buffer)
-        if self._searched > MAX_FRAME:
+        self._skipped += before - self._searched
+        if self._skipped > _MAX_SKIPPED:
             self._buffer.clear()
-            self._searched = 0
             self._lose(self.loss("the server sent a message that is too large"))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -222,8 +262,9 @@ class _Child(asyncio.SubprocessProtocol):
         # Nobody reads the answers of a child whose pipe broke.
         grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
-        if self._report is not None:
-            self._report.cancel()
+        for task in (self._report, self._reading):
+            if task is not None:
+                task.cancel()
         try:
             self._stdin.close()
             if not await self._exits_within(grace):

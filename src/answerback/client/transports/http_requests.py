@@ -9,13 +9,14 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from ...core.stopped_clocks import clocks_stopped
+from ...core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure
 from ...http1.http_pool import HttpPool, parse_url
-from ..faults import ConnectionLost, HttpRefused, LoginError, NoAnswer
-from ..frames import Receive
-from .sent_credentials import SentCredentials
+from ..client_connection import ProbeDeadline
+from ..faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
+from ..frames import Receiver
+from .sent_credentials import MaskedFrames, SentCredentials
 
 _MAX_REFUSAL = 64 * 1024
 """How many bytes of an error response are read."""
@@ -105,15 +106,17 @@ class HttpRequests:
                 url = self.url = moved
             elif status in (401, 403) and self._auth is not None:
                 challenge = await self._challenge(response, sent.get("authorization", ""))
-                with clocks_stopped():
+                with clocks_stopped(_probes()):
                     self.credentials = await self._login(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
 
-    def _lost(self, error: HttpFailure) -> ConnectionLost:
+    def _lost(self, error: HttpFailure) -> NoAnswer:
         """Return a request's failure, without the credentials that the response may repeat."""
         text = str(error)
+        if error.is_too_large:
+            return NoAnswer(text, code=TOO_LARGE)
         if error.quoted:
             text += f": {self.sent.masked_text(error.quoted)[:_MAX_QUOTED]!r}"
         return ConnectionLost(text, may_have_run=error.may_have_run)
@@ -134,9 +137,10 @@ class HttpRequests:
         after = response.headers.get("retry-after")
         return HttpRefused(response.status_code, text, after, _advice(response))
 
-    def receiver(self, receive: Receive) -> Receive:
-        """Return a function that receives the server's frames without the client's credentials."""
-        return self.sent.masking(receive) if self.sent or self._auth is not None else receive
+    def receiver(self, receiver: Receiver) -> Receiver:
+        """Return a receiver of the server's frames without the client's credentials."""
+        has_credentials = self.sent or self._auth is not None
+        return MaskedFrames(receiver, self.sent) if has_credentials else receiver
 
     async def _login(self, asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
         """Return the headers from the user's `auth`; an exception in there ends one request."""
@@ -161,6 +165,11 @@ class HttpRequests:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+
+def _probes() -> list[StoppableClock]:
+    """Return the clocks that measure only how long the server takes to answer at all."""
+    return [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
 
 
 def _in_lower_case(headers: Mapping[str, str]) -> dict[str, str]:

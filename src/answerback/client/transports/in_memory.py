@@ -30,7 +30,7 @@ from ...protocol.server_info import ServerInfo
 from ...protocol.single_session import SingleSession
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
-from ..frames import Lost, Outgoing, Receive, Transport
+from ..frames import Lost, Outgoing, Receiver, Transport
 
 
 class MemoryPeer(McpPeer):
@@ -56,8 +56,8 @@ class InMemory(Transport):
         self._sign = cache(lambda: signer_from_environment()[0])
         self._session = SingleSession(app, ServerInfo(app), self.deliver)
 
-    async def open(self, receive: Receive, lost: Lost) -> None:
-        self._receive = receive
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
+        self._receive = receiver.receive
         self._loop = asyncio.get_running_loop()
         # Connections share the threads of a runtime that already serves the app.
         runtime = serving(self._app) or runtime_on_loop(self._app)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urljoin, urlsplit
 
+from ...core.received_limits import LARGE, MAX_BYTES
 from ...http1.event_stream import ReceivedEvents, StreamEvent
 from ..faults import ConnectionLost, NoAnswer
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport
+from ..frames import Lost, Outgoing, Receiver, Transport
 from .http_requests import HttpRequests
 
 
@@ -20,8 +21,8 @@ class OldSse(Transport):
         self._http = http
         self._stream: asyncio.Task[None] | None = None
 
-    async def open(self, receive: Receive, lost: Lost) -> None:
-        self._receive = self._http.receiver(receive)
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
+        self._receiver = self._http.receiver(receiver)
         self._lost = lost
         self._http.open()
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -53,8 +54,8 @@ class OldSse(Transport):
             async with self._http.stream("GET", {"accept": "text/event-stream"}) as response:
                 if response.status_code >= 300 or not response.is_event_stream:
                     raise self._http.refusal(response)
-                async for event in ReceivedEvents(response.read_some, MAX_FRAME):
-                    self._take(event)
+                async for event in ReceivedEvents(response.read_some, MAX_BYTES):
+                    await self._take(event)
             self._end(ConnectionLost("the event stream of the server has ended"))
         except NoAnswer as error:
             self._end(error)
@@ -62,9 +63,12 @@ class OldSse(Transport):
             self._end(ConnectionLost("the connection was closed"))
             raise
 
-    def _take(self, event: StreamEvent) -> None:
+    async def _take(self, event: StreamEvent) -> None:
         if event.event != "endpoint":
-            self._receive(event.data)
+            if len(event.data) <= LARGE:
+                self._receiver.receive(event.data)
+            else:
+                await self._receiver.receive_large(event.data)
             return
         url = urljoin(self._http.url, event.data.decode(errors="replace"))
         # Credentials must not be sent to another server.

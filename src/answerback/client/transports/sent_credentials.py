@@ -5,13 +5,17 @@ Credentials are `Authorization`, `Cookie`, and the headers and URL parameters wi
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
+
+import msgspec
 
 from ...core.secrets.http_secrets import secrets_in_headers, secrets_in_url
 from ...core.secrets.mask import MASK
 from ...core.secrets.secret_values import written_forms
-from ..frames import Receive, decode_frame
+from ...protocol.params import Id
+from ..frames import Receiver, decode_frame
 
 _KEPT = 32
 """How many login values are kept; a login changes its token now and then."""
@@ -46,20 +50,44 @@ class SentCredentials:
     def masked_text(self, text: str) -> str:
         return self.masked(text.encode(errors="replace")).decode() if self._forms else text
 
-    def masking(self, receive: Receive) -> Receive:
-        """Return a receiver of frames without the credentials, except in tools' results."""
+    def masked_frame(self, frame: bytes) -> bytes:
+        """Return a frame without the credentials; a tool's result is returned unchanged."""
+        if any(form in frame for form in self._forms) and not _is_success(frame):
+            return self.masked(frame)
+        return frame
 
-        def receive_masked(frame: bytes) -> int | str | None:
-            if any(form in frame for form in self._forms) and not _is_success(frame):
-                frame = self.masked(frame)
-            return receive(frame)
 
-        return receive_masked
+class MaskedFrames:
+    """A receiver that gets the frames without the credentials."""
+
+    def __init__(self, receiver: Receiver, sent: SentCredentials) -> None:
+        self._receiver = receiver
+        self._sent = sent
+
+    def receive(self, frame: bytes) -> Id | None:
+        return self._receiver.receive(self._sent.masked_frame(frame))
+
+    async def receive_large(self, frame: bytes) -> Id | None:
+        masked = await asyncio.to_thread(self._sent.masked_frame, frame)
+        return await self._receiver.receive_large(masked)
+
+    def receive_cut(self, edges: bytes) -> None:
+        self._receiver.receive_cut(self._sent.masked(edges))
+
+
+class _Answer(msgspec.Struct):
+    """The members that say whether a frame is a result; an error's data is not decoded."""
+
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 def _is_success(frame: bytes) -> bool:
-    message = decode_frame(frame)
-    return message is not None and bool(message.result) and not _IS_ERROR.search(frame)
+    try:
+        result = msgspec.json.decode(frame, type=_Answer).result
+    except (ValueError, RecursionError):
+        message = decode_frame(frame)
+        result = msgspec.UNSET if message is None else message.result
+    return bool(result) and not _IS_ERROR.search(frame)
 
 
 def _forms(secrets: list[str]) -> list[bytes]:

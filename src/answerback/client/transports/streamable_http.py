@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.received_limits import LARGE, MAX_BYTES
 from ...http1.event_stream import ReceivedEvents
 from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure
 from ...protocol.params import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
-from ..frames import MAX_FRAME, Lost, Outgoing, Receive, Transport, decode_frame
+from ..frames import Lost, Outgoing, Receiver, Transport, decode_frame
 from .http_requests import HttpRequests
 
 _SESSION = "mcp-session-id"
@@ -57,8 +58,8 @@ class StreamableHttp(Transport):
     def receives_changes(self) -> bool:
         return self._opened.is_set()
 
-    async def open(self, receive: Receive, lost: Lost) -> None:
-        self._receive = self._http.receiver(receive)
+    async def open(self, receiver: Receiver, lost: Lost) -> None:
+        self._receiver = self._http.receiver(receiver)
         self._lost = lost
         self._http.open()
 
@@ -69,8 +70,8 @@ class StreamableHttp(Transport):
             is_stream = response.is_event_stream
             if response.status_code < 300 and not is_stream:
                 body = await response.aread()
-            if outgoing.method == "initialize":
-                self._session = response.headers.get(_SESSION)
+            is_first = outgoing.method == "initialize"
+            self._session = response.headers.get(_SESSION) if is_first else self._session
             if response.status_code >= 300:
                 await self._take_refusal(response, outgoing, in_session=_SESSION in headers)
             elif is_stream:
@@ -81,7 +82,11 @@ class StreamableHttp(Transport):
             return
         if state is not None:
             await self._resume_until(outgoing.answer, state, outgoing)
-        elif not body.strip() or self._receive(body) is None:
+        elif len(body) > LARGE:
+            await self._receiver.receive_large(body)
+        elif body.strip():
+            self._receiver.receive(body)
+        if not outgoing.answer.done():
             text = f"the response (HTTP status {response.status_code}) has no result in it"
             raise ConnectionLost(text)
 
@@ -139,7 +144,7 @@ class StreamableHttp(Transport):
             if response.status_code in _OVERLOADED:
                 body = message.error.message.encode()
             elif message.id == outgoing.id:
-                self._receive(body)
+                self._receiver.receive(body)
                 return
             else:
                 raise message.error.as_exception()
@@ -151,20 +156,23 @@ class StreamableHttp(Transport):
         """Receive the events; return True if the response to the request *id* was among them."""
         is_answered = False
         try:
-            async for event in ReceivedEvents(response.read_some, MAX_FRAME):
+            async for event in ReceivedEvents(response.read_some, MAX_BYTES):
                 if event.id:
                     state.last_id = event.id
                     state.attempts = 0
                 if event.retry is not None:
                     state.retry = max(_MIN_RETRY, event.retry / 1000)
                 if event.data and event.event == "message":
-                    found = self._receive(event.data)
+                    if len(event.data) <= LARGE:
+                        found = self._receiver.receive(event.data)
+                    else:
+                        found = await self._receiver.receive_large(event.data)
                     is_answered = is_answered or (id is not None and found == id)
                 if is_answered:
                     response.drain()
                     return True
-        except HttpFailure:
-            if not state.last_id:
+        except HttpFailure as exc:
+            if not state.last_id or exc.is_too_large:
                 raise
         return False
 

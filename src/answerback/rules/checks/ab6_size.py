@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ..examples import MCP_DATA, MCP_IMAGE, PNG, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
 from ..reply_view import ReplyView
@@ -14,6 +16,7 @@ BYTES_PER_TOKEN = 4
 MESSAGE = 10 * 1024 * 1024
 """The size in bytes of the largest message that the TypeScript client reads over stdio."""
 _SMALL = 40  # A shorter text may well stand in a reply twice.
+_encode = msgspec.json.Encoder(order="deterministic").encode
 _COMPARED = 400  # Two payloads that begin with the same 400 characters are the same.
 
 
@@ -60,13 +63,14 @@ def _repeated_media(reply: ReplyView) -> list[Fault]:
 def _repeated_texts(reply: ReplyView) -> list[Fault]:
     values = {index: value for index, _, value in reply.json_texts}
     faults: list[Fault] = []
-    seen: list[Any] = []
+    seen: set[str | bytes] = set()
     for index, text in reply.texts:
-        value = values.get(index, text)
         if len(text) >= _SMALL:
+            # A set cannot hold the decoded objects.
+            value = _encode(values[index]) if index in values else text
             if value in seen:
                 faults.append(Fault(f"/content/{index}", "an earlier block says the same"))
-            seen.append(value)
+            seen.add(value)
     return faults
 
 

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from ...core.json_value import is_integer
+from ...dialects.reply_or_data import may_be_error_object
 from .failure_text import STATUSES, is_failure_text
 
 # The members of error objects; an object with any other member is a record.
@@ -65,9 +66,10 @@ def strip_code_fence(text: str) -> str:
 
 def is_failure_json(value: Any) -> bool:
     """Return whether a value reports that the call failed; data with an error among it does not."""
+    if not may_be_error_object(value):
+        return False
     if isinstance(value, dict):
-        # Most objects have none of these members, and need no further test.
-        return not FAILURE_MEMBERS.isdisjoint(value) and _is_failure_object(value)
+        return _is_failure_object(value)
     return isinstance(value, list) and bool(value) and all(map(_is_issue, value))
 
 

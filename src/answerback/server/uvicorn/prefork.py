@@ -7,12 +7,17 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from glob import glob
+from shutil import rmtree
+from tempfile import TemporaryDirectory, gettempdir
+from types import ModuleType
 
 from ...errors import AnswerbackError
 from ...gates.links import process_signer
 
+_FOLDER, _LOCK = "answerback-", "server.lock"
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker until it exits, given its number and a function to call once it serves."""
 
@@ -45,6 +50,35 @@ def prefork(
             workers.stop(received)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
     return workers.status
+
+
+@contextmanager
+def worker_folder() -> Iterator[str]:
+    """Yield a private folder for what the workers share; it is removed at the end.
+
+    A killed server leaves its folder behind, and the next server removes it. Each folder has a
+    file that is locked while a process of its server runs.
+    """
+    import fcntl
+
+    _remove_leftovers(fcntl)
+    with TemporaryDirectory(prefix=_FOLDER) as folder:
+        lock = os.path.join(folder, _LOCK)
+        with open(f"{lock}.new", "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # It gets its name only now, so that no other server finds it without a lock.
+            os.rename(f"{lock}.new", lock)
+            yield folder
+
+
+def _remove_leftovers(fcntl: ModuleType) -> None:
+    for folder in glob(os.path.join(gettempdir(), f"{_FOLDER}*")):
+        # It may be removed meanwhile, have no lock, or be in use.
+        with suppress(OSError):
+            if os.lstat(folder).st_uid == os.getuid():
+                with open(os.path.join(folder, _LOCK), "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    rmtree(folder, ignore_errors=True)
 
 
 class _Workers:

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -25,7 +24,7 @@ from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
 from .listening import CannotListen, base_url, listens_on, tls_context
-from .prefork import prefork
+from .prefork import prefork, worker_folder
 from .request_layers import add_layers, set_up_logging
 from .uvicorn_protocol import UvicornProtocol
 
@@ -189,7 +188,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
     if options.workers == 1:
         run(None, announce)
         return 0
-    with TemporaryDirectory(prefix="answerback-") as folder:
+    with worker_folder() as folder:
         count = options.workers
         if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
             from ...tasks.sqlite_store import SQLiteStore
