@@ -427,7 +427,7 @@ PACKAGE_LINES = {
     "records": 2_150,
     "registry": 1_200,
     "resilience": 1_350,
-    "rules": 5_700,
+    "rules": 5_550,
     "server": 7_500,
     "tasks": 2_200,
     "testing": 350,
