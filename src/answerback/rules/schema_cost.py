@@ -91,11 +91,10 @@ class SchemaCost:
             return
         cost = 0
         for depth, count in enumerate(_values_by_depth(data)):
-            at_depth = self._schemas_at(depth)
-            cost += count * at_depth
+            cost += count * self._schemas_at(depth)
             if cost > MAX_COST:
                 raise TooCostly
-            if self._ended and not at_depth:
+            if not self._schemas_at(depth + 1) and self._ended:
                 return
 
     def has_few_errors(self, data: Any) -> bool:
