@@ -74,7 +74,7 @@ bench: $(READY)  ## measure the figures in docs/reference/performance.md
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties
 	ANSWERBACK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(WORKERS) -q tests/fuzz
 
-attack: $(READY)  ## send CASES hostile frames and requests over every wire, in at most SECONDS
+attack: $(READY)  ## send CASES hostile frames, requests and replies over every wire, in at most SECONDS
 	CASES=$(CASES) SECONDS=$(SECONDS) $(BIN)/python -m tests.attack
 
 clients: $(READY)  ## call one app with the clients of others, each in its own environment; ONLY=NAME for one

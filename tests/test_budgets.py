@@ -422,7 +422,7 @@ PACKAGE_LINES = {
     "middleware": 650,
     "models": 2_450,
     "protocol": 3_550,
-    "reading": 1_500,
+    "reading": 1_550,
     "records": 2_150,
     "registry": 1_200,
     "resilience": 1_350,
@@ -431,7 +431,7 @@ PACKAGE_LINES = {
     "tasks": 2_200,
     "testing": 350,
     "tools": 3_000,
-    "types": 5_250,
+    "types": 5_300,
 }
 
 

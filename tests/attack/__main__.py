@@ -10,12 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 
+from tests.attack.client_attack import attack_client
 from tests.attack.http_attack import attack_mcp_over_http, attack_raw_http, attack_rest
 from tests.attack.process_attack import attack_cgi, attack_command_line
 from tests.attack.report import Plan, WireReport, table
 from tests.attack.stdio_attack import attack_stdio
 
 SHARES: dict[Callable[[Plan], WireReport], float] = {
+    attack_client: 0.2,
     attack_stdio: 0.5,
     attack_mcp_over_http: 0.3,
     attack_rest: 0.2,

@@ -100,11 +100,58 @@ class Message:
         return is_own and self.is_readable and self.method is not None
 
 
+class Spoiler:
+    """Makes valid messages malformed."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def malformed(self, frame: Json) -> Json:
+        for _ in range(self._chance.randint(1, 3)):
+            paths = paths_in(frame)
+            if not paths:
+                break
+            *path, last = self._chance.choice(paths)
+            parent = frame
+            for step in path:
+                parent = parent[step]
+            action = self._chance.choice(["replace", "replace", "remove", "rename", "add"])
+            if action == "replace":
+                parent[last] = self._junk()
+            elif action == "remove" or not isinstance(parent, dict):
+                parent.pop(last)
+            elif action == "rename":
+                parent[str(last) + self._chance.choice(["s", "\0", " "])] = parent.pop(last)
+            else:
+                parent[self._chance.choice(["", "x", "_meta"])] = self._junk()
+        return frame
+
+    def _junk(self) -> Json:
+        # A later round may change the value, so it must not be the one in the table.
+        return copy.deepcopy(self._chance.choice(_JUNK))
+
+    def corrupted(self, text: bytes) -> bytes:
+        changed = bytearray(text)
+        for _ in range(self._chance.randint(1, 4)):
+            at = self._chance.randint(0, len(changed))
+            action = self._chance.randrange(4)
+            if action == 0:
+                del changed[at:]
+            elif action == 1:
+                del changed[at : at + self._chance.randint(1, 8)]
+            elif action == 2 and at < len(changed):
+                changed[at] ^= self._chance.randint(1, 255)
+            else:
+                changed[at:at] = self._chance.randbytes(self._chance.randint(1, 6))
+        return bytes(changed).replace(b"\n", b" ").replace(b"\r", b" ")
+
+
 class Generator:
     """Makes messages of one version. The same seed makes the same messages."""
 
     def __init__(self, version: str, seed: int) -> None:
         self._random = random.Random(f"{seed} {version}")
+        self._spoiler = Spoiler(self._random)
         self._number = 0
         frames = [frame for frame in valid_frames(version) if frame.get("method") not in _SKIPPED]
         frames += [
@@ -120,8 +167,10 @@ class Generator:
         if action < 0.1:
             return described(text.encode())
         if action < 0.7:
-            return described(encoded(self._malformed(json.loads(text))).encode("utf-8", "replace"))
-        return described(self._corrupted(text.encode()))
+            return described(
+                encoded(self._spoiler.malformed(json.loads(text))).encode("utf-8", "replace")
+            )
+        return described(self._spoiler.corrupted(text.encode()))
 
     def arguments(self) -> bytes:
         """A body for a tool with the arguments x and y."""
@@ -132,7 +181,7 @@ class Generator:
         if chance.random() < 0.1:
             value = chance.choice(_JUNK)
         text = encoded(value).encode("utf-8", "replace")
-        return self._corrupted(text) if chance.random() < 0.2 else text
+        return self._spoiler.corrupted(text) if chance.random() < 0.2 else text
 
     def spoiled(self, token: str) -> str:
         """The token with one character changed, removed or added; never the token itself."""
@@ -140,45 +189,6 @@ class Generator:
         other = self._random.choice([char for char in "aZ0-_.=" if char != token[at]])
         changed = self._random.choice([token[:at], token[:at] + other + token[at + 1 :]])
         return changed or "x"
-
-    def _malformed(self, frame: Json) -> Json:
-        for _ in range(self._random.randint(1, 3)):
-            paths = paths_in(frame)
-            if not paths:
-                break
-            *path, last = self._random.choice(paths)
-            parent = frame
-            for step in path:
-                parent = parent[step]
-            action = self._random.choice(["replace", "replace", "remove", "rename", "add"])
-            if action == "replace":
-                parent[last] = self._junk()
-            elif action == "remove" or not isinstance(parent, dict):
-                parent.pop(last)
-            elif action == "rename":
-                parent[str(last) + self._random.choice(["s", "\0", " "])] = parent.pop(last)
-            else:
-                parent[self._random.choice(["", "x", "_meta"])] = self._junk()
-        return frame
-
-    def _junk(self) -> Json:
-        # A later round may change the value, so it must not be the one in the table.
-        return copy.deepcopy(self._random.choice(_JUNK))
-
-    def _corrupted(self, text: bytes) -> bytes:
-        changed = bytearray(text)
-        for _ in range(self._random.randint(1, 4)):
-            at = self._random.randint(0, len(changed))
-            action = self._random.randrange(4)
-            if action == 0:
-                del changed[at:]
-            elif action == 1:
-                del changed[at : at + self._random.randint(1, 8)]
-            elif action == 2 and at < len(changed):
-                changed[at] ^= self._random.randint(1, 255)
-            else:
-                changed[at:at] = self._random.randbytes(self._random.randint(1, 6))
-        return bytes(changed).replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 def described(text: bytes) -> Message:

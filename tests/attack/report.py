@@ -19,6 +19,8 @@ class WireReport:
     """The longest time in seconds that another call waited."""
     longest_wait: float = 0.75
     """Seconds that a call may wait while the server works on an attack."""
+    note: str = ""
+    """Further figures, in one line."""
 
     def expect(self, holds: object, failure: str) -> None:
         if not holds:
@@ -82,6 +84,7 @@ def table(reports: list[WireReport]) -> str:
     for each in (*reports, total):
         wait = f"{each.wait * 1000:.0f} ms"
         lines.append(f"{each.wire:<20}{each.cases:>9}{len(each.failures):>10}{wait:>15}")
+    lines += [each.note for each in reports if each.note]
     for each in reports:
         lines += [f"FAILED {each.wire}: {failure}" for failure in each.failures[:SHOWN]]
     return "\n".join(lines)

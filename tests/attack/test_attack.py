@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+from tests.attack.client_attack import Figures, attack_client, judge
 from tests.attack.hostile_messages import Generator
 from tests.attack.http_attack import attack_mcp_over_http, attack_raw_http, attack_rest
 from tests.attack.pipeline import RawResponse
@@ -52,6 +53,31 @@ def test_no_attack_on_cgi_or_the_command_line_succeeds() -> None:
 
     assert [report.failures for report in reports] == [[], []]
     assert [report.cases for report in reports] == [5, 5]
+
+
+def test_no_attack_on_the_client_succeeds() -> None:
+    report = attack_client(plan(200))
+
+    assert report.failures == []
+    assert report.cases >= 190
+    assert "hostile replies" in table([report])
+
+
+def test_a_late_or_dear_reply_is_counted_as_a_failure() -> None:
+    report = WireReport("a wire")
+    strict = Plan(1, time.monotonic() + 60)
+
+    for figures in (
+        Figures("late", 1.0, seconds=1.3),
+        Figures("held", 1.0, held=0.3),
+        Figures("large", 1.0, memory=300 * 1024 * 1024),
+        Figures("raised", 1.0, problem="ValueError"),
+    ):
+        judge(figures, figures.name, strict, report)
+
+    assert [failure.partition(":")[0] for failure in report.failures] == [
+        *("late", "held", "large", "raised"),
+    ]
 
 
 def test_the_same_seed_makes_the_same_messages() -> None:

@@ -157,7 +157,7 @@ def _message_in(frame: bytes) -> Incoming | Unreadable:
 
 def _excess(frame: bytes, max_values: int) -> str:
     """Say why a frame is too large to be decoded; return nothing if it is not."""
-    if len(frame) > max_values and has_more_marks(frame, max_values):
+    if has_more_marks(frame, max_values):
         return f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
     if len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
         return f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"

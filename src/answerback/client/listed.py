@@ -89,9 +89,10 @@ class FilledPrompt(msgspec.Struct, frozen=True):
     def read(cls, result: JsonObject) -> FilledPrompt:
         """Read the result of `prompts/get`; raises MalformedReply."""
         found = result.get("messages")
-        if isinstance(found, list) and len(found) > MAX_BLOCKS:
-            raise MalformedReply(f"it has {len(found)} messages; at most {MAX_BLOCKS} are read")
-        messages = [each for each in found or () if isinstance(each, dict)]
+        given = found if isinstance(found, list) else []
+        if len(given) > MAX_BLOCKS:
+            raise MalformedReply(f"it has {len(given)} messages; at most {MAX_BLOCKS} are read")
+        messages = [each for each in given if isinstance(each, dict)]
         return cls(
             tuple(
                 PromptMessage(str(each.get("role")), read_block(each.get("content")))

@@ -13,7 +13,7 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_WIDE_BYTES = 32 * 1024 * 1024
 """The largest message with characters beyond ASCII, which take up to four times their bytes."""
 MAX_VALUES = 1_000_000
-"""The most commas, colons and brackets of a message: its values, names and containers."""
+"""The most values and names of a message; an array or object counts as four."""
 MAX_BLOCKS = 10_000
 """The most blocks of a reply, contents of a resource, messages of a prompt, entries of a list."""
 MAX_LIST_BYTES = 16 * 1024 * 1024

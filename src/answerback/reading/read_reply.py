@@ -83,9 +83,7 @@ class Hints(msgspec.Struct, frozen=True):
 
     def says_failed(self, data: Any) -> bool:
         """Return whether the data says that the call failed."""
-        if self.has_type or _is_wrapped_value(data):
-            return False
-        return _says_failed(data, self.schema)
+        return not self.has_type and _says_failed(data, self.schema)
 
 
 @overload
@@ -251,13 +249,6 @@ def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
     from .verdict import says_failed
 
     return says_failed(data, schema)
-
-
-def _is_wrapped_value(data: Any) -> bool:
-    """Return whether the data is `{"result": 3}`, with any value but an object or a list."""
-    if type(data) is not dict or len(data) != 1:
-        return False
-    return "result" in data and not isinstance(data["result"], dict | list)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:

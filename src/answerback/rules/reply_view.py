@@ -168,8 +168,8 @@ def parse_json(text: str) -> Any:
     if start not in ("{", "["):
         return None
     try:
-        is_long = len(text) > MAX_VALUES and has_more_marks(text.encode(), MAX_VALUES)
-        return None if is_long else _decode(text)
+        encoded = text.encode()
+        return None if has_more_marks(encoded, MAX_VALUES) else _decode(encoded)
     except (ValueError, RecursionError):
         return None
 
