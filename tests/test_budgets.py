@@ -319,7 +319,6 @@ SMALL_MODULES = {
     "server/cgi_request_info.py",
     # Rules that somebody looks for by their names.
     "client/resending.py",
-    "client/transports/child_environment.py",
     # A wire has a module of its own, however small it is.
     "server/memory.py",
     "server/single_call.py",
