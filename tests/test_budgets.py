@@ -432,7 +432,7 @@ PACKAGE_LINES = {
     "tasks": 2_200,
     "testing": 350,
     "tools": 3_000,
-    "types": 5_250,
+    "types": 5_300,
 }
 
 
