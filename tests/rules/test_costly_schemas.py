@@ -179,6 +179,7 @@ ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": ROW}
             {"additionalProperties": {"items": {"pattern": r"^(?!\.)[^@]+@[^@]+$"}}},
             {"rows": ["a@b.example"] * 1000},
         ),
+        ({"additionalProperties": {"items": {"pattern": "^.{2,255}$"}}}, {"rows": ["ab"]}),
         (
             {"$id": "https://a.example/s", "$ref": "#/definitions/A%3CB%3E"}
             | {"definitions": {"A<B>": ROWS}},

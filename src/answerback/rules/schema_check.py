@@ -24,7 +24,7 @@ _MAX_FAULTS = 5
 _MAX_BYTES = 512 * 1024
 _MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
 """How many checks may fail, and how many values their errors may quote, to report all errors."""
-_PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 50_000}
+_PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 300_000}
 _WITHOUT_REFERENCES = 2
 """The version of `marshal` that writes equal texts each time."""
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000

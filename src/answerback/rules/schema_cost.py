@@ -17,7 +17,7 @@ import msgspec
 _MAX_CHECKS = 3_000_000
 """How often a schema may be applied to a value; that takes about 50 nanoseconds."""
 _MAX_SCHEMAS, _MAX_SCHEMA_VALUES, _MAX_LITERAL_VALUES, _MIN_FACTOR = 2_000, 20_000, 100, 1e-9
-_MAX_PATTERNS = 40_000
+_MAX_PATTERNS = 10_000
 """How large all patterns may be: the characters plus 100, times the backslashes plus one."""
 _MAX_NUMBERS = 100_000
 """How many numbers are worked out for the schemas and the depths of the data."""
