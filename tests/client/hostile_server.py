@@ -36,7 +36,7 @@ def listed(how: str, cursor: str | None) -> dict[str, Any]:
         page["tools"] = [{**tool, "name": f"act{number}"}]
         page["nextCursor"] = str(number + 1)
     elif how == "crowd":
-        page["tools"] = [{**tool, "name": f"act{number}"} for number in range(100_010)]
+        page["tools"] = [{**tool, "name": f"act{number}"} for number in range(10_010)]
     elif how == "escapes":
         page["tools"] = [tool, {**tool, "name": f"n{ESCAPES}", "description": f"d{ESCAPES}"}]
     return page
