@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.client.stdio import get_default_environment
 
 from answerback import connect
+from answerback.client.transports.child_environment import windows_program
 
 _SERVER = """
 import json, os, sys
@@ -106,3 +108,28 @@ def test_on_the_command_line_a_server_gets_all_variables_only_if_asked(
     assert "LC_TIME" in done.stdout, done.stderr
     assert ("OPENAI_API_KEY" in done.stdout) is inherits
     assert "ANSWERBACK_SECRET" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("npx", "tools/npx.cmd"),
+        ("uvx", "other/uvx.exe"),
+        ("both", "tools/both.exe"),
+        ("npx.cmd", "npx.cmd"),
+        ("missing", "missing"),
+        ("tools/npx", "tools/npx.cmd"),
+    ],
+)
+def test_on_windows_a_program_is_found_with_its_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, file: str
+) -> None:
+    for each in ("tools/npx", "tools/npx.cmd", "other/uvx.exe", "tools/both.exe", "tools/both.cmd"):
+        (tmp_path / each).parent.mkdir(exist_ok=True)
+        (tmp_path / each).touch()
+    monkeypatch.chdir(tmp_path)
+    path = os.pathsep.join(["tools", "other"])
+
+    found = windows_program(name, {"PATH": path, "PATHEXT": ".EXE;.CMD"})
+
+    assert found == file

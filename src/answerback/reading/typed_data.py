@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ..core.content import Text
+from ..core.received_limits import LARGE
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..error_codes import INVALID_OUTPUT
@@ -18,8 +19,6 @@ from ..types.problems import InvalidArguments, InvalidJson
 
 _NAME = "data"
 """The paths in messages begin with this name."""
-_LARGE = 64 * 1024
-"""The bytes of JSON above which data is built on a thread."""
 
 
 def decoder_for(into: Any) -> Arguments:
@@ -71,7 +70,7 @@ class TypedReader:
 
 def _is_large(reply: Reply[Any]) -> bool:
     try:
-        return len(ENCODER.encode(reply.data)) > _LARGE
+        return len(ENCODER.encode(reply.data)) > LARGE
     except (TypeError, ValueError, RecursionError):
         return False
 

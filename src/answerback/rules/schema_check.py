@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import islice
+from math import inf
 from typing import Any
 
 import msgspec
@@ -20,7 +22,11 @@ with needs_extra("lint"):
 
 _MAX_FAULTS = 5
 _MAX_BYTES = 512 * 1024
-_MAX_BACKTRACKING = 1_000
+_MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
+"""How many checks may fail, and how many values their errors may quote, to report all errors."""
+_PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 300_000}
+_WITHOUT_REFERENCES = 2
+"""The version of `marshal` that writes equal texts each time."""
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000
 """How many characters of an error message are masked, because it quotes data, and then shown."""
 
@@ -49,12 +55,14 @@ def _compiled(encoded: bytes) -> SchemaCheck:
         validator = jsonschema_rs.validator_for(
             schema,
             retriever=_refuse_reference,
-            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_MAX_BACKTRACKING),
+            pattern_options=jsonschema_rs.FancyRegexOptions(**_PATTERN_LIMITS),
         )
     except TooCostly as exc:
         return _not_checked(exc)
     except (ValueError, jsonschema_rs.ReferencingError) as exc:
         reason = str(exc).partition("\n")[0]
+        if reason.endswith('is not a "regex"'):
+            reason += ", or a very large one"
         return lambda _: [("", f"the output schema itself is broken: {reason}")]
     return partial(_violations, validator, cost)
 
@@ -70,14 +78,16 @@ def _refuse_reference(uri: str) -> Any:
 
 
 def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, str]]:
+    if _size(data) <= cost.small and validator.is_valid(data):
+        return []
     try:
-        cost.check(data)
+        checks, quoted = cost.checks(data)
     except TooCostly as exc:
         return [("", str(exc))]
     if validator.is_valid(data):
         return []
     try:
-        if cost.has_few_errors(data):
+        if checks <= _MAX_ERROR_CHECKS and quoted <= _MAX_QUOTED:
             return [_violation(each) for each in islice(validator.iter_errors(data), _MAX_FAULTS)]
         # The error of an `anyOf` holds all errors of all its schemas.
         if not cost.has_choices:
@@ -88,6 +98,14 @@ def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, 
         # The data is nested too deeply for a message that quotes it.
         pass
     return [("", "the data breaks the schema; it is too large to say where")]
+
+
+def _size(data: Any) -> float:
+    """Return how many bytes data has; `marshal`, because JSON is slow for long numbers."""
+    try:
+        return len(marshal.dumps(data, _WITHOUT_REFERENCES))
+    except ValueError:
+        return inf
 
 
 def _violation(error: Any) -> tuple[str, str]:

@@ -1,203 +1,243 @@
-"""Works out how long a check against a schema may take, before the schema is compiled.
+"""Limits the work of a check against a schema: the validator cannot be interrupted.
 
-The validator holds the interpreter's lock, so no time-out could end a check. All costs are in units
-of about 50 nanoseconds, and are measured; they are what the worst schema of that kind takes.
+The number of schemas that apply to one value is counted for each depth of the data: references are
+followed, schemas for the same value add up, and of `properties` or `items` the largest counts.
+It is multiplied by the number of values of that depth; above `_MAX_CHECKS`, nothing is checked.
 """
 
 from __future__ import annotations
 
-import marshal
-import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from math import inf
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
-from .schema_graph import SchemaGraph, SchemaNode, count_values
-
-MAX_COST = 2_000_000
-_MAX_ERRORS_COST = 4_000_000
-_MAX_COMPILATION = 1_000_000
-_MAX_SCHEMAS = 2_000
+_MAX_CHECKS = 3_000_000
+"""How often a schema may be applied to a value; that takes about 50 nanoseconds."""
+_MAX_SCHEMAS, _MAX_SCHEMA_VALUES, _MAX_LITERAL_VALUES, _MIN_FACTOR = 2_000, 20_000, 100, 1e-9
+_MAX_PATTERNS = 10_000
+"""How large all patterns may be: the characters plus 100, times the backslashes plus one."""
 _MAX_NUMBERS = 100_000
-"""How many numbers are worked out for one schema."""
-_VALUE, _REFERENCE, _PATTERN, _CHARACTER, _REPETITION = 50, 400, 2_000, 6, 100
-_LARGEST_PATTERN = 400_000
-_COPY = 1_000
-"""What a schema costs that is compiled once more, for `unevaluatedProperties` beside it."""
-_UNEVALUATED = 3
-"""How often a schema is checked that stands beside `unevaluatedProperties`."""
-_ERROR, _QUOTED = 400, 4
-"""What an error costs, and each value that its message quotes."""
-_USUAL_DEPTH = 8
-_BYTE = 16
-"""What a byte of data costs at most; it is one of a long number."""
-_WITHOUT_REFERENCES = 2
-"""The version of `marshal` that writes equal texts each time."""
-_LONG_TEXT, _LONG_NUMBER = 64, 1 << 64
-_TINY, _VAST, _EXTREME = 1e-30, 1e30, 20
-_COUNTS = re.compile(r"\{\d{0,6},?(\d{1,6})\}")
+"""How many numbers are worked out for the schemas and the depths of the data."""
+_SLOW = 40
+"""As how many schemas a slow keyword counts, such as `pattern`."""
+_SLOW_FORMATS = ("idn-hostname", "idn-email", "iri", "iri-reference")
+_TEXT, _LONG_TEXT, _LONG_NUMBER, _USUAL_DEPTH = 16, 1_000, 1 << 64, 8
+_SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_NAMES = ("required", "dependentRequired", "dependencies")
+_ALL_BELOW: dict[str, Any] = {}
+"""A schema for all values below: `uniqueItems` compares them."""
+_ALL_BELOW |= {"additionalProperties": _ALL_BELOW, "items": _ALL_BELOW}
 
 
 class TooCostly(Exception):
-    """A schema cannot be checked within the limit; the message says why."""
+    """A schema is not checked; the message says why."""
 
-    def __init__(self, why: str = "the schema is too large to be checked") -> None:
-        super().__init__(why)
+    def __init__(self, why: str = "") -> None:
+        reason = f"the schema cannot be checked: {why}"
+        super().__init__(reason if why else "the schema is too large to be checked")
 
 
-class _Counts(msgspec.Struct):
-    """How many schemas apply to one value: to an object's member, and to an item of an array."""
+class _Node(msgspec.Struct):
+    """A schema; of the schemas in one group, at most one applies to the same member or item."""
 
-    member: int
-    item: int
-
-    @property
-    def most(self) -> int:
-        return max(self.member, self.item)
+    weight: int
+    same_value: list[int]
+    """Indexes of the schemas that apply to the same value."""
+    members: list[list[int]]
+    items: list[list[int]]
 
 
 class SchemaCost:
-    """How much work a check of data against a schema is.
+    """Counts how many schemas apply to how many values."""
 
-    A value is checked only by the schemas that are as deep in the schema as the value is in the
-    data. So the values of each depth are counted, and multiplied by the number of schemas that
-    apply to one value of that depth, with every `$ref` followed.
-    """
-
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, root: dict[str, Any]) -> None:
         """Raise TooCostly if it takes too long to compile the schema."""
-        values = count_values(schema, _MAX_COMPILATION // _VALUE)
-        if values * _VALUE >= _MAX_COMPILATION:
+        if sum(_values_by_depth(root)) > _MAX_SCHEMA_VALUES:
             raise TooCostly
-        self._graph = SchemaGraph(schema, _MAX_SCHEMAS)
-        if len(self._graph.nodes) > _MAX_SCHEMAS:
+        self._root = root
+        self._schemas = [root]
+        self._indexes = {id(root): 0}
+        self._unevaluated: list[int] = []
+        self._has_reference = self._has_inner_id = False
+        # The list grows meanwhile.
+        self._nodes = [self._node(schema) for schema in self._schemas]
+        if self._has_reference and self._has_inner_id:
+            raise TooCostly("references next to an inner $id are not followed")
+        patterns = {str(each["pattern"]) for each in self._schemas if "pattern" in each}
+        if sum((100 + len(each)) * (1 + each.count("\\")) for each in patterns) > _MAX_PATTERNS:
             raise TooCostly
-        if self._graph.not_followed:
-            raise TooCostly(f"the schema cannot be checked: {self._graph.not_followed}")
-        self._order = _in_order(self._graph.nodes)
-        self._levels = [self._first_level()]
-        self._ended = False
-        if self._compilation(values) > _MAX_COMPILATION:
+        self._order = self._inner_first()
+        self._levels = [self._next_level([])]
+        # The validator compiles the schemas beside `unevaluatedProperties` once more.
+        if sum(self._levels[0][each] for each in self._unevaluated) > _MAX_SCHEMAS:
             raise TooCostly
-        self.has_choices = any(each.has_choices for each in self._graph.nodes)
-        self._small = self._small_size()
+        self.has_choices = any("anyOf" in each or "oneOf" in each for each in self._schemas)
+        most = max(map(self._schemas_at, range(_USUAL_DEPTH)))
+        # Each bit of a long number counts as a value.
+        self.small = 0 if any(self._levels[-1]) else _MAX_CHECKS // (8 * most)
+        """How many bytes of data are never too much."""
 
-    def check(self, data: Any) -> None:
-        """Raise TooCostly if it takes too long to tell whether *data* fits."""
-        if _size(data) <= self._small:
-            return
-        cost = 0
+    def checks(self, data: Any) -> tuple[int, int]:
+        """Return how often schemas are applied, and how many values their errors would quote.
+
+        Raise TooCostly if that takes too long. An error quotes a value with all values below.
+        """
+        checks = quoted = above = 0
         for depth, count in enumerate(_values_by_depth(data)):
-            at_depth = self._schemas_at(depth)
-            cost += count * at_depth
-            if cost > MAX_COST:
+            schemas = self._schemas_at(depth)
+            above += schemas
+            checks += count * schemas
+            quoted += count * above
+            if checks > _MAX_CHECKS:
                 raise TooCostly
-            if self._ended and not at_depth:
-                return
-
-    def has_few_errors(self, data: Any) -> bool:
-        """Return whether all errors in *data* can be reported; each of them quotes a value."""
-        cost = above = 0
-        for depth, count in enumerate(_values_by_depth(data)):
-            at_depth = self._schemas_at(depth)
-            above += at_depth
-            cost += count * (_ERROR * at_depth + _QUOTED * above)
-            if cost > _MAX_ERRORS_COST:
-                return False
-        return True
-
-    def _small_size(self) -> int:
-        """Return how many bytes of data cannot cost too much, whatever they are."""
-        widest = max(self._schemas_at(depth) for depth in range(_USUAL_DEPTH))
-        return MAX_COST // (widest * _BYTE) if self._ended and widest else 0
+        return checks, quoted
 
     def _schemas_at(self, depth: int) -> int:
         """Return how many schemas apply to one value of a depth, at most."""
-        while len(self._levels) <= depth and not self._ended:
-            if len(self._levels) * len(self._order) > _MAX_NUMBERS:
+        while len(self._levels) <= depth and any(self._levels[-1]):
+            if len(self._levels) * len(self._nodes) > _MAX_NUMBERS:
                 raise TooCostly
-            self._levels.append(self._next_level())
-            self._ended = not any(each.most for each in self._levels[-1])
-        return self._levels[depth][0].most if depth < len(self._levels) else 0
+            self._levels.append(self._next_level(self._levels[-1]))
+        return self._levels[depth][0] if depth < len(self._levels) else 0
 
-    def _first_level(self) -> list[_Counts]:
-        level = [_Counts(0, 0)] * len(self._order)
+    def _next_level(self, above: list[int]) -> list[int]:
+        """Return how many schemas each schema applies to a value one level deeper.
+
+        Without a level above, return how many it applies to its own value.
+        """
+        members, items = [0] * len(self._nodes), [0] * len(self._nodes)
         for at in self._order:
-            node = self._graph.nodes[at]
-            count = node.weight + sum(level[each].most for each in node.in_place)
-            level[at] = _capped(node, count, count)
-        return level
+            node = self._nodes[at]
+            for counts, groups in ((members, node.members), (items, node.items)):
+                own = node.weight
+                if above:
+                    own = sum(max(above[each] for each in group) for group in groups)
+                counts[at] = own + sum(counts[each] for each in node.same_value)
+        # A value is an object or an array. The numbers would get thousands of digits.
+        return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
 
-    def _next_level(self) -> list[_Counts]:
-        before = self._levels[-1]
-        level = [_Counts(0, 0)] * len(self._order)
-        for at in self._order:
-            node = self._graph.nodes[at]
-            # Each member is looked up in all schemas beside `unevaluatedProperties`.
-            own = node.deep
-            if node.unevaluated and len(self._levels) == 1:
-                own += before[at].most
-            member = own + sum(max(before[each].most for each in group) for group in node.members)
-            item = own + sum(max(before[each].most for each in group) for group in node.items)
-            member += sum(level[each].member for each in node.in_place)
-            item += sum(level[each].item for each in node.in_place)
-            level[at] = _capped(node, member, item)
-        return level
+    def _inner_first(self) -> list[int]:
+        """Return all indexes, each after those of the schemas for the same value."""
+        inner = {at: node.same_value for at, node in enumerate(self._nodes)}
+        try:
+            return list(TopologicalSorter(inner).static_order())
+        except CycleError:
+            raise TooCostly("it contains itself") from None
 
-    def _compilation(self, values: int) -> int:
-        """Return what it costs to compile the schema."""
-        cost = values * _VALUE + self._graph.references * _REFERENCE
-        cost += sum(map(_pattern_cost, self._graph.patterns))
-        for node, counts in zip(self._graph.nodes, self._levels[0], strict=True):
-            if node.unevaluated:
-                cost += counts.most * _COPY
-        return cost
+    def _node(self, schema: dict[str, Any]) -> _Node:
+        same_value = self._group([*_same_value(schema), *self._target(schema)])
+        members = [found for each in _member_schemas(schema) if (found := self._group(each))]
+        items = [found for each in _item_schemas(schema) if (found := self._group(each))]
+        if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
+            self._unevaluated.append(self._indexes[id(schema)])
+            # The validator checks all of them three times, and looks up each member in them.
+            beside = [[each] for each in same_value]
+            members, items = 3 * (members + beside), 3 * (items + beside)
+            same_value *= 3
+        return _Node(_weight(schema), same_value, members, items)
+
+    def _group(self, found: list[Any]) -> list[int]:
+        """Return the schemas' indexes; `true`, `false` and malformed schemas have none."""
+        schemas = [each for each in found if isinstance(each, dict)]
+        for schema in schemas:
+            if id(schema) not in self._indexes:
+                self._indexes[id(schema)] = len(self._schemas)
+                self._schemas.append(schema)
+                self._notice_id(schema)
+        if len(self._schemas) > _MAX_SCHEMAS:
+            raise TooCostly
+        return [self._indexes[id(each)] for each in schemas]
+
+    def _target(self, schema: dict[str, Any]) -> list[Any]:
+        """Return the target of the schema's reference, if it has one."""
+        if "$dynamicRef" in schema or "$recursiveRef" in schema:
+            raise TooCostly("a dynamic reference is not followed")
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return []
+        self._has_reference = True
+        base, _, pointer = reference.partition("#")
+        own = str(self._root.get("$id", "")).rstrip("#")
+        if base not in ("", own) or (pointer and not pointer.startswith("/")):
+            raise TooCostly(f"a reference to {reference[:200]} is not followed")
+        found: Any = self._root
+        for step in unquote(pointer).split("/")[1:]:
+            found = _step(found, step.replace("~1", "/").replace("~0", "~"))
+            self._notice_id(found)
+        return [found]
+
+    def _notice_id(self, schema: Any) -> None:
+        """Notice an `$id` below the root: references there lead somewhere else."""
+        if isinstance(schema, dict) and schema is not self._root:
+            self._has_inner_id |= any(isinstance(schema.get(each), str) for each in ("$id", "id"))
 
 
-def _capped(node: SchemaNode, member: int, item: int) -> _Counts:
-    if node.unevaluated:
-        member, item = member * _UNEVALUATED, item * _UNEVALUATED
-    # The numbers of a hostile schema would have thousands of digits.
-    return _Counts(min(member, MAX_COST + 1), min(item, MAX_COST + 1))
+def _step(found: Any, name: str) -> Any:
+    """Return an inner value, or None; the validator reports references that lead nowhere."""
+    if isinstance(found, list):
+        return found[int(name)] if name.isdecimal() and int(name) < len(found) else None
+    return found.get(name) if isinstance(found, dict) else None
 
 
-def _in_order(nodes: list[SchemaNode]) -> list[int]:
-    """Return the schemas' numbers, each after those that apply to the same value."""
-    sorter = TopologicalSorter({at: node.in_place for at, node in enumerate(nodes)})
-    try:
-        return list(sorter.static_order())
-    except CycleError:
-        raise TooCostly("the schema cannot be checked: it contains itself") from None
+def _several(schema: dict[str, Any], *keywords: str) -> list[Any]:
+    """Return all values of keywords that have one value or a list of them."""
+    values = [schema[each] for each in keywords if each in schema]
+    return [each for value in values for each in (value if isinstance(value, list) else [value])]
 
 
-def _pattern_cost(pattern: str) -> int:
-    repeated = 0
-    for count in map(int, _COUNTS.findall(pattern)):
-        # A repeated group multiplies the repetitions in it.
-        repeated = max(repeated, 1) * count if "){" in pattern else repeated + count
-        if repeated * _REPETITION > _LARGEST_PATTERN:
-            break
-    if repeated and r"\p" in pattern.lower():
-        repeated = _LARGEST_PATTERN
-    return _PATTERN + len(pattern) * _CHARACTER + min(repeated * _REPETITION, _LARGEST_PATTERN)
+def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}
 
 
-def _size(data: Any) -> float:
-    """Return how many bytes data has; `marshal`, because JSON is slow for long numbers."""
-    try:
-        return len(marshal.dumps(data, _WITHOUT_REFERENCES))
-    except ValueError:
-        return inf
+def _same_value(schema: dict[str, Any]) -> list[Any]:
+    by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
+    return _several(schema, *_SAME_VALUE) + [each for found in by_name for each in found.values()]
+
+
+def _member_schemas(schema: dict[str, Any]) -> list[list[Any]]:
+    patterns = _named(schema, "patternProperties")
+    return [
+        [*_named(schema, "properties").values(), schema.get("additionalProperties")],
+        *([each] for each in patterns.values()),
+        # The name of each member is compared with all patterns.
+        *([{"pattern": each}] for each in patterns),
+        [schema.get("propertyNames")],
+        [schema.get("unevaluatedProperties")],
+    ]
+
+
+def _item_schemas(schema: dict[str, Any]) -> list[list[Any]]:
+    return [
+        _several(schema, "prefixItems", "items", "additionalItems"),
+        [schema.get("contains")],
+        [schema.get("unevaluatedItems")],
+        [_ALL_BELOW if "uniqueItems" in schema else None],
+    ]
+
+
+def _weight(schema: dict[str, Any]) -> int:
+    """Return as how many schemas the schema counts for one value."""
+    literals = [*_several(schema, "enum"), schema.get("const")]
+    containers = [each for each in literals if isinstance(each, dict | list)]
+    factor = schema.get("multipleOf")
+    tiny = isinstance(factor, float) and abs(factor) < _MIN_FACTOR
+    if tiny or sum(_values_by_depth(containers)) > _MAX_LITERAL_VALUES:
+        raise TooCostly
+    names = sum(_values_by_depth([schema[each] for each in _NAMES if each in schema]))
+    slow = ("pattern" in schema) + isinstance(factor, float) + bool(containers)
+    slow += schema.get("format") in _SLOW_FORMATS
+    return names + len(literals) // 16 + slow * _SLOW
 
 
 def _values_by_depth(data: Any) -> Iterator[int]:
     """Yield the number of values of each depth; long texts and numbers count as several."""
     level, names = [data], 0
     while level:
-        count, names = len(level) + names // _LONG_TEXT, 0
+        count, names = len(level) + names // _TEXT, 0
         below: list[Any] = []
         for value in level:
             kind = type(value)
@@ -207,11 +247,9 @@ def _values_by_depth(data: Any) -> Iterator[int]:
             elif kind is list or kind is tuple:
                 below.extend(value)
             elif kind is str:
-                count += len(value) // _LONG_TEXT
-            elif kind is int:
-                if not -_LONG_NUMBER < value < _LONG_NUMBER:
-                    count += 2 * value.bit_length()
-            elif kind is float and value and not _TINY < abs(value) < _VAST:
-                count += _EXTREME
+                # A pattern takes longest for a long text.
+                count += len(value) // (_TEXT if len(value) < _LONG_TEXT else 4)
+            elif kind is int and not -_LONG_NUMBER < value < _LONG_NUMBER:
+                count += value.bit_length()
         yield count
         level = below

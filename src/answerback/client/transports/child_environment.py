@@ -1,4 +1,4 @@
-"""The environment variables that a server started by the client gets."""
+"""How the client starts a server: its environment variables, and the program on Windows."""
 
 from __future__ import annotations
 
@@ -35,3 +35,19 @@ def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, st
         if name != SECRET and (inherit or name in _INHERITED or name.startswith("LC_"))
     }
     return inherited | dict(more)
+
+
+def windows_program(name: str, env: Mapping[str, str]) -> str:
+    """Return the file that a program's name means on Windows, such as `npx.cmd` for `npx`.
+
+    A name that is not found stays as it is. Windows itself only adds `.exe` to a name.
+    """
+    endings = env.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").lower().split(";")
+    if not name.lower().endswith(tuple(endings)):
+        folders = [""] if os.path.dirname(name) else env.get("PATH", "").split(os.pathsep)
+        for folder in folders:
+            for ending in endings:
+                file = os.path.join(folder, name + ending)
+                if os.path.isfile(file):
+                    return file
+    return name

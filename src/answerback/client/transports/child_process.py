@@ -14,6 +14,7 @@ from ...core.received_limits import LARGE, MAX_BYTES
 from ...core.secrets.mask import mask_command
 from ..faults import ConnectError, ConnectionLost
 from ..frames import Lost, Outgoing, Receiver, Transport
+from .child_environment import windows_program
 from .child_stderr import StderrLines
 
 _GRACE = 2.0
@@ -58,11 +59,14 @@ class ChildProcess(Transport):
         watch = _ChildWatch()
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        program, *arguments = self._command
+        if os.name == "nt":
+            program = windows_program(program, self._env)
         lines = None if self._stderr is None else StderrLines(self._stderr)
         child = _Child(receiver, lost, watch, lines)
         try:
             await loop.subprocess_exec(
-                lambda: child, *self._command, env=self._env, cwd=self._cwd, **options
+                lambda: child, program, *arguments, env=self._env, cwd=self._cwd, **options
             )
         except BaseException as exc:
             watch.close()
@@ -325,10 +329,16 @@ class _ChildWatch:
                 self._shell.stdin.write(b"%d\n" % pid)
 
     def end_group(self, number: int) -> None:
-        """Send a signal to the child and its descendants."""
-        if self._group is not None and os.name == "posix":
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._group, number)
+        """Send a signal to the child and its descendants; on Windows, end them."""
+        if self._group is None:
+            return
+        if os.name == "nt":
+            # A `.cmd` file runs in a shell, whose end alone would leave the server running.
+            command = ["taskkill", "/T", "/F", "/PID", str(self._group)]
+            subprocess.run(command, capture_output=True, check=False)
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._group, number)
 
     def close(self) -> None:
         """Kill what is left of the group, and end the shell."""
