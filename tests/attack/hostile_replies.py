@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.attack.hostile_messages import Spoiler
+from tests.attack.hostile_schemas import costly_schema, odd_schema
 from tests.fuzz.frames import encoded
 
 Act = Literal[
@@ -161,8 +162,33 @@ def near_limits(chance: random.Random) -> Case:
     return Case("a size near a limit", "call", build, chance.choice(_SENDINGS))
 
 
+def _tool_with(schema: bytes) -> bytes:
+    tool = b'{"name":"act","inputSchema":{"type":"object"},"outputSchema":%b}' % schema
+    return response(b'{"tools":[%b]}' % tool)
+
+
+def _reply_with(data: bytes) -> bytes:
+    return response(b'{"content":[],"structuredContent":%b}' % data)
+
+
+def odd_output_schema(chance: random.Random) -> Case:
+    name, schema, data = odd_schema(chance)
+    return Case(name, "schema", lambda: [_tool_with(schema), _reply_with(data)])
+
+
+def costly_output_schema(chance: random.Random) -> Case:
+    name, make = costly_schema(chance)
+
+    def build() -> list[bytes]:
+        schema, data = make()
+        return [_tool_with(json.dumps(schema).encode()), _reply_with(json.dumps(data).encode())]
+
+    return Case(f"a schema with {name}", "schema", build)
+
+
 SMALL: list[Make] = [
     *[odd_result] * 4,
+    *[odd_output_schema] * 2,
     *[odd_list] * 3,
     *[odd_cursor, odd_error, corrupted, crowd, near_limits],
 ]
@@ -262,7 +288,7 @@ def endless_pages(chance: random.Random) -> Case:
     return Case("pages without an end", "tools", build, "whole", 10.0)
 
 
-LARGE: list[Make] = [*[large] * 9, endless_pages]
+LARGE: list[Make] = [*[large] * 9, *[costly_output_schema] * 3, endless_pages]
 """Generators of cases near the limits, which take up to some seconds each."""
 ENDLESS: list[Make] = [endless]
 """Generators of cases that last until their time-out."""

@@ -26,6 +26,7 @@ from ..registry.declarations import Change
 from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
+    TOO_LARGE,
     ConnectionLost,
     NoAnswer,
     SessionLost,
@@ -341,8 +342,9 @@ class ClientConnection:
         """End the request of an unreadable response at once, without waiting for the time-out."""
         self._unreadable += 1
         if self._unreadable <= _LOGGED:
-            text = "%s sent a line that is not a message: %r"
-            _LOGGER.warning(text, self._label, found.beginning)
+            is_large = found.code == TOO_LARGE
+            what = "a message that is too large" if is_large else "a line that is not a message"
+            _LOGGER.warning("%s sent %s: %r", self._label, what, found.beginning)
         request = None if found.id is None else self._waiting.get(found.id)
         if request is None or request.answer.done():
             return None
