@@ -49,8 +49,8 @@ class Filter(msgspec.Struct, omit_defaults=True):
     def wants(self, change: Change) -> bool:
         if change.kind == "resource":
             return change.uri in self.uris
-        is_wanted: bool = getattr(self, change.kind)
-        return is_wanted
+        lists = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}
+        return lists[change.kind]
 
 
 class Listen(msgspec.Struct):

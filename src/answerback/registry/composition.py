@@ -61,7 +61,7 @@ class Composition:
     def put(self, table: Table[Any], name: str, entry: Tool) -> None:
         """Add an entry; raises ValueError if it clashes in an app that includes this one."""
         with lock:
-            kind = next(kind for kind in KINDS if _table(self.app, kind) is table)
+            kind = next(kind for kind in KINDS if self.app.tables[kind] is table)
             added: _Additions = {}
             if self._plan(kind, name, entry, self.enabled.serves(name, entry), added):
                 table.own[name] = entry
@@ -101,7 +101,7 @@ class Composition:
         merged = self.merged[kind]
         merged.entries[key] = entry
         if served:
-            table = _table(self.app, kind)
+            table = self.app.tables[kind]
             # A new table, because other threads may be iterating over the old one.
             found = {**merged.served, key: entry}
             if self.included and key in table.own:
@@ -143,7 +143,7 @@ class Composition:
                 if key in merged[kind].entries
             }
             for kind, entries in merged.items():
-                _table(composition.app, kind).serve(entries.served)
+                composition.app.tables[kind].serve(entries.served)
 
     def check_include(self, other: Registry) -> None:
         """Check with the runtimes that serve the app, or an app that includes it."""
@@ -172,7 +172,7 @@ class Composition:
     def _merge(self, planned: Mapping[Composition, dict[Kind, _Merged]]) -> dict[Kind, _Merged]:
         merged: dict[Kind, _Merged] = {}
         for kind in KINDS:
-            own = _table(self.app, kind).own
+            own = self.app.tables[kind].own
             served = {name: each for name, each in own.items() if self.enabled.serves(name, each)}
             merged[kind] = _Merged(dict(own), served)
         for child, prefix in self.included:
@@ -280,11 +280,6 @@ def _forward_changes(app: Registry, other: Registry) -> None:
 
     end = other.changes.subscribe(forward)
     found = ref(app, lambda _: end())
-
-
-def _table(app: Registry, kind: Kind) -> Table[Any]:
-    table: Table[Any] = getattr(app, kind)
-    return table
 
 
 def _key(kind: Kind, prefix: str, name: str) -> str:

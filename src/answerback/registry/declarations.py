@@ -209,6 +209,12 @@ class Registry:
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
         self.completions: Table[Tool] = Table()
+        self.tables: dict[str, Table[Any]] = {
+            "tools": self.tools,
+            "resources": self.resources,
+            "prompts": self.prompts,
+            "completions": self.completions,
+        }
         self.icons: tuple[Icon, ...] = ()
         self.website_url = ""
         self.middleware: tuple[Any, ...] = ()
@@ -255,7 +261,7 @@ class Registry:
 
     def remove(self, kind: ListedKind, name: str) -> None:
         """Stop serving an entry, and notify the clients that subscribed to its list."""
-        table: Table[Any] = getattr(self, kind)
+        table = self.tables[kind]
         if self.composition is None:
             del table.own[name]
         else:
