@@ -36,7 +36,14 @@ from .faults import (
 from .frames import Transport
 from .listed import RemoteTool
 from .mirrored_headers import param_headers
-from .remote_tasks import StartedTask, call_or_task, started_task, task_result
+from .remote_tasks import (
+    StartedTask,
+    create_task,
+    has_tasks,
+    needs_task,
+    started_task,
+    task_result,
+)
 from .request_params import ServerFacts
 from .resending import may_send_again
 from .results import failed_call, resource_reply
@@ -66,7 +73,7 @@ class ClientSession:
         self._strict = strict
         on_change = plan.handlers.on_change
         self._subscriptions = ClientSubscriptions(wants_lists=on_change is not None)
-        self.as_tasks: set[str] = set()
+        self._as_tasks: set[str] = set()
         """The tools that the server only runs as tasks."""
         self._starting: ClientConnection | None = None
         """A connection that is not open yet."""
@@ -98,7 +105,7 @@ class ClientSession:
     ) -> Reply[Any]:
         asked = _call_request(name, given, options, deadline)
         try:
-            result = await call_or_task(self, asked)
+            result = await self._call_result(asked)
             if "task" in result or result.get("resultType") == "task":
                 result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
@@ -109,6 +116,32 @@ class ClientSession:
         if known is None or (deadline.received > MANY_BLOCKS and _is_large(result, deadline)):
             return await self.reply_of(name, result, deadline)
         return known.reply(result, strict=self._strict)
+
+    async def _call_result(self, asked: ClientRequest) -> JsonObject:
+        """Return a call's result, or the task of a tool that only runs as one.
+
+        Servers refuse such a call without a task, some of them with a failed result.
+        """
+        name, known = asked.tool, self.lists.known
+        if self._runs_as_task(name):
+            return await create_task(self, asked)
+        try:
+            result = await self.request(asked)
+        except RpcError as error:
+            if not needs_task(error, self.info):
+                raise
+            self._as_tasks.add(name)
+            return await create_task(self, asked)
+        if result.get("isError") is True and name not in known and has_tasks(self.info):
+            await self.lists.schema_of(name, asked.deadline)
+            if self._runs_as_task(name):
+                return await create_task(self, asked)
+        return result
+
+    def _runs_as_task(self, name: str) -> bool:
+        known = self.lists.known.get(name)
+        is_listed = known is not None and known.needs_task and has_tasks(self.info)
+        return is_listed or name in self._as_tasks
 
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
         """Call a tool as a task; raises ToolError."""
@@ -352,7 +385,9 @@ def _is_large(result: JsonObject, deadline: Deadline) -> bool:
 def _call_request(
     name: str, given: JsonObject, options: ClientOptions, deadline: Deadline
 ) -> ClientRequest:
-    params = options.with_meta({"name": name, "arguments": given})
+    params: Mapping[str, Any] = {"name": name, "arguments": given}
+    if options.meta:
+        params = options.with_meta(params)
     return ClientRequest("tools/call", params, deadline, options.progress, name)
 
 

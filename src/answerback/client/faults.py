@@ -136,9 +136,9 @@ def _missing_options(data: Json) -> list[str]:
     return []
 
 
-def check_numbers(arguments: JsonObject, encoded: bytes) -> None:
-    """Raise NoAnswer for arguments with NaN or an infinity, which the encoder writes as null."""
-    for name, value in arguments.items() if b"null" in encoded else ():
+def check_numbers(arguments: JsonObject) -> None:
+    """Raise NoAnswer for arguments with NaN or an infinity."""
+    for name, value in arguments.items():
         if (fault := find_fault(value)) is not None:
             text = f"{fault.below(name)}, which JSON cannot express"
             raise NoAnswer(text, code=INVALID_ARGUMENTS, may_have_run=False)

@@ -34,44 +34,16 @@ _FAILURES = 5
 _FINAL = ("completed", "failed", "cancelled")
 
 
-async def call_or_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
-    """Return a call's result, or the task of a tool that only runs as one.
-
-    Servers refuse such a call without a task, some of them with a failed result.
-    """
-    name, known = asked.tool, session.lists.known
-    if _runs_as_task(session, name):
-        return await _create_task(session, asked)
-    try:
-        result = await session.request(asked)
-    except RpcError as error:
-        if not _needs_task(error, session.info):
-            raise
-        session.as_tasks.add(name)
-        return await _create_task(session, asked)
-    if result.get("isError") is True and _has_tasks(session.info) and name not in known:
-        await session.lists.schema_of(name, asked.deadline)
-        if _runs_as_task(session, name):
-            return await _create_task(session, asked)
-    return result
-
-
-def _runs_as_task(session: ClientSession, name: str) -> bool:
-    known = session.lists.known.get(name)
-    is_listed = known is not None and known.tool.needs_task and _has_tasks(session.info)
-    return is_listed or name in session.as_tasks
-
-
-def _needs_task(error: RpcError, facts: ServerFacts) -> bool:
+def needs_task(error: RpcError, facts: ServerFacts) -> bool:
     """Return whether the server refused to run a call because the tool only runs as a task."""
     if facts.version.stateless:
         wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
         found = wanted.get("extensions") if isinstance(wanted, dict) else None
         return error.code == MISSING_CAPABILITY and isinstance(found, dict) and TASKS in found
-    return error.code == METHOD_NOT_FOUND and _has_tasks(facts)
+    return error.code == METHOD_NOT_FOUND and has_tasks(facts)
 
 
-def _has_tasks(facts: ServerFacts) -> bool:
+def has_tasks(facts: ServerFacts) -> bool:
     """Return whether a server of MCP 2025-11-25 has tasks."""
     return facts.version.tasks and facts.offers("tasks")
 
@@ -93,7 +65,7 @@ async def task_result(
     return await RemoteTask(session, task, asked.progress).wait(asked.deadline)
 
 
-async def _create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
     """Return a call's result, which may be a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
@@ -168,7 +140,7 @@ async def started_task(
 ) -> StartedTask:
     """Send a call that creates a task; raises ToolError."""
     try:
-        result = await _create_task(session, asked)
+        result = await create_task(session, asked)
     except (NoAnswer, RpcError) as error:
         raise raised_error(error) from None
     return StartedTask(session, options, asked.tool, result)

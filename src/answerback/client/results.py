@@ -61,6 +61,7 @@ class KnownTool:
 
     def __init__(self, tool: RemoteTool, limits: ReceivedLimits = DEFAULT_RECEIVED) -> None:
         self.tool = tool
+        self.needs_task = tool.needs_task
         self.paths = header_paths(tool.input_schema)
         schema = tool.output_schema
         self.output_schema = schema if isinstance(schema, dict) else None
