@@ -23,8 +23,8 @@ from tests.protocol.signed_tokens import (
 
 from answerback import App
 from answerback.core.signing import Signer
-from answerback.protocol.session_id import LIFETIME
 from answerback.server.asgi import sessions
+from answerback.server.asgi.sessions import LIFETIME
 
 KILOBYTE = 1024
 
@@ -40,6 +40,14 @@ def test_a_session_id_signed_with_any_key_of_the_server_is_accepted(
     served: ServedApp, signer: Signer
 ) -> None:
     assert in_session(served, session_id().sign(signer)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("age", "status"),
+    [(0, 200), (LIFETIME - 60, 200), (LIFETIME + 2, 404), (-30, 200), (-120, 404)],
+)
+def test_a_session_id_is_valid_for_its_lifetime(served: ServedApp, age: int, status: int) -> None:
+    assert in_session(served, session_id(age).sign(OURS)).status == status
 
 
 FORGED_IDS = {

@@ -189,11 +189,14 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return Reply(
             content=content, meta=meta, received=Received(found, None, (), _hidden_failures)
         )
-    if type(data) is not dict or hints.says_failed(data):
+    if type(data) is not dict:
         return None
-    data, shape = _unwrapped(data, meta, hints)
+    value, shape = _unwrapped(data, meta, hints)
+    # Only an object or a list can say that the call failed.
+    if isinstance(value, dict | list) and hints.says_failed(data):
+        return None
     received = Received(found, "structuredContent", (), _hidden_failures)
-    return Reply(content=content, data=data, meta=meta, shape=shape, received=received)
+    return Reply(content=content, data=value, meta=meta, shape=shape, received=received)
 
 
 def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:

@@ -15,7 +15,7 @@ from ...core.signing import Signer
 from ...core.versions import ASSUMED_STATEFUL, STATEFUL, Version
 from ...protocol.jsonrpc import INVALID_REQUEST, RpcError
 from ...protocol.session import DEFAULT_LEVEL, ClientCapabilities, Session
-from ...protocol.session_id import LIFETIME, MAX_LENGTH, SessionId
+from ...protocol.session_id import MAX_LENGTH, SessionId
 from ...registry.declarations import Change
 from .http_error import HttpError
 from .request import HttpRequest
@@ -23,6 +23,10 @@ from .worker_sockets import LogLevelSet, ResourceSubscribed, SessionEnded
 
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
+LIFETIME = 24 * 3600
+"""Seconds for which a session lives."""
+_CLOCKS_DIFFER = 60
+"""The seconds by which the clocks of two hosts may differ."""
 MAX_STATES = 10_000
 """Beyond this many changed sessions, the one idle longest is dropped."""
 MAX_ENDED = 100_000
@@ -107,7 +111,7 @@ class Sessions:
 
     def _verify(self, token: bytes) -> HttpClient | None:
         id = SessionId.verify(token.decode("latin-1"), self._signer)
-        if id is None:
+        if id is None or id.issued > time.time() + _CLOCKS_DIFFER:
             return None
         return HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
 
