@@ -7,7 +7,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from time import time
 from typing import TYPE_CHECKING
 
@@ -96,7 +95,7 @@ def _cancel(store: SQLiteStore, options: Namespace) -> int:
     task = _found(store, options.id)
     if task is None:
         return _NOT_FOUND
-    changed = store.change(task.id, partial(cancelled, now=time()))
+    changed = store.change(task.id, cancelled)
     # Without a change the task has ended, perhaps a moment ago.
     task = changed or store.get(task.id) or task
     if _as_json(options):
