@@ -32,6 +32,7 @@ OWNERS = 1_000
 CALLS = 200_000
 ROUNDS = 5
 NOW = 1_000_000.0
+SERVED = ("job",)
 UNLIMITED = TaskLimits(queue=10**9, per_owner=10**9, total_bytes=10**12)
 
 
@@ -115,7 +116,7 @@ def _execute(path: Path, statement: str, rows: Sequence[tuple[Any, ...]]) -> Non
 
 
 def _end_all(store: TaskStore) -> None:
-    while taken := store.claim("w", 60.0, 1_000):
+    while taken := store.claim("w", 60.0, 1_000, SERVED):
         for task in taken:
             store.change(task.id, _ended)
 
@@ -127,7 +128,7 @@ def _store_figures(name: str, store: TaskStore, end_all: Callable[[], None]) -> 
     refused = _least(lambda number: _refusal(store, _task(TASKS + ROUNDS + number), limits))
     end_all()
     store.add(_task(-1), UNLIMITED)
-    store.claim("w", 60.0, 1)
+    store.claim("w", 60.0, 1, SERVED)
     renew = _least(lambda number: store.renew("w", number))
     first = _least(lambda number: store.page("owner 999", None, 100))
     last = store.page("owner 999", None, 99)[-1].id

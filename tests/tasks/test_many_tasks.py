@@ -21,6 +21,7 @@ from answerback.tasks.task_record import TaskRecord
 from answerback.tasks.task_store import TaskStore
 
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)
+TOOLS = ("job",)
 
 
 def _task(number: int, **members: Any) -> TaskRecord:
@@ -61,7 +62,7 @@ STEPS: dict[str, Callable[[TaskStore], object]] = {
     "add": lambda store: store.add(_task(9), LIMITS),
     "get": lambda store: store.get("task-1"),
     "change": lambda store: store.change("task-1", _ended),
-    "claim": lambda store: store.claim("w", 10, 5),
+    "claim": lambda store: store.claim("w", 10, 5, TOOLS),
     "renew": lambda store: store.renew(["w"], 20),
     "claims": lambda store: store.claims(),
     "first page": lambda store: store.page("ann", None, 5),
@@ -79,7 +80,7 @@ def test_each_statement_of_the_file_uses_an_index(
     store = SQLiteStore(path, durable=False, clock=clock)
     for number in range(4):
         store.add(_task(number, expires=NOW + 1), LIMITS)
-    clock.time += 2
+    clock.set(NOW + 2)
     watched.statements.clear()
 
     STEPS[step](store)
@@ -190,7 +191,7 @@ def test_expired_tasks_in_memory_are_removed_a_thousand_at_a_time() -> None:
         store.change(f"task-{number}", _ended)
     kept = store.add(_task(-1, expires=NOW + 100), LIMITS)
 
-    clock.time += 2
+    clock.set(NOW + 2)
     removed = [store.remove_expired() for _ in range(4)]
 
     assert removed == [1_000, 1_000, 500, 0]
@@ -203,7 +204,7 @@ def test_a_task_in_memory_that_outlives_its_expiry_is_removed_after_its_end() ->
     store.add(_task(1, expires=NOW + 1), LIMITS)
 
     def removed_at(seconds: float) -> int:
-        clock.time = NOW + seconds
+        clock.set(NOW + seconds)
         return store.remove_expired()
 
     while_it_waits = [removed_at(seconds) for seconds in (2, 3, 4)]

@@ -7,22 +7,25 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.state.stores import postgres_store
 from tests.tasks.store_clock import NOW, StoreClock
 
 from answerback import Image, Link, success
 from answerback.core.limits import TaskLimits
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
+from answerback.tasks import postgres_store as postgres_module
 from answerback.tasks import transitions
 from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 from answerback.tasks.task_record import FORMAT, OpenQuestion, TaskRecord, fingerprint_of, new_id
 from answerback.tasks.task_store import TaskStore
 
+TOOLS = ("report",)
 QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})
 
 
@@ -36,15 +39,25 @@ def clock() -> StoreClock:
     return StoreClock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, clock: StoreClock) -> TaskStore:
-    if request.param == "memory":
-        return MemoryStore(clock)
-    return SQLiteStore(tmp_path / "tasks.db", durable=False, clock=clock)
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: StoreClock) -> Iterator[TaskStore]:
+    made: TaskStore
+    match request.param:
+        case "memory":
+            made = MemoryStore(clock)
+        case "sqlite":
+            made = SQLiteStore(tmp_path / "tasks.db", durable=False, clock=clock)
+        case _:
+            url = request.getfixturevalue("state_url")
+            clock.url = url
+            made = postgres_store(url, "jobs")
+            clock.set(NOW)
+    yield made
+    made.close()
 
 
 def _claim(store: TaskStore, worker: str = "w1") -> TaskRecord:
-    [task] = store.claim(worker, 10, 1)
+    [task] = store.claim(worker, 10, 1, TOOLS)
     return task
 
 
@@ -104,7 +117,7 @@ def test_a_task_that_is_not_idempotent_fails_when_its_worker_is_lost(store: Task
     assert lost is not None
     assert lost.state == "failed"
     assert "may have taken effect" in lost.message
-    assert store.claim("w2", 10, 1) == []
+    assert store.claim("w2", 10, 1, TOOLS) == []
 
 
 def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -> None:
@@ -131,7 +144,7 @@ def test_an_idempotent_task_that_ends_its_workers_fails_after_the_fifth(store: T
         states.append(store.change(task.id, lose).state)  # type: ignore[union-attr]  # it holds
 
     assert states == ["working", "working", "working", "working", "failed"]
-    assert store.claim("w6", 10, 1) == []
+    assert store.claim("w6", 10, 1, TOOLS) == []
 
 
 def test_shutdowns_of_workers_do_not_end_an_idempotent_task(store: TaskStore) -> None:
@@ -150,7 +163,7 @@ def test_a_record_of_a_later_format_does_not_stop_the_other_tasks(tmp_path: Path
     known = store.add(_task(), TaskLimits())
 
     assert [task.id for task in store.page(None, None, 10)] == [known.id]
-    assert [task.id for task in store.claim("w1", 10, 1)] == [known.id]
+    assert [task.id for task in store.claim("w1", 10, 1, TOOLS)] == [known.id]
     assert store.get(later.id) is None
     assert store.change(later.id, transitions.cancelled) is None
 
@@ -195,7 +208,7 @@ def test_each_task_is_claimed_once_however_many_workers_ask(store: TaskStore) ->
     claimed: list[str] = []
 
     def work(worker: str) -> None:
-        while tasks := store.claim(worker, 10, 3):
+        while tasks := store.claim(worker, 10, 3, TOOLS):
             claimed.extend(task.id for task in tasks)
 
     threads = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(4)]
@@ -218,7 +231,9 @@ def test_the_same_idempotency_key_gives_the_same_task(store: TaskStore) -> None:
         store.add(_task(idempotency_key="k", fingerprint=b"other"), TaskLimits())
 
 
-def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
+def test_tasks_above_a_limit_are_refused(store: TaskStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    # PostgreSQL is asked for the length of the queue once a second.
+    monkeypatch.setattr(postgres_module, "_REFRESH", 0.0)
     limits = TaskLimits(queue=2, per_owner=1)
     store.add(_task(owner="ann"), limits)
 
@@ -245,7 +260,7 @@ def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(
     kept = store.add(_task(expires=None), TaskLimits())
 
     assert store.remove_expired() == 0
-    clock.time += 2
+    clock.set(NOW + 2)
     assert store.remove_expired() == 1
     assert store.get(asking.id) is None
     assert [task.id for task in store.page(None, None, 10)] == [running.id, waiting.id, kept.id]

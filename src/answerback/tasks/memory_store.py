@@ -74,7 +74,9 @@ class MemoryStore:
         with self._lock:
             return self._change(id, change)
 
-    def claim(self, worker: str, lease: float, count: int) -> list[TaskRecord]:
+    def claim(
+        self, worker: str, lease: float, count: int, tools: Collection[str]
+    ) -> list[TaskRecord]:
         take = partial(claimed, worker=worker, lease=lease)
         with self._lock:
             ids = [id for id, _ in zip(self._waiting, range(count), strict=False)]
@@ -83,9 +85,12 @@ class MemoryStore:
     def renew(self, workers: Collection[str], lease: float) -> None:
         """Do nothing: a worker that dies takes this store with it."""
 
-    def claims(self) -> list[Claim]:
-        claimed = [task for task in tuple(self._tasks.values()) if task.worker]
-        return [Claim(task.id, task.worker, task.fence, task.lease) for task in claimed]
+    def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
+        return [
+            Claim(task.id, task.worker, task.fence, task.lease)
+            for task in tuple(self._tasks.values())
+            if task.worker and (workers is None or task.worker in workers)
+        ]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         with self._lock:

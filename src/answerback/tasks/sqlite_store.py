@@ -119,7 +119,9 @@ class SQLiteStore:
     def change(self, id: str, change: Change) -> TaskRecord | None:
         return self._write(lambda connection: _change(connection, id, change, self.now()))
 
-    def claim(self, worker: str, lease: float, count: int) -> list[TaskRecord]:
+    def claim(
+        self, worker: str, lease: float, count: int, tools: Collection[str]
+    ) -> list[TaskRecord]:
         if count < 1 or not self._read(f"SELECT 1 {_WAITING} LIMIT 1"):
             return []
         take = partial(claimed, worker=worker, lease=lease)
@@ -144,9 +146,10 @@ class SQLiteStore:
 
         self._write(renew_all)
 
-    def claims(self) -> list[Claim]:
+    def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
         rows = self._read("SELECT id, worker, fence, lease FROM tasks WHERE worker <> ''")
-        return [Claim(*row) for row in rows]
+        claims = [Claim(*row) for row in rows]
+        return [each for each in claims if workers is None or each.worker in workers]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         query, values = "SELECT record FROM tasks WHERE 1", []

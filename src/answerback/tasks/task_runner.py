@@ -140,7 +140,9 @@ class TaskRunner:
             claimed: list[TaskRecord] = []
             try:
                 if count:
-                    claimed = self._store.claim(self.worker, LEASE, count)
+                    claimed = self._store.claim(
+                        self.worker, LEASE, count, self._wire.registry.tools
+                    )
             finally:
                 self.slots.free(count - len(claimed))
             for task in claimed:

@@ -62,14 +62,19 @@ class TaskStore(Protocol):
     def change(self, id: str, change: Change) -> TaskRecord | None:
         """Change a record; return the new record, or None if nothing changed."""
 
-    def claim(self, worker: str, lease: float, count: int) -> list[TaskRecord]:
-        """Claim up to *count* waiting tasks for *lease* seconds, oldest first."""
+    def claim(
+        self, worker: str, lease: float, count: int, tools: Collection[str]
+    ) -> list[TaskRecord]:
+        """Claim up to *count* waiting tasks for *lease* seconds, oldest first.
+
+        A store that apps or their versions share claims only tasks of *tools*.
+        """
 
     def renew(self, workers: Collection[str], lease: float) -> None:
         """Extend all claims of these workers: they last *lease* seconds from now."""
 
-    def claims(self) -> list[Claim]:
-        """Return all workers' claims."""
+    def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
+        """Return the claims of these workers; of all workers if None."""
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         """Return tasks in order of creation; *owner* None lists those of all owners.

@@ -98,7 +98,9 @@ class TaskWatch:
         """
         # Before asking the store: a task claimed meanwhile is not in its answer.
         runs = tuple(self._runner.runs.values())
-        held = {(claim.id, claim.fence) for claim in self._store.claims()} if runs else ()
+        held = set()
+        if runs:
+            held = {(claim.id, claim.fence) for claim in self._store.claims(self._runner.names)}
         for run in runs:
             if (run.task.id, run.task.fence) not in held:
                 run.cancel()
