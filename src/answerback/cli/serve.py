@@ -15,6 +15,7 @@ from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
+from .state_options import open_state_of
 from .target import program_folder
 from .task_file import open_task_store
 
@@ -74,9 +75,19 @@ def _runtime(app: App, options: Namespace) -> Runtime:
         records = _open_records(options.audit, options.audit_keep)
     if options.tasks is not None:
         task_store = open_task_store(options.tasks)
-    return runtime_on_loop(
+    runtime = runtime_on_loop(
         registry_of(app), records=records, task_store=task_store, debug=options.debug
     )
+    shared = open_state_of(options)
+    if shared is not None:
+        from ..server.shared_state import use_state
+
+        use_state(runtime, shared)
+    if options.no_tasks:
+        if shared is None:
+            raise BadOption("--no-tasks needs --state: other hosts run the tasks")
+        runtime.task_slots = 0
+    return runtime
 
 
 def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:

@@ -186,7 +186,7 @@ class Database:
             raise _unavailable()
         connection = open_connection(self.url, ends)
         if not self._is_checked:
-            check_version(connection, self.url)
+            check_version(connection)
             self._is_checked = True
         return connection
 

@@ -36,7 +36,7 @@ def version_of(connection: psycopg.Connection[Any]) -> int:
     return 0 if row is None or row[0] is None else int(row[0])
 
 
-def check_version(connection: psycopg.Connection[Any], url: str) -> None:
+def check_version(connection: psycopg.Connection[Any]) -> None:
     """Raise WrongTables unless this code can use the tables; say the command that mends it."""
     found = version_of(connection)
     if found == 0:

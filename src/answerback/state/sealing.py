@@ -63,3 +63,8 @@ class Sealer:
 
 def key_id(key: bytes) -> bytes:
     return hashlib.sha256(b"id of " + key).digest()[:_KEY_ID]
+
+
+def place_of(*parts: str) -> bytes:
+    """Return the place of a sealed value: app, owner, id and column."""
+    return "\0".join(parts).encode()

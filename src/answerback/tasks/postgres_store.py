@@ -14,7 +14,8 @@ from ..core.log import logger
 from ..errors import Unavailable
 from ..state.database import NOW, Database
 from ..state.notices import Notices
-from ..state.sealing import CannotOpen, Sealer
+from ..state.sealing import CannotOpen, place_of
+from ..state.shared import SharedState
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room
 from .task_record import FORMAT, TaskRecord
@@ -50,12 +51,12 @@ class PostgresStore:
 
     blocks = True
 
-    def __init__(self, database: Database, notices: Notices, sealer: Sealer, app: str) -> None:
-        self._database = database
-        self._notices = notices
-        self._sealer = sealer
+    def __init__(self, shared: SharedState, app: str) -> None:
+        self._database = shared.database
+        self._notices = shared.notices
+        self._sealer = shared.sealer
         self._app = app
-        self._kept = _Estimates(database, app)
+        self._kept = _Estimates(self._database, app)
 
     def now(self) -> float:
         return self._database.now()
@@ -184,8 +185,7 @@ class PostgresStore:
         return PostgresChanges(self._notices)
 
     def close(self) -> None:
-        self._notices.close()
-        self._database.close()
+        """Do nothing: the server closes the state."""
 
     def _with_key(self, cursor: Cursor[Row], task: TaskRecord) -> TaskRecord | None:
         """Return the record that has the task's idempotency key."""
@@ -239,10 +239,7 @@ class PostgresStore:
         return (task.state, task.worker, task.lease, task.fence, task.expires, record)
 
     def _seal(self, task: TaskRecord, column: str, value: bytes) -> bytes:
-        return self._sealer.seal(value, self._place(task.owner, task.id, column))
-
-    def _place(self, owner: str, id: str, column: str) -> bytes:
-        return f"{self._app}\0{owner}\0{id}\0{column}".encode()
+        return self._sealer.seal(value, place_of(self._app, task.owner, task.id, column))
 
     def _read(self, row: Row) -> TaskRecord | None:
         """Return the task; None if the record cannot be read."""
@@ -251,7 +248,7 @@ class PostgresStore:
         def opened(column: str, sealed: bytes | None) -> bytes | None:
             if sealed is None:
                 return None
-            return self._sealer.open(bytes(sealed), self._place(owner, id, column))
+            return self._sealer.open(bytes(sealed), place_of(self._app, owner, id, column))
 
         try:
             task = _records.decode(opened("record", record) or b"")
@@ -271,6 +268,12 @@ class PostgresStore:
 
     def _tell(self, id: str) -> None:
         self._notices.send(_TOPIC, id)
+
+
+def apps_with_tasks(shared: SharedState) -> list[str]:
+    """Return the names of the apps whose tasks the database has."""
+    rows = shared.database.rows("SELECT DISTINCT app FROM answerback.tasks ORDER BY app")
+    return [row[0] for row in rows]
 
 
 class PostgresChanges:

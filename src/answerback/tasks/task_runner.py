@@ -106,11 +106,12 @@ class TaskRunner:
         self._on_change = on_change
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
-        self.slots = Slots(limits.slots)
+        self._size = limits.slots if runtime.task_slots is None else runtime.task_slots
+        self.slots = Slots(self._size)
         self._filling = threading.Lock()
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="answerback-tasks")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._runtime = runtime_for_tasks(runtime, limits.slots)
+        self._runtime = runtime_for_tasks(runtime, max(self._size, 1))
 
     def use_loop(self) -> None:
         """Run tasks on the current event loop, if there is one."""
@@ -136,7 +137,7 @@ class TaskRunner:
         # One thread at a time: a task added while another thread holds all the slots is claimed by
         # the next thread.
         with self._filling:
-            count = self.slots.take(self._limits.slots)
+            count = self.slots.take(self._size)
             claimed: list[TaskRecord] = []
             try:
                 if count:
