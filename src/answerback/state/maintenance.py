@@ -1,4 +1,4 @@
-"""What an operator asks of the state: whether it can be used, and to seal it anew."""
+"""The work of operators on the state: check whether it can be used, and seal it anew."""
 
 from __future__ import annotations
 

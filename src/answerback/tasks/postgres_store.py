@@ -311,7 +311,7 @@ class PostgresChanges:
 
 
 class _Estimates:
-    """What a new task is compared with: estimates for all tasks, a count for its owner."""
+    """Counts for a new task: estimates of all tasks, and the unfinished ones of its owner."""
 
     def __init__(self, database: Database, app: str) -> None:
         self._database = database
