@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.forked import run as run_forked
@@ -74,7 +75,7 @@ def test_a_web_server_that_gives_no_command_is_answered_by_cgi(server: Path) -> 
 @pytest.mark.parametrize("piped", ["stdin", "stdout", None])
 def test_a_person_at_a_terminal_reads_the_help(server: Path, piped: str | None) -> None:
     leader, terminal = pty.openpty()
-    streams = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
+    streams: dict[str, Any] = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
     if piped is not None:
         streams[piped] = subprocess.PIPE
 

@@ -14,9 +14,17 @@ from ..registry.declarations import registry_of
 from ..server.interpreter_settings import collect_garbage_less_often
 from ..server.standard_streams import keep_stderr, take_stdin, take_stdout
 from ..server.stdio.stdio_server import StdioServer
-from .program import Program, add_tag_options, require_widgets, write_stderr
+from .program import (
+    Program,
+    add_log_level_option,
+    add_tag_options,
+    require_widgets,
+    write_stderr,
+)
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from ..app import App
 
 # A shell reports this status for SIGTERM.
@@ -28,15 +36,19 @@ Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    load, tasks = _read_arguments(program, arguments)
+    load, options = _read_arguments(program, arguments)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
-    task_store = None
-    if tasks is not None:
+    records = task_store = None
+    if options is not None:
+        from .record_file import open_records
+
+        records = open_records(options)
+    if options is not None and options.tasks is not None:
         from .task_file import open_task_store
 
-        task_store = open_task_store(tasks)
+        task_store = open_task_store(options.tasks)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; report an invalid one now, not at a question.
         from ..core.signing import signer_from_environment
@@ -46,26 +58,42 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
     keep_stderr()
+    if options is not None and options.log_level is not None:
+        from ..server.log_level import set_up_logging
+
+        set_up_logging(options.log_level)
     # Again, because the author's objects exist only now.
     collect_garbage_less_often()
-    StdioServer(registry_of(app), out, source, task_store=task_store).run()
+    StdioServer(
+        registry_of(app),
+        out,
+        source,
+        records=records,
+        task_store=task_store,
+        debug=options is not None and options.debug,
+    ).run()
     return 0
 
 
 def _read_arguments(
     program: Program, arguments: Sequence[str]
-) -> tuple[Callable[[], App], str | None]:
-    """Return the function that loads the app, and the file of `--tasks`."""
+) -> tuple[Callable[[], App], Namespace | None]:
+    """Return the function that loads the app, and the options; None if there are none."""
     # The usual cases skip argparse, because its import costs each start time.
     if not any(each.startswith("-") for each in arguments):
         return program.target("mcp", arguments)[1], None
+    from .record_file import add_audit_options
     from .task_file import add_tasks_option
 
     parser = program.parser_with_target("mcp")
     add_tag_options(parser)
     add_tasks_option(parser)
+    add_audit_options(parser)
+    add_log_level_option(parser)
+    text = "send the text of exceptions to the client; read widgets anew"
+    parser.add_argument("--debug", action="store_true", help=text)
     options = parser.parse_args(arguments)
-    return partial(program.load_tagged, options.target, options), options.tasks
+    return partial(program.load_tagged, options.target, options), options
 
 
 def _exit_on_sigterm() -> None:

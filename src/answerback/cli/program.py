@@ -270,6 +270,18 @@ def add_tag_options(parser: ArgumentParser) -> None:
     add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
 
 
+def add_log_level_option(parser: ArgumentParser) -> None:
+    """Add the option of the commands that serve until they are ended."""
+    levels = ("debug", "info", "warning", "error", "critical")
+    parser.add_argument(
+        "--log-level",
+        type=str.lower,
+        choices=levels,
+        metavar="LEVEL",
+        help=f"log to stderr from this level on: {', '.join(levels)}",
+    )
+
+
 def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str) -> None:
     """Add an option whose value is a list; *text* is its help."""
     text += "; may be repeated"
