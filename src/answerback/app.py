@@ -27,6 +27,8 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
     from .core.reply import Reply
@@ -46,6 +48,8 @@ class App(HasRegistry):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _print_exception
         check_options(options, AppOptions)
         registry = declared(name, options)
         super().__init__(registry)
@@ -360,6 +364,16 @@ class App(HasRegistry):
         from .cli.own_program import run_app
 
         run_app(self, arguments)
+
+
+def _print_exception(
+    kind: type[BaseException], exc: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the exception that ends the program; a refused registration without our frames."""
+    from .core.author_frames import shorten_refusal
+
+    shorten_refusal(exc)
+    sys.__excepthook__(kind, exc, exc.__traceback__)
 
 
 def _remind_to_run() -> None:

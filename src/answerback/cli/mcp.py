@@ -14,18 +14,13 @@ from ..registry.declarations import registry_of
 from ..server.interpreter_settings import collect_garbage_less_often
 from ..server.standard_streams import keep_stderr, take_stdin, take_stdout
 from ..server.stdio.stdio_server import StdioServer
-from .program import (
-    Program,
-    add_log_level_option,
-    add_tag_options,
-    require_widgets,
-    write_stderr,
-)
+from .program import Program, require_widgets, write_stderr
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..app import App
+    from .mcp_flags import StdioOptions
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -40,15 +35,12 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
-    records = task_store = None
+    keep_stderr()
+    more: StdioOptions = {}
     if options is not None:
-        from .record_file import open_records
+        from .mcp_flags import apply_flags
 
-        records = open_records(options)
-    if options is not None and options.tasks is not None:
-        from .task_file import open_task_store
-
-        task_store = open_task_store(options.tasks)
+        more = apply_flags(options)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; report an invalid one now, not at a question.
         from ..core.signing import signer_from_environment
@@ -57,21 +49,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
-    keep_stderr()
-    if options is not None and options.log_level is not None:
-        from ..server.log_level import set_up_logging
-
-        set_up_logging(options.log_level)
     # Again, because the author's objects exist only now.
     collect_garbage_less_often()
-    StdioServer(
-        registry_of(app),
-        out,
-        source,
-        records=records,
-        task_store=task_store,
-        debug=options is not None and options.debug,
-    ).run()
+    StdioServer(registry_of(app), out, source, **more).run()
     return 0
 
 
@@ -82,17 +62,9 @@ def _read_arguments(
     # The usual cases skip argparse, because its import costs each start time.
     if not any(each.startswith("-") for each in arguments):
         return program.target("mcp", arguments)[1], None
-    from .record_file import add_audit_options
-    from .task_file import add_tasks_option
+    from .mcp_flags import parser
 
-    parser = program.parser_with_target("mcp")
-    add_tag_options(parser)
-    add_tasks_option(parser)
-    add_audit_options(parser)
-    add_log_level_option(parser)
-    text = "send the text of exceptions to the client; read widgets anew"
-    parser.add_argument("--debug", action="store_true", help=text)
-    options = parser.parse_args(arguments)
+    options = parser(program).parse_args(arguments)
     return partial(program.load_tagged, options.target, options), options
 
 

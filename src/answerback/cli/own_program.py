@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -59,8 +60,6 @@ def _own_arguments() -> Sequence[str]:
 
 def _can_send(fd: int) -> bool:
     """Return whether a host may write to the descriptor; False for /dev/null or a closed one."""
-    import stat
-
     try:
         return not stat.S_ISCHR(os.fstat(fd).st_mode)
     except OSError:

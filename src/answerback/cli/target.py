@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 from ..app import App, only_app
+from ..core.author_frames import author_frames
 from ..registry.declarations import registry_of
 from ..tools.tool import Tool
 from .program import LOADING, CannotLoad
 
 IS_FOLDER = "{!r} is a folder; name a file in it"
-_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 def load(target: str) -> App:
@@ -184,28 +183,11 @@ def _run_import(where: str, import_it: Callable[[str], ModuleType]) -> ModuleTyp
     except SystemExit:
         raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
     except Exception as exc:
-        exc.__traceback__ = _author_frames(exc.__traceback__)
+        exc.__traceback__ = author_frames(exc.__traceback__)
         raise CannotLoad(f"{where} cannot be loaded: {type(exc).__name__}: {exc}") from exc
     finally:
         LOADING.reset(loading)
         sys.argv = arguments
-
-
-def _author_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without our and importlib's frames before and after the author's own."""
-    while trace is not None and _is_internal(trace):
-        trace = trace.tb_next
-    frame = trace
-    while frame is not None and frame.tb_next is not None:
-        if _is_internal(frame.tb_next):
-            frame.tb_next = None
-        frame = frame.tb_next
-    return trace
-
-
-def _is_internal(trace: TracebackType) -> bool:
-    file = trace.tb_frame.f_code.co_filename
-    return file.startswith((_PACKAGE_FOLDER, "<frozen importlib")) or file == importlib.__file__
 
 
 def _only_app(module: ModuleType, where: str) -> App:
