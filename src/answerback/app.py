@@ -179,6 +179,26 @@ class App(HasRegistry):
 
         return register
 
+    def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
+        """Register a function that makes the error callers see: `@app.error(ProjectError)`.
+
+        It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
+        exception masked. The function of an exception's nearest class is used.
+        """
+        from .calls.own_exceptions import add_error, check_error_class
+
+        if not kinds:
+            raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
+        for kind in kinds:
+            check_error_class(kind, "@app.error")
+
+        def register(fn: F) -> F:
+            for kind in kinds:
+                add_error(self._registry, kind, fn)
+            return fn
+
+        return register
+
     def include(self, other: App, *, prefix: str = "") -> None:
         """Also serve the tools, resources and prompts of *other*, even those registered later.
 
