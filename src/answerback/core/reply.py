@@ -213,7 +213,7 @@ def success(
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
-    *meta* is for hosts and widgets; models do not read it. A misspelt host key is refused.
+    *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
     texts = () if text is None else (Text(text),)
     if meta:
