@@ -175,7 +175,20 @@ class Tool:
 
     @cached_property
     def description(self) -> str:
-        return self.settings.description or self.docstring.description
+        if self.settings.description:
+            return self.settings.description
+        docstring = self.docstring
+        if docstring.returns and not self._has_described_result():
+            return docstring.with_returns
+        return docstring.description
+
+    def _has_described_result(self) -> bool:
+        """Return whether callers see a schema that names the members of the result."""
+        if self.noun != "tool" or not self.settings.structured or not self.returns.declared:
+            return False
+        from ..types.json_schema import has_named_members
+
+        return has_named_members(self.returns.data_type)
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
