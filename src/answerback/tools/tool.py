@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -171,7 +171,9 @@ class Tool:
     def docstring(self) -> Docstring:
         from .docstrings import parse
 
-        return parse(self.fn.__doc__ or self.source.function.__doc__)
+        # A partial has its class's docstring.
+        own = None if isinstance(self.fn, partial) else self.fn.__doc__
+        return parse(own or self.source.function.__doc__)
 
     @cached_property
     def description(self) -> str:
