@@ -179,9 +179,9 @@ def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
         app.add_tool(add, **options)
     with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.tool(**options)(add)
-    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+    with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.resource("file:///a", **options)
-    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+    with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.prompt(**options)(add)
 
 
