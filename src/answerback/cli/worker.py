@@ -11,8 +11,9 @@ from ..server.http.server_options import ServeOptions, WebOptions
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
 from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import bind
-from .program import Program, add_tag_options, positive_int
-from .serve_flags import LOG_LEVELS, port_number
+from .program import Program, add_log_level_option, add_tag_options, positive_int
+from .record_file import add_audit_options, open_records
+from .serve_flags import port_number
 from .state_options import WrongState, add_state_options, open_state_of
 
 
@@ -26,7 +27,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     from ..server.shared_state import use_state
     from ..server.uvicorn.uvicorn_server import serve
 
-    runtime = runtime_on_loop(registry_of(app))
+    runtime = runtime_on_loop(registry_of(app), records=open_records(options))
     use_state(runtime, shared)
     runtime.task_slots = options.concurrency
     server = ServeOptions(
@@ -50,9 +51,7 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help=text)
     text = "the port of the health pages (default: a free one)"
     parser.add_argument("--port", type=port_number, default=0, help=text)
-    text = f"log to stderr from this level on: {', '.join(LOG_LEVELS)}"
-    parser.add_argument(
-        "--log-level", type=str.lower, choices=LOG_LEVELS, metavar="LEVEL", help=text
-    )
+    add_log_level_option(parser)
+    add_audit_options(parser)
     add_tag_options(parser)
     return parser
