@@ -1,4 +1,4 @@
--- Tasks, and plain calls with an idempotency key.
+-- Tasks, plain calls with an idempotency key, and used tokens.
 CREATE SCHEMA IF NOT EXISTS answerback;
 
 CREATE TABLE answerback.schema_version (
@@ -48,3 +48,10 @@ CREATE INDEX tasks_unfinished ON answerback.tasks (app, owner)
     WHERE state IN ('working', 'input_required') AND owner <> '';
 CREATE INDEX tasks_expiry ON answerback.tasks (expires) WHERE expires IS NOT NULL;
 CREATE INDEX tasks_owners ON answerback.tasks (app, owner, number);
+
+-- Tokens that can be used once: the links of gates.
+CREATE TABLE answerback.used_tokens (
+    digest bytea PRIMARY KEY,
+    expires double precision NOT NULL
+);
+CREATE INDEX used_tokens_expiry ON answerback.used_tokens (expires);
