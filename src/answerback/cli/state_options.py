@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from ..errors import AnswerbackError
+from ..state.settings import STATE, STATE_LISTEN, WrongState, state_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from ..state.shared import SharedState
 
-_VARIABLE = "ANSWERBACK_STATE"
-_SCHEMES = ("postgresql://", "postgres://")
-
-
-class WrongState(AnswerbackError):
-    """The URL of the state is missing or wrong, or a package is missing."""
-
-    code = "BAD_OPTION"
-
 
 def add_state_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         metavar="URL",
-        help="share tasks and keys with other hosts in this PostgreSQL database "
-        f"(default: {_VARIABLE} of the environment)",
+        help="share tasks, keys and sessions with other hosts in this PostgreSQL database "
+        f"(default: {STATE} of the environment)",
     )
     parser.add_argument(
         "--state-listen",
         metavar="URL",
-        help="the database itself, if --state goes through a pooler such as pgbouncer",
+        help="the database itself, if --state goes through a pooler such as pgbouncer "
+        f"(default: {STATE_LISTEN})",
     )
     parser.add_argument(
         "--state-init", action="store_true", help="make or update the tables of the state first"
@@ -44,30 +35,7 @@ def open_state_of(options: Namespace) -> SharedState | None:
 
     Raises WrongState or CannotUseState.
     """
-    url = options.state or os.environ.get(_VARIABLE)
-    if not url:
-        if options.state_listen or options.state_init:
-            raise WrongState(f"--state-listen and --state-init need --state, or {_VARIABLE}")
-        return None
-    check_url(url)
-    if options.state_listen:
-        check_url(options.state_listen)
-    from ..state.shared import open_state
-
-    return open_state(url, listen=options.state_listen, init=options.state_init)
-
-
-def check_url(url: str) -> None:
-    """Raise WrongState unless this is a URL of PostgreSQL, and its driver is installed."""
-    if not url.startswith(_SCHEMES):
-        raise WrongState(
-            "the state needs a URL of PostgreSQL, such as postgresql://user@host/database"
-        )
-    try:
-        import cryptography
-        import psycopg
-    except ImportError as exc:
-        raise WrongState(
-            f"--state needs the package {exc.name}: pip install 'answerback[postgres]'"
-        ) from None
-    del cryptography, psycopg
+    shared = state_of(options.state, listen=options.state_listen, init=options.state_init)
+    if shared is None and (options.state_listen or options.state_init):
+        raise WrongState(f"--state-listen and --state-init need --state, or {STATE}")
+    return shared
