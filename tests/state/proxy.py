@@ -12,41 +12,48 @@ _BOUND = 30.0
 
 
 class RoundRobin:
-    """Sends each connection's request to the next server, and closes both after the response.
-
-    One request for each connection: clients open a new one after `Connection: close`.
-    """
+    """Sends each request to the next server; each connection carries one request."""
 
     def __init__(self, ports: list[int]) -> None:
         self._ports = cycle(ports)
         self.port = 0
+        self.started = threading.Event()
+        self._stopped = asyncio.Event()
 
-    async def serve(self, started: threading.Event, stopped: asyncio.Event) -> None:
-        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+    async def serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
-        started.set()
-        await stopped.wait()
+        self.started.set()
+        await self._stopped.wait()
         server.close()
 
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, EOFError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            lines = [
-                line
-                for line in head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-                if not line.lower().startswith(b"connection:")
-            ]
-            head = b"\r\n".join([*lines, b"Connection: close", b"", b""])
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stopped.set)
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # The end of the loop cancels what still runs.
+        with suppress(OSError, EOFError, asyncio.CancelledError):
+            head = _closing(await reader.readuntil(b"\r\n\r\n"))
             from_server, to_server = await asyncio.open_connection("127.0.0.1", next(self._ports))
             to_server.write(head)
             sending = asyncio.ensure_future(_copy(reader, to_server))
             answering = asyncio.ensure_future(_copy(from_server, writer))
-            # Whoever closes its connection first ends both.
-            await asyncio.wait({sending, answering}, return_when=asyncio.FIRST_COMPLETED)
-            for task, end in ((sending, to_server), (answering, writer)):
-                task.cancel()
-                end.close()
+            try:
+                # Whichever side closes its connection ends both.
+                await asyncio.wait({sending, answering}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sending.cancel()
+                answering.cancel()
+                to_server.close()
         writer.close()
+
+
+def _closing(head: bytes) -> bytes:
+    """Return a request's head that tells the server to close the connection."""
+    lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    kept = [line for line in lines if not line.lower().startswith(b"connection:")]
+    return b"\r\n".join([*kept, b"Connection: close", b"", b""])
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,22 +66,12 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @contextmanager
 def round_robin(*ports: int) -> Iterator[str]:
     """Run a proxy before the servers at these ports; yield its URL."""
-    proxy, started = RoundRobin(list(ports)), threading.Event()
-    loop = asyncio.new_event_loop()
-    stopped = asyncio.Event()
-
-    def run() -> None:
-        loop.run_until_complete(proxy.serve(started, stopped))
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.close()
-
-    thread = threading.Thread(target=run)
+    proxy = RoundRobin(list(ports))
+    thread = threading.Thread(target=lambda: asyncio.run(proxy.serve()))
     thread.start()
-    assert started.wait(_BOUND)
+    assert proxy.started.wait(_BOUND)
     try:
         yield f"http://127.0.0.1:{proxy.port}"
     finally:
-        loop.call_soon_threadsafe(stopped.set)
+        proxy.stop()
         thread.join(_BOUND)
