@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -238,12 +239,15 @@ def test_without_the_database_calls_of_sessions_go_on_and_their_changes_get_503(
             session.post(hosts[1], "logging/setLevel", level="error"),
             session.notify(hosts[1], "notifications/cancelled", requestId=99),
             stream,
+            httpx.post(f"{hosts[1]}/functions/set_extra", json={"on": False}, timeout=30),
         ]
+        tools = session.tools(hosts[1])
     finally:
         postgres.resume()
 
     assert call
-    assert [(each.status_code, each.headers["Retry-After"]) for each in refused] == [(503, "5")] * 4
+    assert "extra" in tools
+    assert [(each.status_code, each.headers["Retry-After"]) for each in refused] == [(503, "5")] * 5
     wait_until(lambda: session.end(hosts[1]).status_code == 204)
     assert wait_until(lambda: {session.status(url) for url in hosts} == {404})
 
@@ -304,22 +308,27 @@ def test_messages_between_hosts_are_unreadable_and_removed_after_a_minute(
     assert b"private" not in bytes(kept[0][0])
 
 
-def test_the_number_of_a_process_is_not_given_again_for_a_day(state_url: str) -> None:
-    from tests.state.stores import make_tables
+def test_hosts_agree_on_a_tool_that_several_of_them_switch_at_the_same_time(
+    hosts: list[str],
+) -> None:
+    session = Session(hosts[0])
 
-    from answerback.state.database import Database
-    from answerback.state.homes import Homes
+    def switch(url: str) -> None:
+        for number in range(10):
+            session.call(url, "set_extra", on=bool(number % 2) == (url == hosts[0]))
 
-    make_tables(state_url)
-    database = Database(state_url)
-    homes = Homes(database, "talks")
-    first, second = homes.take(), homes.take()
-    homes.leave(first)
-    third = homes.take()
-    database.rows("UPDATE answerback.homes SET seen = seen - 86401 WHERE number = %s", first)
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(switch, hosts))
 
-    again = homes.take()
-    database.close()
+    assert wait_until(lambda: len({"extra" in session.tools(url) for url in hosts}) == 1)
 
-    assert len({first, second, third}) == 3
-    assert again == first
+
+def test_changes_are_found_by_polling_if_no_notice_arrives(start: Start) -> None:
+    nowhere = f"postgresql://postgres@127.0.0.1:{free_port()}/none"
+    urls = [start("--state-listen", nowhere).url for _ in range(2)]
+    session = Session(urls[0])
+
+    ended = session.end(urls[0])
+
+    assert ended.status_code == 204
+    assert wait_until(lambda: session.status(urls[1]) == 404)

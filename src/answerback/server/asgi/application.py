@@ -184,6 +184,9 @@ class AsgiApp:
         if self.runtime.state is not None:
             self._unlink()
             await self._bus.close()
+            # A later start joins anew, with another number.
+            self._must_join = True
+            self.__dict__.pop("_mcp", None)
             self.runtime.state.close()
         return error
 

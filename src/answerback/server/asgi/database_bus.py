@@ -8,6 +8,7 @@ misses it finds it two seconds later.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -42,15 +43,19 @@ from .worker_sockets import (
 
 T = TypeVar("T")
 _TOPIC = "bus"
-_ALL = "all"
-"""The id of a notice for all processes; other ids are numbers of processes."""
+_ALL, _HOMES, _APPLIED = "all", "homes", "applied"
+"""The first words of notices: for all processes, about a process that has come or gone, and from a
+process that has applied a change. A notice for one process begins with its number."""
+_CONFIRMED = 0.5
+"""Seconds for which a change waits until all processes have applied it."""
 _POLL = 2.0
 """Seconds after which a process looks for messages without a notice, and shows that it lives."""
 _PATIENCE = 15.0
 """Seconds after which a process that did not show that it lives has ended."""
 _LENIENCE = 3_600.0
 """The same, for a short time after the database was away: all processes missed their time."""
-_THREADS = 2
+_THREADS = 4
+"""As many as the process has connections, so that no change waits for more than a deadline."""
 
 _session_changes = msgspec.msgpack.Decoder(SessionChanged)
 
@@ -73,6 +78,9 @@ class DatabaseBus(WorkerBus):
         self._catching_up = asyncio.Lock()
         self._woken = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
+        self._to_confirm: list[str] = []
+        """The changes of other processes that wait until this one has applied them."""
+        self._unconfirmed: dict[str, _Confirmations] = {}
 
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
@@ -80,6 +88,8 @@ class DatabaseBus(WorkerBus):
         self.number = await self._in_thread(self._homes.take)
         self._notices.listen(_TOPIC, self._on_notice)
         await self.catch_up()
+        await self._beat()
+        self._notices.send(_TOPIC, _HOMES)
         self._watching = self._loop.create_task(self._watch())
 
     async def close(self) -> None:
@@ -89,8 +99,7 @@ class DatabaseBus(WorkerBus):
                 await self._watching
             with suppress(Unavailable):
                 await self._in_thread(self._homes.leave, self.number)
-                # The others look at once, and find that this process has left.
-                self._notices.send(_TOPIC, _ALL)
+                self._notices.send(_TOPIC, _HOMES)
         self._loop = None
         self._threads.shutdown(wait=False)
 
@@ -101,10 +110,10 @@ class DatabaseBus(WorkerBus):
         match message:
             case SessionEnded(nonce, expires):
                 await self._in_thread(self._sessions.end, nonce, expires)
-                self._tell_all()
+                await self._wait_for_all()
             case LogLevelSet(nonce) | ResourceSubscribed(nonce):
                 await self._in_thread(self._sessions.change, nonce, partial(_changed, message))
-                self._tell_all()
+                await self._wait_for_all()
             case _:
                 await self._put(message, None)
 
@@ -113,6 +122,7 @@ class DatabaseBus(WorkerBus):
 
     async def catch_up(self) -> int:
         async with self._catching_up:
+            confirmed, self._to_confirm = self._to_confirm, []
             found = await self._in_thread(self._look)
             for row in found.sessions:
                 await self._deliver(_message_of(row))
@@ -120,12 +130,16 @@ class DatabaseBus(WorkerBus):
             apply_switches(self._registry, found.switches)
             for message in found.messages:
                 await self._deliver(decode_message(message))
+            for change in confirmed:
+                self._notices.send(_TOPIC, f"{_APPLIED} {change} {self.number}")
         return int(found.time * 1e9)
 
     def forward_switch(self, switch: Switch) -> None:
         """Keep a switch for all processes before it is applied here. It blocks the thread."""
         self._switches.keep(switch.app, switch.what, switch.value, on=switch.on)
-        self._tell_all()
+        self._notices.send(_TOPIC, _ALL)
+        # Another process may have changed the same thing: read here, too, what holds.
+        self._soon(self._woken.set)
 
     async def _put(self, message: WorkerMessage, receiver: int | None) -> bool:
         sealed = encode_message(message)
@@ -135,10 +149,22 @@ class DatabaseBus(WorkerBus):
             self._notices.send(_TOPIC, str(each))
         return bool(receivers)
 
-    def _tell_all(self) -> None:
-        self._notices.send(_TOPIC, _ALL)
+    async def _wait_for_all(self) -> None:
+        """Wait until the other processes have applied a change, unless that takes long.
+
+        So whichever process takes the client's next request, it knows the change.
+        """
+        change = os.urandom(8).hex()
+        self._unconfirmed[change] = waiting = _Confirmations(set(self._living - {self.number}))
+        self._notices.send(_TOPIC, f"{_ALL} {change}")
         # Another process may have changed the same thing: read here, too, what holds.
-        self._wake()
+        self._woken.set()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CONFIRMED):
+                    await waiting.complete.wait()
+        finally:
+            del self._unconfirmed[change]
 
     def _look(self) -> _Found:
         # In this order: the sender of a message has kept its switches before.
@@ -189,17 +215,44 @@ class DatabaseBus(WorkerBus):
         """Called in the thread that listens."""
         if id is None:
             self._sessions.read_all_again()
-        if id in (None, _ALL, str(self.number)):
-            self._wake()
+        self._soon(self._receive_notice, *(id or _HOMES).split(" "))
 
-    def _wake(self) -> None:
-        """Look for messages at once. Any thread may call it."""
+    def _receive_notice(self, word: str, change: str = "", worker: str = "") -> None:
+        if word == _APPLIED:
+            if change in self._unconfirmed:
+                self._unconfirmed[change].add(int(worker))
+            return
+        if word not in (_ALL, _HOMES, str(self.number)):
+            return
+        if word == _HOMES:
+            self._next_beat = 0.0
+        if change:
+            self._to_confirm.append(change)
+        self._woken.set()
+
+    def _soon(self, function: Callable[..., object], *arguments: str) -> None:
+        """Call a function in the event loop. Any thread may call this."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._woken.set)
+            self._loop.call_soon_threadsafe(function, *arguments)
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, function, *arguments)
+
+
+class _Confirmations:
+    """The processes that have yet to apply a change."""
+
+    def __init__(self, missing: set[int]) -> None:
+        self._missing = missing
+        self.complete = asyncio.Event()
+        if not missing:
+            self.complete.set()
+
+    def add(self, worker: int) -> None:
+        self._missing.discard(worker)
+        if not self._missing:
+            self.complete.set()
 
 
 class _Found(msgspec.Struct, frozen=True):
