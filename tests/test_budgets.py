@@ -413,7 +413,7 @@ PACKAGE_LINES = {
     "": 1_250,
     "auth": 1_400,
     "calls": 2_900,
-    "cli": 4_500,
+    "cli": 5_550,
     "client": 8_000,
     "core": 3_000,
     "dialects": 2_650,
