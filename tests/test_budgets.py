@@ -131,7 +131,7 @@ def methods(node: ast.ClassDef) -> set[str]:
     return {each.name for each in node.body if isinstance(each, Function)}
 
 
-# The front door of an author: `test_an_app_has_at_most_30_public_names` bounds it.
+# The front door of an author: `test_an_app_has_at_most_32_public_names` bounds it.
 FRONT_DOORS = {"app.py: App"}
 
 
@@ -413,21 +413,21 @@ PACKAGE_LINES = {
     "": 1_250,
     "auth": 1_400,
     "calls": 2_900,
-    "cli": 5_550,
+    "cli": 5_850,
     "client": 8_000,
-    "core": 3_000,
-    "dialects": 2_650,
+    "core": 3_050,
+    "dialects": 2_700,
     "gates": 650,
     "http1": 1_050,
     "middleware": 650,
     "models": 2_450,
     "protocol": 3_550,
     "reading": 1_550,
-    "records": 2_150,
+    "records": 2_200,
     "registry": 1_200,
     "resilience": 1_350,
     "rules": 5_550,
-    "server": 7_500,
+    "server": 7_550,
     "tasks": 2_200,
     "testing": 350,
     "tools": 3_300,
