@@ -34,8 +34,8 @@ OPTIONS = {
     "client_log_level": "give it to the command: serve --log-level info",
     "debug": "give it to the command: serve --debug",
     "root_path": "give it to the command: serve --root-path /tools",
-    "mask_error_details": "exceptions are masked unless serve has --debug; raise ToolError to show "
-    "a message",
+    "mask_error_details": "exceptions are masked; raise ToolError to show a message, or write "
+    "errors={YourError: NotFound}",
     "strict_input_validation": "write values=Values(lenient=False)",
     **dict.fromkeys(("on_duplicate", "on_duplicate_tools", "on_duplicate_prompts"), _DUPLICATES),
     **dict.fromkeys(("on_duplicate_resources", "warn_on_duplicate_tools"), _DUPLICATES),
@@ -97,7 +97,7 @@ OPTIONS = {
     "openapi_url": _OPENAPI,
     "on_startup": "write App(lifespan=…), a context manager function",
     "on_shutdown": "write App(lifespan=…), a context manager function",
-    "exception_handlers": "raise ToolError, or one of its subclasses such as NotFound",
+    "exception_handlers": "write errors={YourError: NotFound}",
 }
 """Options of an app, a tool, a resource or a prompt; in snake_case."""
 
@@ -163,7 +163,7 @@ _RUN_HTTP = (
 _READ_TOOLS = "write app.tools, the tools by name"
 _READ_RESOURCES = "write app.resources, the resources by URI"
 _CONNECT = "write: async with connect(app) as server:"
-_ERRORS = "raise ToolError, or one of its subclasses such as NotFound, in the tool"
+_ERRORS = "write @app.error(YourError), or App(errors={YourError: NotFound})"
 _LIFESPAN = "write App(lifespan=…), a context manager function"
 _OWN_VALUE = "it is the value that you gave to App"
 _FUNCTIONS = "it is not available: write a function for each tool"
