@@ -7,7 +7,7 @@ messages use them, so the module is loaded when something is refused.
 from __future__ import annotations
 
 _OAUTH = "write auth=OAuth(issuer=…, url=…) of answerback.auth"
-_DEPENDS = "write a parameter Annotated[T, Depends(fn)] for a value that the server provides"
+_DEPENDS = "for a value that the server provides, write a parameter Annotated[T, Depends(fn)]"
 _NOTHING = "HTTP clients choose; nothing is to be set"
 _DUPLICATES = "a second one of the same name is always refused"
 _PATHS = "MCP is served at /mcp; to move it, mount app.asgi() in your application"
@@ -69,7 +69,7 @@ OPTIONS = {
     "app.disable(tag='admin')",
     "enabled": "write app.disable('NAME') after it is registered",
     "exclude_args": _DEPENDS,
-    "dependencies": f"list packages in pyproject.toml; {_DEPENDS}",
+    "dependencies": f"packages belong in pyproject.toml; {_DEPENDS}",
     "run_in_thread": "a def runs in a thread; write inline=True to run it in place",
     "serializer": "write register_type(YourType, …), or return text",
     "tool_serializer": "write register_type(YourType, …), or return text",
@@ -241,13 +241,13 @@ RUN = {
 }
 """Options of `run`."""
 
+_WRITE_APP = "write from answerback import App"
 _RETURN_BLOCKS = "write success('text', data), or return the value or the blocks themselves"
 
 PACKAGE = {
-    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), "write App"),
-    "Client": "write connect, as in: async with connect(app) as server:",
-    "ClientSession": "write connect, as in: async with connect('http://127.0.0.1:8000/mcp') as "
-    "server:",
+    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), _WRITE_APP),
+    "Client": "write from answerback import connect, and async with connect(app) as server:",
+    "ClientSession": "write from answerback import connect, and async with connect(url) as server:",
     **dict.fromkeys(("ToolResult", "CallToolResult"), _RETURN_BLOCKS),
     "get_context": "write a parameter ctx: Context, with Context from answerback",
     **dict.fromkeys(("CurrentContext", "Request"), "write a parameter ctx: Context"),
