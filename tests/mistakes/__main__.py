@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.mistakes.running import PAGE, mistakes, said_by, section
 
 if __name__ == "__main__":
-    parts = [PAGE.read_text().partition("\n## ")[0]]
+    parts = [PAGE.read_text().partition("\n## ")[0].rstrip()]
     for mistake in mistakes():
         with tempfile.TemporaryDirectory() as folder:
             parts.append(section(mistake, said_by(mistake, Path(folder))))
-    PAGE.write_text("\n".join(parts))
+    PAGE.write_text("\n\n".join(parts) + "\n")

@@ -17,10 +17,11 @@ SOURCES = Path(answerback.__file__).parents[1]
 BEFORE = 'from answerback import App, Context\n\napp = App("shop")\n\n'
 AFTER = '\nif __name__ == "__main__":\n    app.run()\n'
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```\n", re.DOTALL)
-# What differs from run to run: references of errors, addresses in memory, and durations.
+# What differs from run to run: references of errors, addresses in memory, ports, and times.
 _CHANGING = (
     (re.compile(r"reference [0-9a-f]{8,}"), "reference …"),
     (re.compile(r" at 0x[0-9a-f]+"), " at 0x…"),
+    (re.compile(r"127\.0\.0\.1:\d{4,}"), "127.0.0.1:PORT"),
     (re.compile(r"^\d{4}-\d\d-\d\d.*?(?=answerback)", re.MULTILINE), ""),
 )
 
@@ -47,12 +48,12 @@ def mistakes() -> list[Mistake]:
 
 def section(mistake: Mistake, said: str) -> str:
     """The section of the page about a mistake."""
-    lines = ["", f"## {mistake.title}", ""]
+    lines = [f"## {mistake.title}", ""]
     if mistake.program:
         lines += ["```python", mistake.program.rstrip("\n"), "```"]
     if mistake.command != "python app.py list":
         lines += ["```console", f"$ {mistake.command}", "```"]
-    return "\n".join([*lines, "```text", f"{said}```", ""])
+    return "\n".join([*lines, "```text", f"{said}```"])
 
 
 def whole_program(mistake: Mistake) -> str:

@@ -183,7 +183,9 @@ APP = {
     **dict.fromkeys(("get_resource_template", "get_resource_templates"), _READ_RESOURCES),
     "list_resource_templates": _READ_RESOURCES,
     "read_resource": f"{_CONNECT} await server.read(uri)",
-    **dict.fromkeys(("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} server.prompts"),
+    **dict.fromkeys(
+        ("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} await server.prompts()"
+    ),
     **dict.fromkeys(
         ("get_prompt", "render_prompt"), f"{_CONNECT} await server.prompt('NAME', x=1)"
     ),
