@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,10 @@ ANSWERBACK = ROOT / "src"
 SAMPLE = Path(__file__).with_name("sample")
 """A small project, which the servers for code read."""
 FIRST_TIME = 1.7e9
-_CLOCK = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?|\d+\.\d+ ?(s|ms|seconds)\b")
+_CHANGING = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?|\d+\.\d+ ?(s|ms|seconds)\b|[0-9a-f]{12,}"
+)
+"""Times, durations and hashes of paths."""
 _QUIET = "import os, sys; sys.stderr.flush(); os.dup2(os.open('stderr.txt', os.O_CREAT | os.O_WRONLY), 2); "
 _DROPPED = re.compile(r"^Error executing tool \S+: |^Error calling tool \S+: |\(reference \w+\)")
 
@@ -57,7 +60,7 @@ class Published:
     edits: tuple[Edit, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     service: str = ""
-    """A program that both servers need; it prints a line when it is ready."""
+    """A program that both servers need; it prints its port, which is `PORT` in *start* and *env*."""
 
 
 @dataclass
@@ -84,10 +87,10 @@ async def compare(server: Published) -> Result:
     environment = installed(server.name, server.pins)
     folder, changed = _port(server, environment)
     with tempfile.TemporaryDirectory() as place:
-        with _service(server, environment):
-            theirs = await _told(server, environment, Path(place, "theirs"), [])
-        with _service(server, environment):
-            ours = await _told(server, environment, Path(place, "ours"), [folder, ANSWERBACK])
+        with _served(server, environment) as ready:
+            theirs = await _told(ready, environment, Path(place, "theirs"), [])
+        with _served(server, environment) as ready:
+            ours = await _told(ready, environment, Path(place, "ours"), [folder, ANSWERBACK])
     faults = [f"tools differ: {theirs[0] ^ ours[0]}"] if theirs[0] != ours[0] else []
     for (tool, arguments), *both in zip(server.calls, theirs[1], ours[1], strict=True):
         if not is_as_good(*both):
@@ -119,16 +122,18 @@ def _port(server: Published, environment: Path) -> tuple[Path, int]:
 
 
 @contextmanager
-def _service(server: Published, environment: Path) -> Iterator[None]:
+def _served(server: Published, environment: Path) -> Iterator[Published]:
+    """Run the program that a server needs, and yield the server with that program's port."""
     if not server.service:
-        yield
+        yield server
         return
     command = [str(environment / "bin" / "python"), "-c", server.service]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as service:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
         try:
             assert service.stdout is not None
-            assert service.stdout.readline(), "the service ended"
-            yield
+            port = service.stdout.readline().strip()
+            env = {name: value.replace("PORT", port) for name, value in server.env.items()}
+            yield replace(server, start=server.start.replace("PORT", port), env=env)
         finally:
             service.terminate()
 
@@ -138,7 +143,7 @@ async def _told(
 ) -> tuple[set[str], list[Told]]:
     shutil.copytree(SAMPLE, place / "project")
     env = os.environ | server.env | {"PYTHONPATH": os.pathsep.join(map(str, path))}
-    env |= {"HOME": str(place), "PLACE": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    env |= {"HOME": str(place), "TMPDIR": str(place), "PLACE": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     command = str(environment / "bin" / "python")
     program = StdioServerParameters(
         command=command, args=["-c", _QUIET + server.start], env=dict(env), cwd=place
@@ -220,7 +225,7 @@ def _comparable(value: Any) -> str:
             return str(value)
         case int() | float():
             return "time" if value > FIRST_TIME else str(value)
-    return _CLOCK.sub("time", str(value).strip())
+    return _CHANGING.sub("…", str(value).strip())
 
 
 def _json(text: str) -> Any:

@@ -18,16 +18,15 @@ _ALL_TEXTS = "errors={Exception: ToolError}"
 """FastMCP and the SDK show the text of every exception, so a port that shows it too says so."""
 
 REDIS = """
-import threading
 from fakeredis import TcpFakeServer
-server = TcpFakeServer(("127.0.0.1", 46379), server_type="redis")
-print("ready", flush=True)
+server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")
+print(server.server_address[1], flush=True)
 server.serve_forever()
 """
 BLENDER = """
 import json, socket
-listener = socket.create_server(("127.0.0.1", 49876))
-print("ready", flush=True)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
 while True:
     connection, _ = listener.accept()
     while data := connection.recv(1 << 20):
@@ -131,7 +130,7 @@ PUBLISHED = (
         "redis-mcp-server 0.5.1",
         ("redis-mcp-server==0.5.1", SDK, OURS, "fakeredis"),
         ("src",),
-        "from src.main import cli; cli(['--port', '46379'])",
+        "from src.main import cli; cli(['--port', 'PORT'])",
         [
             ("dbsize", {}),
             ("set", {"key": "PLACE:a", "value": "1"}),
@@ -233,7 +232,7 @@ PUBLISHED = (
             ),
             Edit("blender_mcp/server.py", "import App,", "import App, ToolError,"),
         ),
-        env={"BLENDER_PORT": "49876", "BLENDER_MCP_DISABLE_TELEMETRY": "1"},
+        env={"BLENDER_PORT": "PORT", "BLENDER_MCP_DISABLE_TELEMETRY": "1"},
         service=BLENDER,
     ),
     Published(
