@@ -1,13 +1,13 @@
 """Ports published servers by `answerback port` and a few edits, and compares both, call by call.
 
-The packages come from the registry, into environments of their own in the folder `.ported`. A copy of
-the server's files is ported there. Nothing of it is kept in this repository but the edits.
+The packages come from the registry, into environments of their own in the folder `.ported`. A copy
+of the server's files is ported there. Nothing of it is kept in this repository but the edits.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
+import logging
 import os
 import re
 import shutil
@@ -32,8 +32,12 @@ _CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?|\d+\.\d+ ?(s|ms|seconds)\b|[0-9a-f]{12,}"
 )
 """Times, durations and hashes of paths."""
-_QUIET = "import os, sys; sys.stderr.flush(); os.dup2(os.open('stderr.txt', os.O_CREAT | os.O_WRONLY), 2); "
-_DROPPED = re.compile(r"^Error executing tool \S+: |^Error calling tool \S+: |\(reference \w+\)")
+_QUIET = "import os; os.dup2(os.open('stderr.txt', os.O_CREAT | os.O_WRONLY), 2); "
+_FRAMING = re.compile(
+    r"Error (executing tool|calling tool|rendering prompt) \S+: |\(reference \w+\)"
+    "|Error creating resource from template: |Unknown resource: "
+)
+"""Words around an error's message."""
 
 
 @dataclass
@@ -57,10 +61,11 @@ class Published:
     start: str
     """The Python statement that starts it."""
     calls: list[tuple[str, dict[str, Any]]]
+    """Tools and their arguments; also the URIs of resources, and prompts after `prompt:`."""
     edits: tuple[Edit, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     service: str = ""
-    """A program that both servers need; it prints its port, which is `PORT` in *start* and *env*."""
+    """A program that both servers need. It prints its port: `PORT` in *start* and *env*."""
 
 
 @dataclass
@@ -84,6 +89,8 @@ class Result:
 
 async def compare(server: Published) -> Result:
     """Port a server, call both, and return what is worse."""
+    # One of the servers prints to stdout, and the official client logs each line.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
     environment = installed(server.name, server.pins)
     folder, changed = _port(server, environment)
     with tempfile.TemporaryDirectory() as place:
@@ -91,7 +98,8 @@ async def compare(server: Published) -> Result:
             theirs = await _told(ready, environment, Path(place, "theirs"), [])
         with _served(server, environment) as ready:
             ours = await _told(ready, environment, Path(place, "ours"), [folder, ANSWERBACK])
-    faults = [f"tools differ: {theirs[0] ^ ours[0]}"] if theirs[0] != ours[0] else []
+    # Ours may list more: one server hides the tools of its page from clients without pages.
+    faults = [f"ours has no tool {name}" for name in sorted(theirs[0] - ours[0])]
     for (tool, arguments), *both in zip(server.calls, theirs[1], ours[1], strict=True):
         if not is_as_good(*both):
             faults.append(f"{tool} {arguments}:\n    theirs {both[0]}\n    ours   {both[1]}")
@@ -143,13 +151,20 @@ async def _told(
 ) -> tuple[set[str], list[Told]]:
     shutil.copytree(SAMPLE, place / "project")
     env = os.environ | server.env | {"PYTHONPATH": os.pathsep.join(map(str, path))}
-    env |= {"HOME": str(place), "TMPDIR": str(place), "PLACE": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    env |= {
+        "HOME": str(place),
+        "TMPDIR": str(place),
+        "PLACE": str(place),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     command = str(environment / "bin" / "python")
     program = StdioServerParameters(
         command=command, args=["-c", _QUIET + server.start], env=dict(env), cwd=place
     )
     try:
-        async with Client(program, read_timeout_seconds=60) as client:
+        async with Client(
+            program, read_timeout_seconds=60, elicitation_callback=_decline
+        ) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
             return tools, [await _tell(client, *call, place) for call in server.calls]
     except Exception:
@@ -157,17 +172,31 @@ async def _told(
         raise
 
 
+async def _decline(context: object, params: object) -> types.ElicitResult:
+    return types.ElicitResult(action="decline")
+
+
 async def _tell(client: Client, tool: str, arguments: dict[str, Any], place: Path) -> Told:
     filled = json.loads(json.dumps(arguments).replace("PLACE", str(place)))
     try:
+        if "://" in tool:
+            contents = (await client.read_resource(tool)).contents
+            return Told(False, json.dumps([each.model_dump() for each in contents]), [], None)
+        if tool.startswith("prompt:"):
+            messages = (await client.get_prompt(tool.removeprefix("prompt:"), filled)).messages
+            return Told(False, json.dumps([each.model_dump() for each in messages]), [], None)
         result = await client.call_tool(tool, filled)
     except MCPError as exc:
-        return Told(True, str(exc), [], None)
+        return Told(True, _plain(str(exc), place), [], None)
     texts = [each.text for each in result.content if isinstance(each, types.TextContent)]
     images = [each.data for each in result.content if isinstance(each, types.ImageContent)]
-    text = _DROPPED.sub("", "\n".join(texts).replace(str(place), "PLACE")).strip()
+    text = _plain("\n".join(texts), place)
     data = json.dumps(result.structured_content).replace(str(place), "PLACE")
     return Told(bool(result.is_error), text, images, json.loads(data))
+
+
+def _plain(text: str, place: Path) -> str:
+    return _FRAMING.sub("", text.replace(str(place), "PLACE")).strip()
 
 
 def is_as_good(theirs: Told, ours: Told) -> bool:
@@ -176,12 +205,14 @@ def is_as_good(theirs: Told, ours: Told) -> bool:
         is_useful = "failed unexpectedly" not in ours.text and "Invalid output" not in ours.text
         return is_useful and (
             "Invalid arguments" in ours.text
+            # Pydantic's words, about arguments or about the result.
+            or "validation error for" in theirs.text
             or _words(_error_in(theirs.text)) <= _words(ours.text)
             or _value(theirs) == _value(ours)
         )
     if ours.is_error:
         return False
-    return len(theirs.images) == len(ours.images) and _value(theirs) == _value(ours)
+    return theirs.images == ours.images and _value(theirs) == _value(ours)
 
 
 def says_failure(text: str) -> bool:
@@ -245,9 +276,9 @@ def row(server: Published, result: Result) -> str:
     """A line of the table."""
     good = result.calls - len(result.faults)
     return (
-        f"{server.package:32} {result.tools:5} {result.changed:7} {result.edited:6} "
+        f"{server.package:34} {result.tools:5} {result.changed:7} {result.edited:6} "
         f"{result.calls:6} {good:8}"
     )
 
 
-HEAD = f"{'server':32} tools  ported edited  calls  as good"
+HEAD = f"{'server':34} tools  ported edited  calls  as good"

@@ -13,6 +13,9 @@ SDK = "mcp==1.30.0"
 OURS = "msgspec"
 WORD = {"filename": "PLACE/report.docx"}
 ONE = {"presentation_id": "one"}
+BARS = {"title": "Bars", "y_label": "ms", "categories": ["a", "b"]}
+AWS = "awslabs/aws_api_mcp_server"
+CHART = "chart_mcp/__init__.py"
 PROJECT = {"project": "sample"}
 _ALL_TEXTS = "errors={Exception: ToolError}"
 """FastMCP and the SDK show the text of every exception, so a port that shows it too says so."""
@@ -77,6 +80,10 @@ PUBLISHED = (
             ("build_query", {"language": "python", "patterns": ["functions"]}),
             ("adapt_query", {"query": "(a)", "from_language": "python", "to_language": "go"}),
             ("get_node_types", {"language": "python"}),
+            ("prompt:code_review", {**PROJECT, "file_path": "app.py"}),
+            ("prompt:explain_tree_sitter_query", {}),
+            ("prompt:explain_code", {**PROJECT, "file_path": "nowhere.py"}),
+            ("prompt:project_overview", {}),
             ("clear_cache", {}),
             ("diagnose_config", {"config_path": "PLACE/nowhere.yaml"}),
             ("remove_project_tool", {"name": "sample"}),
@@ -166,6 +173,8 @@ PUBLISHED = (
             ("delete", {"key": "PLACE:d"}),
             ("llen", {"name": "PLACE:b"}),
         ],
+        # It returns a text if it fails, which its annotation does not say.
+        (Edit("src/tools/list.py", "llen(name: str) -> int:", "llen(name: str) -> int | str:"),),
         service=REDIS,
     ),
     Published(
@@ -190,6 +199,8 @@ PUBLISHED = (
             ("get_file_summary", {"file_path": "nowhere.py"}),
             ("get_symbol_body", {"file_path": "app.py", "symbol_name": "twice"}),
             ("get_symbol_body", {"file_path": "app.py", "symbol_name": "none"}),
+            ("files://app.py", {}),
+            ("files://nowhere.py", {}),
             ("check_temp_directory", {}),
             ("configure_file_watcher", {"enabled": False}),
         ],
@@ -217,6 +228,8 @@ PUBLISHED = (
             ("search_assets", {"source": 7}),
             ("import_asset", {"source": "polyhaven", "id": "chair"}),
             ("look", {"max_size": "large"}),
+            ("blender://object/Cube", {}),
+            ("blender://nothing", {}),
             ("disable_telemetry", {}),
         ],
         (
@@ -234,6 +247,44 @@ PUBLISHED = (
         ),
         env={"BLENDER_PORT": "PORT", "BLENDER_MCP_DISABLE_TELEMETRY": "1"},
         service=BLENDER,
+    ),
+    Published(
+        "chart",
+        "chart-mcp 0.1.1",
+        ("chart-mcp==0.1.1", SDK, OURS),
+        ("chart_mcp",),
+        "from chart_mcp import main; main()",
+        [
+            ("generate_bar_chart", {**BARS, "values": [1, 2]}),
+            ("generate_bar_chart", {**BARS, "values": [1, 2], "output_path": "PLACE/bar.png"}),
+            ("generate_bar_chart", {**BARS, "values": [1]}),
+            ("generate_bar_chart", {**BARS, "values": "many"}),
+            ("generate_bar_chart", BARS),
+            (
+                "generate_grouped_bar_chart",
+                {**BARS, "series_labels": ["x", "y"], "data": [[1, 2], [3, 4]]},
+            ),
+            (
+                "generate_grouped_bar_chart",
+                {**BARS, "series_labels": ["x", "y"], "data": [[1, 2]]},
+            ),
+            (
+                "generate_chart_from_template",
+                {"template": "ffmpeg", "data": {"categories": ["a"], "values": [1]}},
+            ),
+            ("generate_chart_from_template", {"template": "stream", "data": {}}),
+            ("generate_chart_from_template", {"template": "ffmpeg"}),
+        ],
+        # A low-level server, which `port` leaves to a person.
+        (
+            Edit(CHART, "from mcp.server import Server", "from answerback import App, ToolError"),
+            Edit(CHART, "from mcp.server.stdio import stdio_server", ""),
+            Edit(CHART, 'Server("chart-mcp")', f'App("chart-mcp", {_ALL_TEXTS})'),
+            Edit(CHART, "@app.list_tools()", ""),
+            Edit(CHART, "@app.call_tool()", ""),
+            Edit(CHART, "async def generate_", "@app.tool\nasync def generate_"),
+            Edit(CHART, "asyncio.run(async_main())", 'app.run(["mcp"])'),
+        ),
     ),
     Published(
         "word",
@@ -269,18 +320,49 @@ PUBLISHED = (
         "awslabs.aws-api-mcp-server 1.5.6",
         ("awslabs.aws-api-mcp-server==1.5.6", "fastmcp==3.4.10", OURS),
         ("awslabs",),
-        "from awslabs.aws_api_mcp_server.server import main; main()",
+        # The real list of read-only operations is fetched from AWS.
+        "import awslabs.aws_api_mcp_server.server as server\n"
+        "class Index:\n    def has(self, service, operation): return 'list' in operation.lower()\n"
+        "server.get_read_only_operations = Index\nserver.main()",
         [
             ("call_aws", {"cli_command": "aws s3 lss"}),
             ("call_aws", {"cli_command": "aws ec2 describe-instances --nothing"}),
             ("call_aws", {"cli_command": "ls"}),
             ("call_aws", {"cli_command": ["aws", "aws nothing"]}),
             ("call_aws", {"cli_command": ["aws s3 ls"] * 30}),
+            ("call_aws", {"cli_command": "aws s3api list-buckets"}),
+            # The server asks the user, who declines.
+            ("call_aws", {"cli_command": "aws s3api create-bucket --bucket sample"}),
             ("call_aws", {"cli_command": 7}),
             ("call_aws", {}),
             ("suggest_aws_commands", {"query": " "}),
             ("suggest_aws_commands", {"query": "x" * 2001}),
         ],
-        env={"AWS_REGION": "us-east-1", "AWS_API_MCP_TELEMETRY": "false"},
+        (
+            Edit(f"{AWS}/server.py", "name='AWS-API-MCP',", f"name='AWS-API-MCP', {_ALL_TEXTS},"),
+            Edit(f"{AWS}/server.py", "import App, Context", "import App, Context, ToolError"),
+            Edit(
+                f"{AWS}/core/aws/service.py",
+                "from fastmcp.server.elicitation import AcceptedElicitation",
+                "from answerback import Declined",
+            ),
+            Edit(
+                f"{AWS}/core/aws/service.py",
+                "            not isinstance(elicitation_result, AcceptedElicitation)\n"
+                "            or not elicitation_result.data.answer\n",
+                "            not elicitation_result.answer\n",
+            ),
+            Edit(
+                f"{AWS}/core/aws/service.py",
+                "    except McpError as e:",
+                "    except Declined:\n"
+                "        raise AwsApiMcpError('User rejected the execution of the command.')\n"
+                "    except McpError as e:",
+            ),
+            Edit(f"{AWS}/core/common/config.py", "{ctx.fastmcp.name}", "AWS-API-MCP"),
+            Edit(f"{AWS}/core/common/config.py", "ctx.session.client_params", "ctx.request.client"),
+            Edit(f"{AWS}/core/common/config.py", "client_params.clientInfo", "client_params"),
+        ),
+        env={"AWS_REGION": "us-east-1", "REQUIRE_MUTATION_CONSENT": "true"},
     ),
 )

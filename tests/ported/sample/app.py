@@ -1,8 +1,10 @@
 """A small program."""
 
-from util import twice
+
+def twice(number: int) -> int:
+    """Return a number twice."""
+    return 2 * number
 
 
-def main() -> None:
-    """Print a number."""
-    print(twice(21))
+def main() -> int:
+    return twice(21)

@@ -1,2 +1,2 @@
-def twice(number: int) -> int:
-    return 2 * number
+def half(number: int) -> float:
+    return number / 2
