@@ -93,10 +93,11 @@ class ToolError(AnswerbackError):
 
 
 def _unknown_argument(kind: str, name: str) -> TypeError:
-    from .core.suggestions import did_you_mean, similar_names
+    from difflib import get_close_matches
 
     known = ("message", "code", "details", "retryable", "hint", "retry_after")
-    hint = did_you_mean(similar_names(name, known)) or f"it takes {', '.join(known)}"
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
     return TypeError(f"{kind} has no argument {name!r}; {hint}")
 
 
