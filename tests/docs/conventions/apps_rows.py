@@ -419,7 +419,7 @@ def _() -> None:
     misspelt: Any = {"openai/outputTemplat": WIDGET}
 
     assert success("a", meta=META).meta == META
-    with pytest.raises(ValueError, match="openai/outputTemplate"):
+    with pytest.warns(UserWarning, match="did you mean 'openai/outputTemplate'"):
         success("a", meta=misspelt)
 
 
