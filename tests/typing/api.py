@@ -90,6 +90,8 @@ app.add_tool(Desk().count, name="count", read_only=True)
 assert_type(success("five", 5), Reply[int])
 assert_type(success(data=5), Reply[int])
 assert_type(success("five"), Reply[Any])
+assert_type(success({"five": 5}), Reply[dict[str, int]])
+assert_type(success([5]), Reply[list[int]])
 assert_type(failure("no"), Reply[Any])
 blocks = success(
     "with blocks",
