@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from tests.docs.conventions.checks import (
@@ -31,6 +31,10 @@ SUCCESS = {
     "isError": False,
 }
 ERROR = {"content": [{"type": "text", "text": "Error: Location not found"}], "isError": True}
+
+
+class Measured(TypedDict):
+    error: str
 
 
 def direct(value: Any, dialect: Any = None) -> Any:
@@ -178,8 +182,8 @@ def _() -> None:
 
 @row("a result with a key error is an error")
 def _() -> None:
-    def declared() -> dict[str, str]:
-        return {"error": "none of yours"}
+    def declared() -> Measured:
+        return {"error": "0.5 °C"}
 
     assert direct({"error": "Location not found"})["isError"] is True
     assert direct({"error": ""})["isError"] is False
