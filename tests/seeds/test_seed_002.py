@@ -190,6 +190,8 @@ def test_seed_002_29_the_content_as_one_argument_is_refused_with_what_to_write(
 
     with pytest.raises(TypeError, match=r"write Embedded\('ui://x', text=…, mime=…, meta=…\)"):
         Embedded("ui://x", content)
+    with pytest.raises(TypeError, match=r"write Embedded\('ui://x', text=…, mime=…, meta=…\)"):
+        Embedded("ui://x", "<p>", content)
 
 
 @pytest.mark.parametrize("body", [{"text": "<p>"}, {"blob": "PHA+"}])

@@ -253,9 +253,9 @@ class Embedded(msgspec.Struct, frozen=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if isinstance(self.text, dict):
+        if any(isinstance(each, dict) for each in (self.text, self.blob)):
             raise TypeError(
-                f"Embedded text must be a str, not a dict; write Embedded({self.uri!r}, text=…, "
+                f"Embedded takes text or bytes, not a dict; write Embedded({self.uri!r}, text=…, "
                 "mime=…, meta=…), or blob=… for bytes"
             )
         if (self.text is None) == (self.blob is None):
