@@ -388,7 +388,7 @@ def _() -> None:
 def _() -> None:
     data = {"instances": [{"id": "a"}], "textContent": "Found 1 instances"}
 
-    found = envelope(data)
+    found = envelope(success(data))
 
     assert (text_of(found), found["data"]) == ("Found 1 instances", data)
 
