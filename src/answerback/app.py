@@ -44,7 +44,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class App(HasRegistry):
+class _HintsOfClass(type):
+    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class."""
+
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            raise _missing_member(name)
+
+
+class App(HasRegistry, metaclass=_HintsOfClass):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
@@ -64,6 +74,11 @@ class App(HasRegistry):
         # Once, however many apps a program has.
         atexit.unregister(_remind_to_run)
         atexit.register(_remind_to_run)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _missing_member(name)
 
     @property
     def tools(self) -> Table[Tool]:
@@ -175,6 +190,26 @@ class App(HasRegistry):
 
         def register(fn: F) -> F:
             self._registry.add_completion(of, argument, fn, requires)
+            return fn
+
+        return register
+
+    def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
+        """Register a function that makes the error callers see: `@app.error(ProjectError)`.
+
+        It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
+        exception masked. The function of an exception's nearest class is used.
+        """
+        from .calls.own_exceptions import add_error, check_error_class
+
+        if not kinds:
+            raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
+        for kind in kinds:
+            check_error_class(kind, "@app.error")
+
+        def register(fn: F) -> F:
+            for kind in kinds:
+                add_error(self._registry, kind, fn)
             return fn
 
         return register
@@ -364,6 +399,12 @@ class App(HasRegistry):
         from .cli.own_program import run_app
 
         run_app(self, arguments)
+
+
+def _missing_member(name: str) -> AttributeError:
+    from .tools.other_frameworks import missing_app_member
+
+    return missing_app_member(name, dir(App))
 
 
 def _print_exception(

@@ -224,6 +224,8 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
+        self.errors: dict[type[BaseException], Callable[[Any], Any]] = {}
+        """For the author's exception classes: the function that makes the error for callers."""
         self.composition: Composition | None = None
         """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()
@@ -282,6 +284,7 @@ class Registry:
                 f"completion {tool.name!r} takes {unknown}; "
                 "it is given value: str and arguments: dict[str, str]"
             )
+        tool.noun = "completion"
         _put(self, self.completions, completion_key(of, argument), tool)
 
     def composed(self) -> Composition:
