@@ -53,7 +53,7 @@ def _own_arguments() -> Sequence[str]:
     # Hosts start `python server.py` without arguments, as the servers of other frameworks expect.
     if not _can_send(0):
         write_stderr(
-            "no command was given, so MCP was served, to nobody; --help shows the commands"
+            "no command was given, and no MCP client is on stdin; --help shows the commands"
         )
     return ("mcp",)
 
