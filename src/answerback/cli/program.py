@@ -33,7 +33,7 @@ COMMANDS = {
     "prompt": "fill in one prompt, and print its messages",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request of a web server",
-    "install": "add the server to Claude Desktop, Claude Code, Cursor or VS Code",
+    "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
     "new": "write a small project with a server and its tests",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
