@@ -74,7 +74,7 @@ def _folder_of_app(app: App) -> str:
     """Return the folder of the file that was started, or of the package with the App."""
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     started = os.path.dirname(os.path.abspath(main))
-    module = _module_with(app)
+    module = module_with(app) or _module_with_tool(app)
     if module is None:
         return started
     package = _folder_of_package(module)
@@ -88,11 +88,15 @@ def _outer_folder(folder: str, package: str) -> str:
     return folder if is_inside else package
 
 
-def _module_with(app: App) -> str | None:
-    """Return the name of the module that has the App, or else of one with a tool; not the main."""
+def module_with(app: App) -> str | None:
+    """Return the name of the module that has the App; None if only the main module has it."""
     for name, module in list(sys.modules.items()):
         if name != "__main__" and any(value is app for value in list(vars(module).values())):
             return name
+    return None
+
+
+def _module_with_tool(app: App) -> str | None:
     names = {tool.source.function.__module__ for tool in app.tools.values()}
     return next((name for name in sorted(names - {"__main__"}) if name in sys.modules), None)
 
