@@ -12,9 +12,9 @@ import msgspec
 
 from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
 from ..core.log import logger
-from ..core.reply import FINISHED_MARKS, Error, Reply
+from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
-from ..tools.return_type import is_result_class, shape_of_value
+from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
@@ -25,6 +25,9 @@ ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
 _Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)
+_SCALARS = frozenset({int, float, bool, type(None)})
+# The starts of a text that may be JSON; the last is a Markdown code fence.
+_JSON_STARTS = ("{", "[", " ", "\n", "\t", "\r", "```")
 _MEMBER_TYPES = {
     "content": list | tuple,
     "error": Error | None,
@@ -42,34 +45,45 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
             return _checked(tool, value)
         if isinstance(value, BLOCKS):
             return _checked(tool, Reply(content=(value,)))
-    if not tool.returns.is_data:
-        return _reply_without_type(tool, value)
-    encoded, data = tool.output.encode(value)
-    return Reply(data=data, encoded=encoded)
-
-
-def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
-    """Return the reply for a value that may be content or a finished reply as well as data."""
     returns = tool.returns
-    if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
-        return _checked(tool, Reply(content=blocks))
-    if returns.blocks_only:
-        raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
-    if returns.finished and is_result_class(type(value)):
-        value = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    if returns.finished and isinstance(value, dict) and not FINISHED_MARKS.isdisjoint(value):
+    if returns.finished and _may_be_finished(returns, value):
         # Imported here, because few tools return finished replies.
         from .finished_reply import finished_reply
 
         if (reply := finished_reply(tool, value)) is not None:
             return _checked(tool, reply)
+    if not returns.is_data:
+        return _reply_without_type(tool, value)
+    encoded, data = tool.output.encode(value)
+    return Reply(data=data, encoded=encoded)
+
+
+def _may_be_finished(returns: ReturnType, value: Any) -> bool:
+    """Return False for nearly all data, which then need not be judged."""
+    kind = type(value)
+    if kind is dict:
+        return not value.keys().isdisjoint(returns.marks)
+    if kind is str:
+        return bool(value.startswith(_JSON_STARTS))
+    if kind is list:
+        return not returns.is_data and bool(value) and type(value[0]) is dict
+    return not returns.is_data and kind not in _SCALARS
+
+
+def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
+    """Return the reply for a value that may be content as well as data."""
+    returns = tool.returns
+    if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
+        return _checked(tool, Reply(content=blocks))
+    if returns.blocks_only:
+        raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
     encoded, data = tool.output.encode(value)
     return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
     """Return the shape of data without a declared type."""
-    if not tool.returns.by_value:
+    if not tool.returns.by_value and not tool.returns.free_data:
         return None
     return tool.sent_shape(shape_of_value(value, encoded, tool.contract))
 
@@ -130,7 +144,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
 
 def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
     if data is not msgspec.UNSET:
-        return tool.output.encode(data)
+        return (_any_output() if tool.returns.free_data else tool.output).encode(data)
     if not tool.returns.declared:
         return None, msgspec.UNSET
     if tool.returns.shape is EMPTY:

@@ -11,10 +11,10 @@ from ..contract import Dialect
 from ..core.content import Text
 from ..core.reply import Reply
 from ..core.shape import RESULT
+from ..dialects.failure_json import is_failure_json
 from ..errors import MissingExtraError
 from ..rules.checks.ab1_result import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
-from ..rules.detectors.failure_json import is_failure_json
 from ..rules.finding import Fault, Finding
 from ..rules.reply_view import NO_CONTEXT, ReplyView
 from ..rules.validation import check, validate

@@ -7,13 +7,18 @@ from typing import Any
 
 from msgspec import UNSET
 
-from ..detectors.failure_json import is_failure_json, strip_code_fence
+from ...dialects.failure_json import (
+    failure_in_text,
+    is_failure_json,
+    json_in_text,
+    strip_code_fence,
+)
+from ...dialects.failure_text import is_failure_text
 from ..detectors.failure_message import failure_sentence
-from ..detectors.failure_text import is_failure_text
 from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, text_result
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import quoted
-from ..reply_view import ReplyView, parse_json
+from ..reply_view import ReplyView
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:
@@ -70,7 +75,7 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
     content = reply.get("content")
     for block in content if isinstance(content, list) else ():
         text = block.get("text") if isinstance(block, dict) else None
-        value = parse_json(strip_code_fence(text)) if isinstance(text, str) else None
+        value = json_in_text(strip_code_fence(text)) if isinstance(text, str) else None
         if is_failure_json(value) or _has_error_object(value):
             block["text"] = failure_sentence(value) or text
             # Clients refuse an error whose data does not match the output schema.
@@ -96,7 +101,7 @@ def failure_as_json_text(reply: ReplyView) -> Faults:
             return [Fault(f"/content/{index}/text", message)]
     if len(reply.json_texts) < len(reply.texts):
         for index, text in reply.texts:
-            if text.startswith("```") and is_failure_json(parse_json(strip_code_fence(text))):
+            if text.startswith("```") and failure_in_text(text) is not None:
                 return [Fault(f"/content/{index}/text", message)]
     return ()
 

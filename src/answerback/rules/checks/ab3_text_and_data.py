@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ...core.reply import RESULT_MEMBERS
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import block_at, kind_name, parent_of, pointer_token, walk_values
@@ -19,7 +20,6 @@ _OPTIONAL_MEMBERS = {
     "envelope": ("data", "meta"),
 }
 _UNSET = msgspec.UNSET
-RESULT_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
 _MAX_LITERAL = 100_000
 
 

@@ -1,1 +1,1 @@
-"""Recognisers for failure texts, secrets and media types; they do not know the rules."""
+"""Recognisers for media types and for the message of an error object."""
