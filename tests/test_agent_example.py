@@ -12,14 +12,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from tests.client.login_server import login_servers
 from tests.conftest import load_app, serving
+from tests.scripted_model import scripted_model
 
 from answerback import App, Context, Image, Text, connect, read
 from answerback.client.login import Login
@@ -117,7 +116,7 @@ def test_the_agent_uses_a_tool_that_the_server_adds_meanwhile(agent: Any) -> Non
 
     replies = [called("unlock", "{}"), called("vault", "{}"), {"content": "42 coins."}]
 
-    with scripted_model(replies) as (base_url, requests), connect(app) as server:
+    with chat_model(replies) as (base_url, requests), connect(app) as server:
         answer = agent.answer(server, base_url, "How much is in the vault?")
 
     assert answer == "42 coins."
@@ -133,7 +132,7 @@ def test_a_server_that_is_gone_is_told_to_the_model(agent: Any) -> None:
     )
 
     with (
-        scripted_model(replies) as (base_url, requests),
+        chat_model(replies) as (base_url, requests),
         connect([sys.executable, "-c", source, "mcp"]) as server,
     ):
         answer = agent.answer(server, base_url, "Work.")
@@ -152,7 +151,7 @@ def test_a_huge_reply_is_cut_for_the_model(agent: Any) -> None:
 
     replies = [called("dump", "{}"), {"content": "A lot."}]
 
-    with scripted_model(replies) as (base_url, requests), connect(app) as server:
+    with chat_model(replies) as (base_url, requests), connect(app) as server:
         agent.answer(server, base_url, "Dump it.")
 
     content = requests[1]["messages"][-1]["content"]
@@ -171,7 +170,7 @@ def test_a_result_with_instructions_in_it_stays_the_result_of_a_tool(agent: Any)
 
     replies = [called("newest", "{}"), {"content": "You have mail."}]
 
-    with scripted_model(replies) as (base_url, requests), connect(app) as server:
+    with chat_model(replies) as (base_url, requests), connect(app) as server:
         answer = agent.answer(server, base_url, "Any mail?")
 
     assert answer == "You have mail."
@@ -194,7 +193,7 @@ def test_a_tool_with_a_hostile_name_and_schema_is_called_by_a_name_of_its_own(ag
     shown = agent.to_openai(Server().tools(), strict=True).tools[0]["function"]["name"]
     replies = [called(shown, '{"x": 1}'), {"content": "Done."}]
 
-    with scripted_model(replies) as (base_url, _):
+    with chat_model(replies) as (base_url, _):
         answer = agent.answer(Server(), base_url, "Do it.")
 
     assert answer == "Done."
@@ -206,7 +205,7 @@ def test_a_model_that_never_stops_is_stopped(agent: Any) -> None:
     replies = [called("wether", "{}")] * agent.MAX_TURNS
 
     with (
-        scripted_model(replies) as (base_url, requests),
+        chat_model(replies) as (base_url, requests),
         connect(load_app(EXAMPLES / "weather.py")) as server,
     ):
         answer = agent.answer(server, base_url, "Is it cloudy?")
@@ -216,32 +215,11 @@ def test_a_model_that_never_stops_is_stopped(agent: Any) -> None:
 
 
 @contextmanager
-def scripted_model(replies: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def chat_model(replies: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
     """Serve a model that gives *replies* in turn; yields its URL and the requests that it gets."""
-    requests: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            message = {"role": "assistant", **replies[len(requests) - 1]}
-            body = json.dumps({"choices": [{"message": message}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Write no line for each request."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    messages = [{"role": "assistant", **reply} for reply in replies]
+    with scripted_model([{"choices": [{"message": each}]} for each in messages]) as (url, requests):
+        yield f"{url}/v1", requests
 
 
 def called(name: str, arguments: str) -> dict[str, Any]:
@@ -258,7 +236,7 @@ def test_a_model_that_gets_a_call_wrong_is_told_so_and_can_try_again(agent: Any)
     ]
 
     with (
-        scripted_model(replies) as (base_url, requests),
+        chat_model(replies) as (base_url, requests),
         connect(load_app(EXAMPLES / "weather.py")) as server,
     ):
         answer = agent.answer(server, base_url, "Is it cloudy?")
@@ -289,7 +267,7 @@ def test_one_call_that_fails_does_not_disturb_the_others_of_its_turn(agent: Any)
     turn = calls_of(*wrong, ("weather", '{"location": "Oslo"}'))
 
     with (
-        scripted_model([turn, {"content": "Cloudy."}]) as (base_url, requests),
+        chat_model([turn, {"content": "Cloudy."}]) as (base_url, requests),
         connect(load_app(EXAMPLES / "weather.py")) as server,
     ):
         answer = agent.answer(server, base_url, "Is it cloudy?")
@@ -320,7 +298,7 @@ def test_images_follow_the_results_of_their_turn(agent: Any) -> None:
     turn = calls_of(("plain", "{}"), ("beside", "{}"))
 
     with (
-        scripted_model([turn, {"content": "Wet."}]) as (base_url, requests),
+        chat_model([turn, {"content": "Wet."}]) as (base_url, requests),
         connect(app) as server,
     ):
         agent.answer(server, base_url, "Show me.")
@@ -344,7 +322,7 @@ def test_progress_and_questions_reach_the_program_while_the_agent_runs(agent: An
         return f"{nights} nights"
 
     with (
-        scripted_model([called("book", "{}"), {"content": "Booked."}]) as (base_url, requests),
+        chat_model([called("book", "{}"), {"content": "Booked."}]) as (base_url, requests),
         connect(app, elicit=lambda request: {"value": 3}) as server,
     ):
         agent.answer(server.options(progress=seen.append), base_url, "Book it.")
@@ -372,7 +350,7 @@ def test_after_a_time_out_the_model_knows_that_the_call_may_have_run_and_goes_on
     turns = [called("slow", "{}"), called("quick", "{}"), {"content": "Done."}]
 
     with (
-        scripted_model(turns) as (base_url, requests),
+        chat_model(turns) as (base_url, requests),
         connect(app, timeout=1) as server,
     ):
         agent.answer(server, base_url, "Try both.")
@@ -392,7 +370,7 @@ def test_a_server_that_dies_is_started_again_for_the_next_call(agent: Any) -> No
     turns = [called("die", "{}"), called("work", "{}"), {"content": "It works."}]
 
     with (
-        scripted_model(turns) as (base_url, requests),
+        chat_model(turns) as (base_url, requests),
         connect([sys.executable, "-c", source, "mcp"]) as server,
     ):
         answer = agent.answer(server, base_url, "Work.")
@@ -409,7 +387,7 @@ def test_an_http_server_that_was_restarted_answers_the_next_call(agent: Any) -> 
     turns = [asked, {"content": "First."}, asked, {"content": "Second."}]
 
     with ExitStack() as stack:
-        base_url, requests = stack.enter_context(scripted_model(turns))
+        base_url, requests = stack.enter_context(chat_model(turns))
         with serving(path) as served:
             server = stack.enter_context(connect(f"{served.url}/mcp"))
             assert agent.answer(server, base_url, "Is it cloudy?") == "First."
@@ -422,7 +400,7 @@ def test_an_http_server_that_was_restarted_answers_the_next_call(agent: Any) -> 
 def test_a_server_that_asks_for_a_login_gets_one(agent: Any) -> None:
     with (
         login_servers() as make,
-        scripted_model([called("greet", "{}"), {"content": "Hi."}]) as (
+        chat_model([called("greet", "{}"), {"content": "Hi."}]) as (
             base_url,
             requests,
         ),

@@ -10,14 +10,13 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
+from tests.scripted_model import scripted_model
 
 from answerback import App, Image, NotFound, Text, connect
 
@@ -111,34 +110,11 @@ GEMINI = Api(
 each_api = pytest.mark.parametrize("api", [ANTHROPIC, GEMINI], ids=lambda api: api.example)
 
 
-@contextmanager
-def stand_in(api: Api, answers: list[Json]) -> Iterator[tuple[str, list[Json]]]:
+def stand_in(api: Api, answers: list[Json]) -> AbstractContextManager[tuple[str, list[Json]]]:
     """Serve an API whose model gives *answers* in turn; yields its URL and the requests."""
-    requests: list[Json] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append(request)
-            is_known = self.path == api.path and self.headers[api.key_header]
-            body = json.dumps(answers[len(requests) - 1]).encode()
-            self.send_response(200 if is_known else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Write no line for each request."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", requests
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return scripted_model(
+        answers, lambda path, headers: path == api.path and bool(headers[api.key_header])
+    )
 
 
 def agent_of(api: Api) -> Any:
