@@ -113,8 +113,6 @@ NOT_FAILURES: list[Any] = [
     {"content": [{"text": "no type"}]},
     {"content": [{"type": "text", "text": "a"}], "pages": 3},
     {"content": []},
-    {"content": [{"type": "image"}]},
-    {"content": [{"type": "image"}], "isError": False},
 ]
 
 
@@ -125,6 +123,14 @@ def test_data_that_may_be_data_is_sent_as_data(value: Any) -> None:
     assert reply.data == value
     assert reply.to("mcp")["structuredContent"] == value
     assert reply.to("mcp")["isError"] is False
+
+
+@pytest.mark.parametrize("flags", [{}, {"isError": False}, {"success": True}])
+def test_a_malformed_block_of_a_finished_reply_is_sent_as_text(flags: Any) -> None:
+    reply = answer({"content": [{"type": "image"}, {"type": "text", "text": "a"}], **flags})
+
+    assert [block.text for block in reply.content] == ['{"type":"image"}', "a"]
+    assert not reply.has_data
 
 
 def test_returns_value_sends_a_finished_reply_as_data() -> None:

@@ -19,17 +19,20 @@ from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
 from ..dialects.reply_or_data import finished_dialect
 from ..dialects.reply_text import message_from_text
 from ..dialects.returned_value import judge
+from ..dialects.unencoded_text import BUFFER_START, is_unencoded
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
+from ..types.problems import InvalidOutput
 from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
     from ..core.metadata.key_table import Place
 
+_MAX_DEPTH = 5
 _KNOWN_MEMBERS = (
     *("success", "timestamp", "content", "data", "error", "message", "meta"),
     *("isError", "structuredContent", "_meta", "resultType"),
@@ -41,6 +44,8 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
     """
+    if isinstance(value, str):
+        refuse_unencoded(value)
     verdict, found = judge(value)
     form = tool.returns.form if found else None
     if verdict == "data" and form != "reply":
@@ -51,10 +56,6 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
     if tool.settings.nan == "null":
         found = nan_to_none(found)
     reply = _read(tool, found, failed=failed)
-    if reply is None and form == "reply":
-        reply = _read_envelope(tool, found, failed=failed)
-    if reply is None:
-        return None
     _log_once(tool, "failure" if failed else "finished reply")
     if not tool.told_meta:
         _log_wrong_meta(tool, reply)
@@ -63,14 +64,67 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
     return _without_repeated_text(tool, reply)
 
 
-def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any] | None:
-    """Return the reply; None for what cannot be read, unless it failed."""
+def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
     try:
         if finished_dialect(found) == "mcp":
             return mcp.read(_plain(found, mcp_blocks.write_block), contract=tool.contract)
         return _read_envelope(tool, found, failed=failed)
     except MalformedReply:
-        return Reply(error=_least_error(found)) if failed else None
+        if failed:
+            return Reply(error=_least_error(found))
+    # As an envelope, whose malformed blocks are sent as text.
+    return _read_envelope(tool, found, failed=False)
+
+
+def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
+    """Return the reply with what its data and texts say: a failure, or a whole result in JSON.
+
+    Raises InvalidOutput for a text that is how a program prints a value it could not encode.
+    """
+    if depth == _MAX_DEPTH:
+        raise InvalidOutput("content", "the text of a result is a result, and so on")
+    if reply.error is None and isinstance(reply.data, dict) and not tool.returns.is_data:
+        inner = finished_reply(tool, reply.data)
+        if inner is not None:
+            return judged_reply(tool, _joined(reply, inner, reply.content), depth + 1)
+    for index, block in enumerate(reply.content):
+        if not isinstance(block, Text) or not isinstance(block.text, str):
+            continue
+        refuse_unencoded(block.text, f"content[{index}].text")
+        inner = finished_reply(tool, block.text)
+        if inner is not None and (reply.ok or inner.ok):
+            others = (*reply.content[:index], *inner.content, *reply.content[index + 1 :])
+            return judged_reply(tool, _joined(reply, inner, others), depth + 1)
+    return reply
+
+
+def _joined(outer: Reply[Any], inner: Reply[Any], content: tuple[Block, ...]) -> Reply[Any]:
+    """Return the outer reply with the error, the data and the metadata of the inner one."""
+    return msgspec.structs.replace(
+        outer,
+        content=content,
+        data=inner.data if inner.has_data else outer.data,
+        error=outer.error or inner.error,
+        meta={**inner.meta, **outer.meta},
+    )
+
+
+def text_in(message: str) -> str:
+    """Return an error's message: a whole result's text, and nothing for a printed object."""
+    if is_unencoded(message) or message.startswith(BUFFER_START):
+        return ""
+    found = judge(message)[1]
+    if not found.get("content"):
+        return message.strip() and message
+    texts = [each.get("text") for each in found["content"] if isinstance(each, dict)]
+    return " ".join(text for text in texts if isinstance(text, str)).strip()
+
+
+def refuse_unencoded(text: str, path: str = "") -> None:
+    """Raise InvalidOutput for a text such as `<coroutine object f at 0x7f>`."""
+    if is_unencoded(text) or text.startswith(BUFFER_START):
+        shown = text.strip()[:40]
+        raise InvalidOutput(path, f"{shown!r} is a printed object; return its value, or await it")
 
 
 def _least_error(value: JsonObject) -> Error:

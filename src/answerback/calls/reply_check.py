@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..core.content import BLOCKS, Audio, Block, Embedded, Image, Link, Text, changed_block
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
+from ..error_codes import UNKNOWN_TEXT
 from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
@@ -25,9 +26,10 @@ ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
 _Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)
+_PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
 _SCALARS = frozenset({int, float, bool, type(None)})
-# The starts of a text that may be JSON; the last is a Markdown code fence.
-_JSON_STARTS = ("{", "[", " ", "\n", "\t", "\r", "```")
+# The starts of a text that may be JSON, or the print of an object: then it is judged.
+_SUSPECT_STARTS = ("{", "[", "<", "```", " ", "\n", "\t", "\r", *_PRINTED_STARTS)
 _MEMBER_TYPES = {
     "content": list | tuple,
     "error": Error | None,
@@ -64,7 +66,7 @@ def _may_be_finished(returns: ReturnType, value: Any) -> bool:
     if kind is dict:
         return not value.keys().isdisjoint(returns.marks)
     if kind is str:
-        return bool(value.startswith(_JSON_STARTS))
+        return bool(value.startswith(_SUSPECT_STARTS))
     if kind is list:
         return not returns.is_data and bool(value) and type(value[0]) is dict
     return not returns.is_data and kind not in _SCALARS
@@ -96,6 +98,8 @@ def checked_error(error: Error, owner: str) -> Error:
     message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, owner)
+    elif isinstance(message, str) and _is_suspect_text(message):
+        error = msgspec.structs.replace(error, message=_readable_message(error))
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
@@ -103,6 +107,17 @@ def checked_error(error: Error, owner: str) -> Error:
         logger().error(message, owner, exc, exc_info=exc.__cause__)
         return _sendable_part(error)
     return error
+
+
+def _readable_message(error: Error) -> str:
+    """Return the message; words for the code if it is empty, a printed object or a whole result."""
+    from .finished_reply import text_in
+
+    return text_in(error.message) or text_in(_words(error.code)) or UNKNOWN_TEXT
+
+
+def _words(code: object) -> str:
+    return _valid_text(code).replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
 
 
 def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
@@ -113,16 +128,14 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
         "to show its text, pass str(exc)"
     )
     logger().error(message, owner, reference, exc_info=exc)
-    words = _valid_text(error.code).replace("_", " ").capitalize()
     details = {"reference": reference} if error.details is None else error.details
-    shown = f"{words} (reference {reference})"
+    shown = f"{_words(error.code)} (reference {reference})"
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def check_content(blocks: Sequence[Block]) -> None:
-    """Raise InvalidOutput for a block that cannot be sent."""
-    for index, block in enumerate(blocks):
-        _check_block(block, f"content[{index}]")
+def checked_content(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Return the blocks, with the media types of their bytes; raise InvalidOutput."""
+    return tuple(_checked_block(block, f"content[{n}]") for n, block in enumerate(blocks))
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
@@ -131,10 +144,13 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     for name, kind in _MEMBER_TYPES.items():
         if not isinstance(members[name], kind):
             raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
-    check_content(reply.content)
+    if tool.returns.finished and _is_suspect(tool.returns, reply):
+        from .finished_reply import judged_reply
+
+        reply = judged_reply(tool, reply)
+    content = checked_content(reply.content)
     if reply.meta:
         _encode(reply.meta, "meta")
-    content = tuple(reply.content)
     if reply.error is not None:
         error = checked_error(reply.error, tool.owner)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
@@ -143,6 +159,21 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     return msgspec.structs.replace(
         reply, content=content, data=data, encoded=encoded, shape=shape, contract=None
     )
+
+
+def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
+    """Return whether the data or a text of the reply has to be judged."""
+    data = reply.data
+    if isinstance(data, dict) and not data.keys().isdisjoint(returns.marks):
+        return True
+    return any(
+        isinstance(block, Text) and isinstance(block.text, str) and _is_suspect_text(block.text)
+        for block in reply.content
+    )
+
+
+def _is_suspect_text(text: str) -> bool:
+    return text.startswith(_SUSPECT_STARTS) or not text.strip()
 
 
 def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
@@ -169,7 +200,7 @@ def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
     return tuple(Text(item) if isinstance(item, str) else item for item in value)
 
 
-def _check_block(block: object, path: str) -> None:
+def _checked_block(block: Any, path: str) -> Block:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
     without: dict[str, Any] = {}
@@ -183,6 +214,26 @@ def _check_block(block: object, path: str) -> None:
             _through_json(members[name], _Meta, f"{path}.{name}")
             without[name] = None
     _through_json(changed_block(block, **without) if without else block, type(block), path)
+    return block if isinstance(block, Text | Link) else _with_media_type(block, path)
+
+
+def _with_media_type(block: Any, path: str) -> Block:
+    """Return the block with its bytes' media type; raise InvalidOutput if it cannot have that."""
+    is_media = not isinstance(block, Embedded)
+    payload = block.data if is_media else block.blob
+    if is_media and block.url is not None:
+        return cast("Block", block)
+    if is_media and not payload:
+        raise InvalidOutput(f"{path}.data", f"the {block.type} has no bytes")
+    from ..core.media_types import is_media_type_of, media_type_of, media_types_agree
+
+    declared, detected = block.mime, media_type_of(payload or b"")
+    if declared is not None and detected is not None and not media_types_agree(declared, detected):
+        block = changed_block(block, mime=detected)
+    if is_media and not is_media_type_of(block.type, block.mime):
+        message = f"expected a media type such as {block.type}/…, got {block.mime!r}"
+        raise InvalidOutput(f"{path}.mime", message)
+    return cast("Block", block)
 
 
 def _through_json(value: object, kind: type[T], path: str) -> T:

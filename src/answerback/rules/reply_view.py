@@ -10,7 +10,7 @@ import msgspec
 from ..contract import Dialect
 from ..core.received_limits import MAX_INNER_BYTES
 from ..core.versions import Version
-from ..dialects.failure_json import json_in_text
+from ..dialects.failure_json import is_failure_json, json_in_text
 from .json_values import pointer_token, walk_strings
 
 MEDIA = ("image", "audio")
@@ -154,8 +154,14 @@ def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any
         case "envelope":
             return reply.get("success") is False, reply.get("data", msgspec.UNSET)
         case "rest":
-            return reply.keys() == {"error"}, reply
+            return reply.keys() == {"error"} and _is_rest_error(reply), reply
     return True, msgspec.UNSET
+
+
+def _is_rest_error(reply: dict[str, Any]) -> bool:
+    """Return whether `error` holds an error; a number, or an empty value, is data."""
+    error = reply["error"]
+    return bool(error) and (isinstance(error, str | dict) or is_failure_json(reply))
 
 
 def _texts_unlike(texts: list[JsonText], data: Any) -> list[JsonText]:

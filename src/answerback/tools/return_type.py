@@ -58,7 +58,8 @@ def read_return_type(
     """
     if not finished:
         return _read_data_type(annotation, contract, where)
-    members = [member for member in _members(annotation) if member not in (None, NoneType)]
+    whole = [_data_type(member) for member in _members(annotation)]
+    members = [member for member in whole if member not in (None, NoneType)]
     forms = [_form_of(member) for member in members]
     if "reply" in forms:
         data_type = _reply_data(annotation) if forms == ["reply"] == [_form_of(annotation)] else Any

@@ -27,8 +27,8 @@ def member_names(cls: Any) -> dict[str, str]:
 
 
 def object_members(value: object) -> dict[str, Any]:
-    """Return an object's members by their JSON names, without the empty ones."""
+    """Return an object's members by their JSON names; empty if it is no record."""
     if isinstance(value, dict):
         return value
     found = {name: getattr(value, own, None) for name, own in member_names(type(value)).items()}
-    return {name: each for name, each in found.items() if each not in (None, msgspec.UNSET)}
+    return {name: each for name, each in found.items() if each is not msgspec.UNSET}
