@@ -1,6 +1,6 @@
 """An app cannot send an invalid reply: whatever a tool returns, the rules find no error in it.
 
-`make returns` runs this with 100,000 examples and more; `RETURNS` sets their number.
+`make returns` checks 100,000 returns; the variable `RETURNS` sets another number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from answerback.core.versions import VERSIONS
 from answerback.dialects import shape_of, write
 
 CONTRACTS = ("standard", "aligned", "envelope", "apps", "direct")
-EXAMPLES = int(os.environ.get("RETURNS", "2000"))
+# Each value is returned by a tool without a type and by one with a type, under every contract.
+EXAMPLES = int(os.environ.get("RETURNS", "5000")) // (2 * len(CONTRACTS))
 MADE: list[Make] = []
 
 
@@ -78,22 +79,19 @@ def loop() -> Any:
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-@given(
-    make=returns,
-    index=st.integers(0, len(ANNOTATIONS) - 1),
-    contract=st.sampled_from(CONTRACTS),
-)
+@given(make=returns, index=st.integers(1, len(ANNOTATIONS) - 1))
 def test_the_rules_find_no_error_in_what_an_app_sends(
-    loop: asyncio.Runner, make: Make, index: int, contract: str
+    loop: asyncio.Runner, make: Make, index: int
 ) -> None:
-    app, name = APPS[contract], f"tool{index}"
     MADE[:] = [make]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reply = loop.run(app.call(name))
+    for app in APPS.values():
+        for name in ("tool0", f"tool{index}"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                reply = loop.run(app.call(name))
 
-    assert faults_of(app, reply, app.tools[name].output_schema) == {}
+            assert faults_of(app, reply, app.tools[name].output_schema) == {}
 
 
 def call(value: Any, annotation: Any = Any) -> Reply[Any]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -60,16 +60,15 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
     return Reply(data=data, encoded=encoded)
 
 
-def _may_be_finished(returns: ReturnType, value: Any) -> bool:
+def _may_be_finished(returns: ReturnType, value: object) -> bool:
     """Return False for nearly all data, which then need not be judged."""
-    kind = type(value)
-    if kind is dict:
+    if isinstance(value, dict):
         return not value.keys().isdisjoint(returns.marks)
-    if kind is str:
-        return bool(value.startswith(_SUSPECT_STARTS))
-    if kind is list:
-        return not returns.is_data and bool(value) and type(value[0]) is dict
-    return not returns.is_data and kind not in _SCALARS
+    if isinstance(value, str):
+        return value.startswith(_SUSPECT_STARTS)
+    if returns.is_data or type(value) in _SCALARS:
+        return False
+    return not isinstance(value, list) or (bool(value) and type(value[0]) is dict)
 
 
 def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
@@ -98,7 +97,7 @@ def checked_error(error: Error, owner: str) -> Error:
     message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, owner)
-    elif isinstance(message, str) and _is_suspect_text(message):
+    elif _is_suspect_text(message):
         error = msgspec.structs.replace(error, message=_readable_message(error))
     try:
         _through_json(error, Error, "error")
@@ -166,13 +165,12 @@ def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
     data = reply.data
     if isinstance(data, dict) and not data.keys().isdisjoint(returns.marks):
         return True
-    return any(
-        isinstance(block, Text) and isinstance(block.text, str) and _is_suspect_text(block.text)
-        for block in reply.content
-    )
+    return any(isinstance(block, Text) and _is_suspect_text(block.text) for block in reply.content)
 
 
-def _is_suspect_text(text: str) -> bool:
+def _is_suspect_text(text: object) -> bool:
+    if not isinstance(text, str):
+        return False
     return text.startswith(_SUSPECT_STARTS) or not text.strip()
 
 
@@ -200,7 +198,7 @@ def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
     return tuple(Text(item) if isinstance(item, str) else item for item in value)
 
 
-def _checked_block(block: Any, path: str) -> Block:
+def _checked_block(block: object, path: str) -> Block:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
     without: dict[str, Any] = {}
@@ -217,23 +215,27 @@ def _checked_block(block: Any, path: str) -> Block:
     return block if isinstance(block, Text | Link) else _with_media_type(block, path)
 
 
-def _with_media_type(block: Any, path: str) -> Block:
+def _with_media_type(block: Image | Audio | Embedded, path: str) -> Block:
     """Return the block with its bytes' media type; raise InvalidOutput if it cannot have that."""
-    is_media = not isinstance(block, Embedded)
-    payload = block.data if is_media else block.blob
-    if is_media and block.url is not None:
-        return cast("Block", block)
-    if is_media and not payload:
-        raise InvalidOutput(f"{path}.data", f"the {block.type} has no bytes")
+    is_media = isinstance(block, Image | Audio)
+    if isinstance(block, Image | Audio):
+        payload = block.data
+        if block.url is not None:
+            return block
+        if not payload:
+            raise InvalidOutput(f"{path}.data", f"the {block.type} has no bytes")
+    else:
+        payload = block.blob or b""
+    # Imported here, because few replies have bytes.
     from ..core.media_types import is_media_type_of, media_type_of, media_types_agree
 
-    declared, detected = block.mime, media_type_of(payload or b"")
-    if declared is not None and detected is not None and not media_types_agree(declared, detected):
-        block = changed_block(block, mime=detected)
-    if is_media and not is_media_type_of(block.type, block.mime):
-        message = f"expected a media type such as {block.type}/…, got {block.mime!r}"
+    mime, detected = block.mime, media_type_of(payload)
+    if mime is not None and detected is not None and not media_types_agree(mime, detected):
+        mime = detected
+    if is_media and not is_media_type_of(block.type, mime or ""):
+        message = f"expected a media type such as {block.type}/…, got {mime!r}"
         raise InvalidOutput(f"{path}.mime", message)
-    return cast("Block", block)
+    return block if mime == block.mime else changed_block(block, mime=mime)
 
 
 def _through_json(value: object, kind: type[T], path: str) -> T:

@@ -19,6 +19,13 @@ from ..core.received_limits import MAX_INNER_BYTES, MAX_VALUES
 from ..types.json_text import has_more_marks
 from .reply_or_data import may_be_error_object
 
+# The reason phrases of HTTP's errors.
+STATUSES = (
+    "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|"
+    "Request Time-?out|Gone|(?:Payload|Content) Too Large|Unprocessable (?:Entity|Content)|"
+    "Too Many Requests|Client Error|Server Error|Internal Server Error|Not Implemented|"
+    "Bad Gateway|Service Unavailable|Gateway Time-?out"
+)
 # The members of error objects; an object with any other member is a record.
 FAILURE_MEMBERS = frozenset(
     {
@@ -153,23 +160,23 @@ def _has_error_status(value: dict[str, Any]) -> bool:
 
 
 def _is_error_phrase(text: str) -> bool:
-    # Imported here, because its patterns take long to compile and few objects need them.
-    from .failure_text import STATUSES, is_failure_text
+    return bool(re.fullmatch(STATUSES, text, re.IGNORECASE)) or _is_failure_text(text)
 
-    return bool(re.fullmatch(STATUSES, text, re.IGNORECASE)) or is_failure_text(text)
+
+def _is_failure_text(text: str) -> bool:
+    # Imported here, because its patterns take long to compile and few objects need them.
+    from .failure_text import is_failure_text
+
+    return is_failure_text(text)
 
 
 def _has_error_message(value: dict[str, Any]) -> bool:
-    if "message" not in value and "detail" not in value:
-        return False
-    from .failure_text import STATUSES, is_failure_text
-
     match value:
         case {"__type": str(name), "message": str()} if _EXCEPTION_NAME.fullmatch(name):
             return True
         case {"message": str(message)} if value.keys() <= _MEMBERS_BESIDE_MESSAGE:
             name = value.get("type", "Error")
-            return is_failure_text(message) and bool(_EXCEPTION_NAME.fullmatch(str(name)))
+            return _is_failure_text(message) and bool(_EXCEPTION_NAME.fullmatch(str(name)))
         case {"detail": str(detail)} if len(value) == 1:
             return bool(re.fullmatch(STATUSES, detail))
         case {"detail": [_, *_] as issues} if len(value) == 1:

@@ -80,10 +80,11 @@ class Tool:
     ) -> None:
         self.contract = contract
         # A function that `wrap` made is served without it: a tool judges the return value alike.
-        wrapped: Any = getattr(fn, "made_by_wrap", None)
-        is_wrapped = wrapped is not None and wrapped.made is fn
-        self.fn = wrapped.fn if is_wrapped else fn
-        self._nan_of_wrap = wrapped.nan if is_wrapped else None
+        wrapped = getattr(fn, "made_by_wrap", None)
+        if wrapped is not None and wrapped.made is not fn:
+            wrapped = None
+        self.fn = fn if wrapped is None else wrapped.fn
+        self._nan_of_wrap = None if wrapped is None else wrapped.nan
         settings = resolve_options(options)
         self.use_settings(settings)
         self.source = source_of(self.fn)
@@ -98,7 +99,7 @@ class Tool:
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         # The author of a wrapped function knows that its finished replies are sent.
-        self.told_finished = is_wrapped
+        self.told_finished = wrapped is not None
         """A finished reply of this tool was logged, which is done once."""
         self.told_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""

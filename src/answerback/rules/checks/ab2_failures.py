@@ -16,8 +16,8 @@ from ...dialects.failure_json import (
 )
 from ...dialects.failure_text import is_failure_text
 from ..declared_members import is_declared
-from ..detectors.failure_message import failure_sentence
 from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, text_result
+from ..failure_message import failure_sentence
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import quoted
 from ..reply_view import ReplyView

@@ -226,7 +226,9 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
     """A proxy that turns a result into text loses its data, its images and its `isError`."""
     for index, _, value in reply.json_texts:
         if isinstance(value, dict) and "content" in value and _is_result(value):
-            if value == reply.data and _names_content(reply.context.schema):
+            # Before 2025-06-18 the text is the only place for the data.
+            is_data = reply.data is _UNSET or value == reply.data
+            if is_data and _names_content(reply.context.schema):
                 continue
             return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
     return ()

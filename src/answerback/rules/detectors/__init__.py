@@ -1,1 +1,0 @@
-"""Recognisers for media types and for the message of an error object."""
