@@ -426,7 +426,7 @@ PACKAGE_LINES = {
     "records": 2_200,
     "registry": 1_200,
     "resilience": 1_350,
-    "rules": 5_100,
+    "rules": 5_200,
     "server": 7_550,
     "tasks": 2_200,
     "testing": 350,
