@@ -15,7 +15,7 @@ from ..core.content import BLOCKS
 from ..core.reply import Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types.annotation_reader import check_type, is_object
-from ..types.describe import without_metadata
+from ..types.describe import is_plain_dict, without_metadata
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ def read_return_type(
     data_members = [member for member in members if not _is_block(member)]
     if any(without_metadata(member) in (Any, object) for member in data_members):
         return ReturnType(finished=finished, by_value=True)
-    if finished and _is_plain_dict(annotation):
+    if finished and is_plain_dict(annotation):
         check_type(annotation, where)
         shape = _shape(annotation, contract)
         return ReturnType(data_type=annotation, shape=shape, finished=True)
@@ -159,10 +159,3 @@ def _is_fixed_tuple(annotation: object) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, tuple):
         return hasattr(annotation, "_fields")
     return get_origin(annotation) is tuple and ... not in get_args(annotation)
-
-
-def _is_plain_dict(annotation: object) -> bool:
-    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
-    plain = without_metadata(annotation)
-    items = get_args(plain)
-    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))

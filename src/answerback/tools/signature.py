@@ -5,7 +5,7 @@ It does not use `inspect`, whose import takes as long as a whole call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FunctionType, MethodType, SimpleNamespace, UnionType
@@ -15,8 +15,9 @@ import msgspec
 
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
+from ..types.describe import is_plain_dict
 from .context import Context
-from .markers import Ask, Depends, Header, marker_of
+from .markers import Ask, Depends, Header, is_all_arguments, marker_of
 
 # Bits of a code object's `co_flags`.
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
@@ -25,11 +26,26 @@ HIDDEN_CONTEXT = "*context"
 """Receives the Context if a tool with dependencies takes none; not a parameter's name."""
 
 
+class Whole(msgspec.Struct, frozen=True):
+    """All arguments of a function as one object."""
+
+    parameter: str | None
+    """The parameter that receives them; None if they are the keywords of `**kwargs`."""
+    annotation: Any
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the type says nothing about the arguments."""
+        return is_plain_dict(self.annotation)
+
+
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """A function's parameters, by what fills them, and its return annotation."""
 
     parameters: tuple[Parameter, ...]
-    """The tool's arguments."""
+    """The tool's arguments; none if it has `whole`."""
+    whole: Whole | None = None
+    """For a function that takes all arguments as one object."""
     context: str | None
     """The parameter that receives the call's Context; a tool with dependencies always has one."""
     questions: tuple[Parameter, ...]
@@ -177,10 +193,11 @@ def required_parameters(source: Source) -> list[str]:
     return [name for name, default in _parameters(source) if default is msgspec.NODEFAULT]
 
 
-def check_callable(source: Source, owner: str) -> None:
+def check_callable(source: Source, owner: str, *, allow_kwargs: bool = False) -> None:
     """Raise TypeError for a function that cannot be called with named arguments.
 
-    *owner* names the function in messages, such as `tool 'add'`.
+    *owner* names the function in messages, such as `tool 'add'`. With *allow_kwargs*,
+    `read_signature` decides whether `**kwargs` can be served.
     """
     if is_generator(source.function):
         raise TypeError(f"{owner} is a generator; return a list instead of yielding")
@@ -192,7 +209,7 @@ def check_callable(source: Source, owner: str) -> None:
         )
     if flags & _VARARGS:
         raise TypeError(f"{owner} takes *args; name each argument, or take one list")
-    if flags & _VARKEYWORDS:
+    if flags & _VARKEYWORDS and not allow_kwargs:
         raise TypeError(f"{owner} takes **kwargs; name each argument, or take one dict")
     if positional_only > source.bound:
         raise TypeError(f"{owner} has positional-only parameters; remove the '/'")
@@ -208,8 +225,11 @@ def _forms(source: Source) -> tuple[int, int]:
     return flags, kinds.count("POSITIONAL_ONLY")
 
 
-def read_signature(source: Source, owner: str) -> Signature:
-    """Resolve the annotations; raise NameError while a name in them is not defined yet."""
+def read_signature(source: Source, owner: str, schema: Mapping[str, Any] | None = None) -> Signature:
+    """Resolve the annotations; raise NameError while a name in them is not defined yet.
+
+    *schema* is the author's schema for the arguments of `**kwargs`.
+    """
     with explain_undefined_names(owner, source):
         hints = _hints(source)
     returns = hints.pop("return", Any)
@@ -217,6 +237,7 @@ def read_signature(source: Source, owner: str) -> Signature:
     questions: list[Parameter] = []
     parameters: list[Parameter] = []
     dependencies: dict[str, Callable[..., Any]] = {}
+    wholes: list[Whole] = []
     for parameter, default in _parameters(source):
         annotation = hints.get(parameter)
         if _is_plain(annotation, default):
@@ -236,6 +257,9 @@ def read_signature(source: Source, owner: str) -> Signature:
         if (depends := marker_of(Depends, annotation)) is not None:
             dependencies[parameter] = depends.function
             continue
+        if is_all_arguments(annotation):
+            wholes.append(Whole(parameter, annotation))
+            continue
         if isinstance(default, Depends):
             advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
             raise TypeError(f"{where} has Depends as its default; {advice}")
@@ -243,12 +267,21 @@ def read_signature(source: Source, owner: str) -> Signature:
         group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"{owner} takes more than one Context; one is enough")
+    keywords = _keywords_name(source)
+    if wholes or keywords is not None:
+        from .all_arguments import add_keywords, checked_whole
+
+        if keywords is not None:
+            add_keywords(hints.get(keywords, Any), keywords, parameters, wholes, owner, schema)
+        if wholes:
+            parameters = checked_whole(wholes, parameters, owner, schema)
     if any(each.keyword for each in parameters):
         from ..types.field_info import refuse_shared_names
 
         refuse_shared_names(parameters, owner)
     return Signature(
         parameters=tuple(parameters),
+        whole=wholes[0] if wholes else None,
         context=contexts[0] if contexts else HIDDEN_CONTEXT if dependencies else None,
         questions=tuple(questions),
         dependencies=dependencies,
@@ -316,6 +349,16 @@ def _own_parameters(source: Source) -> Iterator[tuple[str, Any]]:
         yield name, defaults[index - required] if index >= required else msgspec.NODEFAULT
     for name in keyword:
         yield name, (function.__kwdefaults__ or {}).get(name, msgspec.NODEFAULT)
+
+
+def _keywords_name(source: Source) -> str | None:
+    """Return the name of `**kwargs`; None if the function takes no other keywords."""
+    if not _forms(source)[0] & _VARKEYWORDS:
+        return None
+    if source.given is not None:
+        return str(list(source.given.parameters)[-1])
+    code = source.function.__code__
+    return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
 def _given_parameters(source: Source) -> Iterator[tuple[str, Any]]:

@@ -98,7 +98,7 @@ class Tool:
         """A finished reply of this tool was logged, which is done once."""
         self.told_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
-        check_callable(self.source, self.owner)
+        check_callable(self.source, self.owner, allow_kwargs=True)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
         with suppress(NameError):
@@ -119,7 +119,7 @@ class Tool:
 
     @cached_property
     def signature(self) -> Signature:
-        signature = read_signature(self.source, self.owner)
+        signature = read_signature(self.source, self.owner, self.settings.input_schema)
         for parameter in signature.parameters:
             check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
         if signature.dependencies:
@@ -160,6 +160,10 @@ class Tool:
     @cached_property
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
+        if (whole := self.signature.whole) is not None:
+            from ..types.whole_arguments import WholeArguments
+
+            return WholeArguments(whole.parameter, whole.annotation, lenient=self.lenient)
         return Arguments(self.signature.parameters, lenient=self.lenient)
 
     @cached_property
@@ -206,9 +210,11 @@ class Tool:
         """The author's schema, else the parameters' schema."""
         if self.settings.input_schema is not None:
             return self.settings.input_schema
-        from ..types.json_schema import arguments_schema
+        from ..types.json_schema import argument_object_schema, arguments_schema
 
         with explain_undefined_names(self.owner, self.source):
+            if (whole := self.signature.whole) is not None:
+                return argument_object_schema(whole.annotation)
             schema = arguments_schema(self.parameters)
         for (name,), header in self.signature.header_params.items():
             schema["properties"][name]["x-mcp-header"] = header
