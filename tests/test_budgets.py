@@ -48,7 +48,7 @@ STATE = {
     "types/patterns.py: searcher",
     "core/metadata/meta_check.py: _near_key",
     "rules/catalogue.py: plan_for",
-    "rules/schema_check.py: _compiled",
+    "types/schema_check.py: _compiled",
     "rules/detectors/failure_text.py: _phrase_pattern",
     "protocol/jsonrpc.py: _decoder",
     "protocol/jsonrpc.py: _batch_decoder",

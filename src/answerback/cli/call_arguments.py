@@ -52,7 +52,7 @@ def read_arguments(
         return whole
     try:
         values = [(name, read_value(text, stdin)) for name, text in pairs]
-        named = tool.signature.from_strings(values)
+        named = tool.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
     return _merge(whole, named)
@@ -73,7 +73,7 @@ def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
         raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
     if not equals or not name:
-        names = [each.name for each in tool.parameters]
+        names = tool.argument_names
         if word in names:
             advice = f"write {word}={then if then and '=' not in then else 'VALUE'}"
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Unpack, get_args, get_origin
 
 from ..types.arguments import Parameter
@@ -10,27 +10,31 @@ from ..types.whole_arguments import check_whole, unpacked
 from .signature import Whole
 
 
-def add_keywords(
-    hint: Any,
-    name: str,
-    parameters: list[Parameter],
-    wholes: list[Whole],
-    owner: str,
-    schema: Mapping[str, Any] | None,
-) -> None:
-    """Add the arguments of `**kwargs` to *parameters*, or to *wholes* if a schema defines them.
+def keyword_parameters(
+    hint: Any, name: str, named: frozenset[str], owner: str
+) -> list[Parameter]:
+    """Return a parameter for each key of `**kwargs: Unpack[TypedDict]`.
 
-    Raises TypeError if neither a TypedDict nor a schema says which arguments there are.
+    Raises TypeError for another *hint*, and for a key among the other *named* parameters.
     """
-    if get_origin(hint) is Unpack:
-        parameters += unpacked(get_args(hint)[0], f"**{name} of {owner}")
-    elif schema is not None:
-        wholes.append(Whole(None, dict))
-    else:
+    if get_origin(hint) is not Unpack:
         raise TypeError(
             f"{owner} takes **{name} without saying which arguments there are; name each "
             f"argument, write **{name}: Unpack[T] with a TypedDict T, give input_schema=, or take "
             "args: Annotated[dict, AllArguments] for any arguments"
+        )
+    found = unpacked(get_args(hint)[0], f"**{name} of {owner}")
+    _refuse_taken((each.target for each in found), named, f"**{name}", owner)
+    return found
+
+
+def _refuse_taken(
+    names: Iterable[str], named: frozenset[str], where: str, owner: str
+) -> None:
+    if taken := sorted(named.intersection(names)):
+        raise TypeError(
+            f"{where} of {owner} has {taken[0]!r}, and the function has a parameter of that name; "
+            "rename the parameter"
         )
 
 
@@ -48,19 +52,19 @@ def checked_whole(
     if len(wholes) > 1:
         raise TypeError(f"{owner} takes all arguments twice; once is enough")
     whole = wholes[0]
-    names = set((schema or {}).get("properties", ()))
-    others = [
-        each.target
-        for each in parameters
-        if each.required or each.name in names or whole.parameter is not None
-    ]
-    taken = "**kwargs" if whole.parameter is None else repr(whole.parameter)
+    properties = (schema or {}).get("properties", ())
+    if whole.parameter is None:
+        taken = "**kwargs"
+        others = [each.target for each in parameters if each.required]
+    else:
+        taken = repr(whole.parameter)
+        others = [each.target for each in parameters]
+        check_whole(whole.annotation, f"parameter {taken} of {owner}")
     if others:
         raise TypeError(
             f"{owner} takes all arguments in {taken}, and also {', '.join(map(repr, others))}; read "
             f"an argument from {taken}, and mark a value of the server's with Depends, as in "
             f"{others[0]}: Annotated[T, Depends(fn)]"
         )
-    if whole.parameter is not None:
-        check_whole(whole.annotation, f"parameter {whole.parameter!r} of {owner}")
+    _refuse_taken(properties, whole.reserved, "input_schema", owner)
     return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -15,7 +15,7 @@ from ..core.content import BLOCKS
 from ..core.reply import Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types.annotation_reader import check_type, is_object
-from ..types.describe import is_plain_dict, without_metadata
+from ..types.describe import is_plain_dict, name_of, without_metadata
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +39,20 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_return_type(
-    annotation: object, contract: Contract, where: str, *, finished: bool = False
+    annotation: object,
+    contract: Contract,
+    where: str,
+    *,
+    finished: bool = False,
+    schema: Mapping[str, Any] | None = None,
 ) -> ReturnType:
     """Read the annotation; *finished* replies are recognised where no type is declared.
 
-    Raises UnservableType, which names *where*, if the data cannot be written as JSON.
+    *schema* is the author's schema of the data, for a function that declares no type. Raises
+    UnservableType, which names *where*, if the data cannot be written as JSON.
     """
+    if schema is not None:
+        return _by_schema(annotation, contract, where, schema, finished)
     if finished and is_result_class(without_metadata(annotation)):
         annotation = Any
     members = [_data_type(member) for member in _members(annotation)]
@@ -70,6 +78,23 @@ def read_return_type(
     else:
         shape = _shape(data, contract)
     return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
+
+
+def _by_schema(
+    annotation: object, contract: Contract, where: str, schema: Mapping[str, Any], finished: bool
+) -> ReturnType:
+    if without_metadata(annotation) not in (Any, object) and not is_plain_dict(annotation):
+        raise TypeError(
+            f"{where} has a type, {name_of(annotation)}, and output_schema=; remove one of them: "
+            "the type makes the schema"
+        )
+    is_object = schema.get("type") == "object"
+    return ReturnType(
+        data_type=dict[str, Any] if is_object else Any,
+        shape=BARE if is_object and not contract.wrap_objects else RESULT,
+        declared=True,
+        finished=finished,
+    )
 
 
 def is_result_class(kind: object) -> bool:

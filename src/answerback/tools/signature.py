@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FunctionType, MethodType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -32,6 +32,8 @@ class Whole(msgspec.Struct, frozen=True):
     parameter: str | None
     """The parameter that receives them; None if they are the keywords of `**kwargs`."""
     annotation: Any
+    reserved: frozenset[str] = frozenset()
+    """The names that no keyword can have, because the function has such a parameter."""
 
     @property
     def is_free(self) -> bool:
@@ -238,6 +240,9 @@ def read_signature(source: Source, owner: str, schema: Mapping[str, Any] | None 
     parameters: list[Parameter] = []
     dependencies: dict[str, Callable[..., Any]] = {}
     wholes: list[Whole] = []
+    keywords = _keywords_name(source)
+    keywords_hint = Any if keywords is None else hints.get(keywords, Any)
+    by_schema = keywords and schema is not None and get_origin(keywords_hint) is not Unpack
     for parameter, default in _parameters(source):
         annotation = hints.get(parameter)
         if _is_plain(annotation, default):
@@ -249,7 +254,9 @@ def read_signature(source: Source, owner: str, schema: Mapping[str, Any] | None 
 
         where = f"parameter {parameter!r} of {owner}"
         refuse_foreign_marker(parameter, annotation, default, where)
-        if parameter not in hints:
+        # Functions that are made in a loop have defaults that no caller may replace.
+        keeps_default = by_schema and default is not msgspec.NODEFAULT
+        if parameter not in hints and not keeps_default:
             raise TypeError(_missing_type_message(parameter, owner, source))
         if is_context(annotation):
             contexts.append(parameter)
@@ -260,6 +267,8 @@ def read_signature(source: Source, owner: str, schema: Mapping[str, Any] | None 
         if is_all_arguments(annotation):
             wholes.append(Whole(parameter, annotation))
             continue
+        if keeps_default:
+            continue
         if isinstance(default, Depends):
             advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
             raise TypeError(f"{where} has Depends as its default; {advice}")
@@ -267,12 +276,13 @@ def read_signature(source: Source, owner: str, schema: Mapping[str, Any] | None 
         group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"{owner} takes more than one Context; one is enough")
-    keywords = _keywords_name(source)
     if wholes or keywords is not None:
-        from .all_arguments import add_keywords, checked_whole
+        from .all_arguments import checked_whole, keyword_parameters
 
-        if keywords is not None:
-            add_keywords(hints.get(keywords, Any), keywords, parameters, wholes, owner, schema)
+        if by_schema:
+            wholes.append(Whole(None, dict, all_names(source)))
+        elif keywords is not None:
+            parameters += keyword_parameters(keywords_hint, keywords, all_names(source), owner)
         if wholes:
             parameters = checked_whole(wholes, parameters, owner, schema)
     if any(each.keyword for each in parameters):
@@ -359,6 +369,13 @@ def _keywords_name(source: Source) -> str | None:
         return str(list(source.given.parameters)[-1])
     code = source.function.__code__
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+
+
+def all_names(source: Source) -> frozenset[str]:
+    """Return the names of all parameters, also of those that are filled already."""
+    given = () if source.given is None else source.given.parameters
+    own = (name for name, _ in _own_parameters(source))
+    return frozenset((*own, *given)) - {_keywords_name(source)}
 
 
 def _given_parameters(source: Source) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,10 @@ class Tool:
         signature = read_signature(self.source, self.owner, self.settings.input_schema)
         for parameter in signature.parameters:
             check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
+        if signature.whole is not None and signature.whole.is_free and self.settings.input_schema:
+            from ..types.schema_arguments import check_schema
+
+            check_schema(self.settings.input_schema, f"input_schema of {self.owner}")
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -132,12 +136,17 @@ class Tool:
     def returns(self) -> ReturnType:
         annotation = self.signature.returns
         finished = self.settings.returns == "reply"
+        if self.settings.output_schema is not None:
+            from ..types.schema_arguments import check_schema
+
+            check_schema(self.settings.output_schema, f"output_schema of {self.owner}")
         with explain_undefined_names(self.owner, self.source):
             returns = read_return_type(
                 annotation,
                 self.contract,
                 f"the return value of {self.owner}",
                 finished=finished,
+                schema=self.settings.output_schema,
             )
         if self.settings.nan == "null":
             from ..types.nan_as_null import with_nan_as_null
@@ -160,15 +169,27 @@ class Tool:
     @cached_property
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
-        if (whole := self.signature.whole) is not None:
-            from ..types.whole_arguments import WholeArguments
+        whole, schema = self.signature.whole, self.settings.input_schema
+        if whole is None:
+            return Arguments(self.signature.parameters, lenient=self.lenient)
+        if whole.is_free and schema is not None:
+            from ..types.schema_arguments import SchemaArguments
 
-            return WholeArguments(whole.parameter, whole.annotation, lenient=self.lenient)
-        return Arguments(self.signature.parameters, lenient=self.lenient)
+            return SchemaArguments(
+                whole.parameter, schema, reserved=whole.reserved, lenient=self.lenient
+            )
+        from ..types.whole_arguments import WholeArguments
+
+        # Keywords have a schema, so these arguments are for a parameter.
+        return WholeArguments(str(whole.parameter), whole.annotation, lenient=self.lenient)
 
     @cached_property
     def output(self) -> Output:
         """The return value's encoder, which also checks it."""
+        if self.settings.output_schema is not None:
+            from ..types.schema_arguments import SchemaOutput
+
+            return SchemaOutput(self.returns.data_type, self.settings.output_schema)
         return Output(self.returns.data_type)
 
     @cached_property
@@ -192,6 +213,8 @@ class Tool:
         """Return whether callers see a schema that names the members of the result."""
         if self.noun != "tool" or not self.settings.structured or not self.returns.declared:
             return False
+        if self.settings.output_schema is not None:
+            return True
         from ..types.json_schema import has_named_members
 
         return has_named_members(self.returns.data_type)
@@ -204,6 +227,22 @@ class Tool:
             msgspec.structs.replace(parameter, description=descriptions.get(parameter.target))
             for parameter in self.signature.parameters
         )
+
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of the arguments, in the order of the schema."""
+        if self.signature.whole is None:
+            return [each.name for each in self.signature.parameters]
+        return list(self.input_schema.get("properties", ()))
+
+    def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
+        """Return the argument object for `name=value` strings, read by the arguments' types."""
+        if self.signature.whole is None:
+            return self.signature.from_strings(pairs)
+        from ..types.schema_parameters import parameters_of
+        from ..types.values_from_text import from_strings
+
+        return from_strings(parameters_of(self.input_schema, [name for name, _ in pairs]), pairs)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -225,6 +264,8 @@ class Tool:
         """The wrapped data's schema; None if the return annotation has no data type."""
         if not self.returns.declared:
             return None
+        if self.settings.output_schema is not None:
+            return self.returns.shape.wrap_schema(self.settings.output_schema)
         from ..types.json_schema import output_schema
 
         with explain_undefined_names(self.owner, self.source):
