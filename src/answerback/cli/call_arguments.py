@@ -77,11 +77,16 @@ def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
         if word in names:
             advice = f"write {word}={then if then and '=' not in then else 'VALUE'}"
         else:
-            advice = (
-                f"write {names[0]}={text or word}" if names else f"{tool.name} takes no arguments"
-            )
+            advice = _naming_advice(tool, names, text or word)
         raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
     return name, text
+
+
+def _naming_advice(tool: Tool, names: Sequence[str], value: str) -> str:
+    if names:
+        return f"write {names[0]}={value}"
+    is_free = tool.signature.whole is not None
+    return f"write NAME={value}" if is_free else f"{tool.name} takes no arguments"
 
 
 def _is_utf8(word: str) -> bool:

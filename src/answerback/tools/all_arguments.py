@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack, get_args, get_origin
 
+import msgspec
+
 from ..types.arguments import Parameter
+from ..types.describe import is_plain_dict
 from ..types.whole_arguments import check_whole, unpacked
-from .signature import Whole
 
 
-def keyword_parameters(
-    hint: Any, name: str, named: frozenset[str], owner: str
-) -> list[Parameter]:
+class Whole(msgspec.Struct, frozen=True):
+    """All arguments of a function as one object."""
+
+    parameter: str | None
+    """The parameter that receives them; None if they are the keywords of `**kwargs`."""
+    annotation: Any
+    reserved: frozenset[str] = frozenset()
+    """The names that no keyword can have, because the function has such a parameter."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the type says nothing about the arguments."""
+        return is_plain_dict(self.annotation)
+
+
+def keyword_parameters(hint: Any, name: str, named: frozenset[str], owner: str) -> list[Parameter]:
     """Return a parameter for each key of `**kwargs: Unpack[TypedDict]`.
 
     Raises TypeError for another *hint*, and for a key among the other *named* parameters.
@@ -28,9 +43,7 @@ def keyword_parameters(
     return found
 
 
-def _refuse_taken(
-    names: Iterable[str], named: frozenset[str], where: str, owner: str
-) -> None:
+def _refuse_taken(names: Iterable[str], named: frozenset[str], where: str, owner: str) -> None:
     if taken := sorted(named.intersection(names)):
         raise TypeError(
             f"{where} of {owner} has {taken[0]!r}, and the function has a parameter of that name; "
@@ -61,9 +74,10 @@ def checked_whole(
         others = [each.target for each in parameters]
         check_whole(whole.annotation, f"parameter {taken} of {owner}")
     if others:
+        also = ", ".join(map(repr, others))
         raise TypeError(
-            f"{owner} takes all arguments in {taken}, and also {', '.join(map(repr, others))}; read "
-            f"an argument from {taken}, and mark a value of the server's with Depends, as in "
+            f"{owner} takes all arguments in {taken}, and also {also}; read an argument from "
+            f"{taken}, and mark a value of the server's with Depends, as in "
             f"{others[0]}: Annotated[T, Depends(fn)]"
         )
     _refuse_taken(properties, whole.reserved, "input_schema", owner)

@@ -13,15 +13,10 @@ from ..contract import NAME_CHARACTERS, Contract
 from ..core.shape import Shape
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
+from ..types.problems import UnservableType
+from .callable_source import Source, check_callable, source_of
 from .return_type import ReturnType, of_wrapped_function, read_return_type
-from .signature import (
-    Signature,
-    Source,
-    check_callable,
-    explain_undefined_names,
-    read_signature,
-    source_of,
-)
+from .signature import Signature, explain_undefined_names, read_signature
 from .tool_options import ToolSettings, policy_of, resolve_options
 
 if TYPE_CHECKING:
@@ -121,7 +116,11 @@ class Tool:
     def signature(self) -> Signature:
         signature = read_signature(self.source, self.owner, self.settings.input_schema)
         for parameter in signature.parameters:
-            check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
+            where = f"parameter {parameter.target!r} of {self.owner}"
+            try:
+                check_parameter(parameter, where)
+            except UnservableType as exc:
+                raise with_advice(exc, parameter, where) from None
         if signature.whole is not None and signature.whole.is_free and self.settings.input_schema:
             from ..types.schema_arguments import check_schema
 
@@ -270,6 +269,15 @@ class Tool:
 
         with explain_undefined_names(self.owner, self.source):
             return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
+
+
+def with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
+    """Return the error, with advice if the parameter's own type is a class without JSON."""
+    if exc.where != where or not isinstance(parameter.annotation, type):
+        return exc
+    name, kind = parameter.target, parameter.annotation.__name__
+    advice = f"or, for a value of the server's, write {name}: Annotated[{kind}, Depends(fn)]"
+    return UnservableType(where, f"{str(exc).removeprefix(f'{where}: ')}, {advice}")
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:

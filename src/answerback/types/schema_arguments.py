@@ -82,7 +82,8 @@ class _SchemaDecoder:
             del sent[name]
         errors = self._errors(sent, coercion)
         for _ in range(_MAX_REPAIRS):
-            if not errors or not any([_read_text(sent, each, coercion) for each in errors]):
+            texts_read = [_read_text(sent, each, coercion) for each in errors]
+            if not any(texts_read):
                 break
             errors = self._errors(sent, coercion)
         for error in errors:

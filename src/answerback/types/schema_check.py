@@ -117,6 +117,9 @@ def _compiled(encoded: bytes) -> CompiledSchema | Exception:
         reason = str(exc).partition("\n")[0]
         if reason.endswith('is not a "regex"'):
             reason += ", or a very large one"
+        # The meta-schema has an `anyOf` for the allowed types.
+        value, is_choice, _ = reason.partition(" is not valid under any of the schemas")
+        reason = f"{value} is not allowed" if is_choice else reason
         steps = getattr(exc, "instance_path", None)
         return BrokenSchema(f"{reason} (at {_pointer(steps)})" if steps else reason)
 
