@@ -9,7 +9,7 @@ from ..core.log import logger
 from ..core.reply import Reply
 from ..errors import AnswerbackError, ToolError
 from ..registry.declarations import Registry
-from ..tools.signature import required_parameters, source_of
+from ..tools.callable_source import required_parameters, source_of
 from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput, UnservableType
 from .reply_check import reply_to
@@ -60,9 +60,7 @@ def _check_function(function: object, problem: str) -> None:
     if source.is_async:
         raise TypeError(f"{problem}, which is async; write a plain function: def show(exc)")
     if len(names := required_parameters(source)) != 1:
-        raise TypeError(
-            f"{problem}, which takes {names}; take only the exception: def show(exc)"
-        )
+        raise TypeError(f"{problem}, which takes {names}; take only the exception: def show(exc)")
 
 
 def translated(exc: BaseException, tool: Tool) -> BaseException | Reply[Any]:

@@ -17,7 +17,7 @@ class Whole(msgspec.Struct, frozen=True):
 
     parameter: str | None
     """The parameter that receives them; None if they are the keywords of `**kwargs`."""
-    annotation: Any
+    annotation: object
     reserved: frozenset[str] = frozenset()
     """The names that no keyword can have, because the function has such a parameter."""
 
@@ -27,7 +27,9 @@ class Whole(msgspec.Struct, frozen=True):
         return is_plain_dict(self.annotation)
 
 
-def keyword_parameters(hint: Any, name: str, named: frozenset[str], owner: str) -> list[Parameter]:
+def keyword_parameters(
+    hint: object, name: str, named: frozenset[str], owner: str
+) -> list[Parameter]:
     """Return a parameter for each key of `**kwargs: Unpack[TypedDict]`.
 
     Raises TypeError for another *hint*, and for a key among the other *named* parameters.

@@ -114,7 +114,7 @@ class _SignatureReader:
         self._dependencies: dict[str, Callable[..., Any]] = {}
         self._wholes: list[Whole] = []
 
-    def add(self, parameter: str, annotation: Any, default: Any) -> None:
+    def add(self, parameter: str, annotation: object, default: object) -> None:
         """Add a parameter that is not plain."""
         # Imported at the first parameter that is not plain.
         from .foreign_markers import refuse_foreign_marker
@@ -136,7 +136,9 @@ class _SignatureReader:
         elif not keeps_default:
             self._add_argument(parameter, annotation, default, where)
 
-    def _add_argument(self, parameter: str, annotation: Any, default: Any, where: str) -> None:
+    def _add_argument(
+        self, parameter: str, annotation: object, default: object, where: str
+    ) -> None:
         from ..types.field_info import read_parameter
 
         if isinstance(default, Depends):

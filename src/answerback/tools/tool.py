@@ -98,6 +98,18 @@ class Tool:
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
+            self._check_schemas()
+
+    def _check_schemas(self) -> None:
+        """Raise ValueError for a schema that arguments or results cannot be checked by."""
+        given = {"output_schema": self.settings.output_schema}
+        if (whole := self.signature.whole) is not None and whole.is_free:
+            given["input_schema"] = self.settings.input_schema
+        for option, schema in given.items():
+            if schema is not None:
+                from ..types.schema_arguments import check_schema
+
+                check_schema(schema, f"{option} of {self.owner}")
 
     def use_settings(self, settings: ToolSettings) -> None:
         """Set the options, before anything is derived from them."""
@@ -121,10 +133,6 @@ class Tool:
                 check_parameter(parameter, where)
             except UnservableType as exc:
                 raise with_advice(exc, parameter, where) from None
-        if signature.whole is not None and signature.whole.is_free and self.settings.input_schema:
-            from ..types.schema_arguments import check_schema
-
-            check_schema(self.settings.input_schema, f"input_schema of {self.owner}")
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -135,10 +143,6 @@ class Tool:
     def returns(self) -> ReturnType:
         annotation = self.signature.returns
         finished = self.settings.returns == "reply"
-        if self.settings.output_schema is not None:
-            from ..types.schema_arguments import check_schema
-
-            check_schema(self.settings.output_schema, f"output_schema of {self.owner}")
         with explain_undefined_names(self.owner, self.source):
             returns = read_return_type(
                 annotation,
@@ -276,8 +280,8 @@ def with_advice(exc: UnservableType, parameter: Parameter, where: str) -> Unserv
     if exc.where != where or not isinstance(parameter.annotation, type):
         return exc
     name, kind = parameter.target, parameter.annotation.__name__
-    advice = f"or, for a value of the server's, write {name}: Annotated[{kind}, Depends(fn)]"
-    return UnservableType(where, f"{str(exc).removeprefix(f'{where}: ')}, {advice}")
+    advice = f"for a value of the server's, write {name}: Annotated[{kind}, Depends(fn)]"
+    return UnservableType(where, f"{str(exc).removeprefix(f'{where}: ')}; {advice}")
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:

@@ -49,8 +49,8 @@ def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
         plain = all(each is None or isinstance(each, str | bool | int) for each in values)
         return Literal[tuple(values)] if plain else Any
     if kind == "array":
-        items = schema.get("items")
-        return list[_annotation(items, root, depth + 1)] if items else list[Any]  # type: ignore[misc]
+        item = _annotation(schema.get("items"), root, depth + 1)
+        return list.__class_getitem__(item)
     if kind == "string" and schema.get("contentEncoding") == "base64":
         return bytes
     return _TYPES.get(kind, Any) if isinstance(kind, str) else Any

@@ -87,7 +87,7 @@ class _WholeDecoder:
         self._types = MsgspecTypes(lenient=lenient)
         self._type = self._types.type_of(self.node)
         schema = argument_object_schema(annotation)
-        # A model may take a field under its own name and under an alias.
+        # A model may take a field under several names.
         self._names = {*schema["properties"], *_model_names(self.node)}
         self._is_closed = schema.get("additionalProperties") is False
 
@@ -117,6 +117,9 @@ class _WholeDecoder:
 
 
 def _model_names(node: nodes.Node) -> set[str]:
-    if not isinstance(nodes.without_notes(node), nodes.Model):
+    bare = nodes.without_notes(node)
+    if not isinstance(bare, nodes.Model):
         return set()
-    return {name for names in names_in(node) for name in names}
+    from .pydantic_types import accepted_names
+
+    return accepted_names(bare)
