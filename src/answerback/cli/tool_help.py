@@ -80,7 +80,8 @@ def _takes_any(tool: Tool) -> bool:
 
 def _properties(tool: Tool) -> JsonObject:
     properties: JsonObject = tool.input_schema.get("properties", {})
-    return properties
+    # True, which takes any value, is a schema too.
+    return {name: each if isinstance(each, dict) else {} for name, each in properties.items()}
 
 
 def usage(tool: Tool) -> str:
