@@ -11,6 +11,7 @@ import msgspec
 
 from ..contract import NAME_CHARACTERS, Contract
 from ..core.shape import Shape
+from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from ..types.problems import UnservableType
@@ -132,7 +133,7 @@ class Tool:
             try:
                 check_parameter(parameter, where)
             except UnservableType as exc:
-                raise with_advice(exc, parameter, where) from None
+                raise _with_advice(exc, parameter, where) from None
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -275,13 +276,19 @@ class Tool:
             return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
 
 
-def with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
-    """Return the error, with advice if the parameter's own type is a class without JSON."""
-    if exc.where != where or not isinstance(parameter.annotation, type):
+def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
+    """Return the error, with advice about `Depends` if the type is a class without JSON."""
+    kind = parameter.annotation
+    if exc.where != where or not isinstance(kind, type) or kind.__module__ == "builtins":
         return exc
-    name, kind = parameter.target, parameter.annotation.__name__
-    advice = f"for a value of the server's, write {name}: Annotated[{kind}, Depends(fn)]"
-    return UnservableType(where, f"{str(exc).removeprefix(f'{where}: ')}; {advice}")
+    try:
+        check_type(kind, where)
+    except UnservableType:
+        example = f"{parameter.target}: Annotated[{kind.__name__}, Depends(fn)]"
+        problem = str(exc).removeprefix(f"{where}: ")
+        return UnservableType(where, f"{problem}; for a value of the server's, write {example}")
+    # The default is wrong, not the type.
+    return exc
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
