@@ -410,7 +410,7 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1_250,
+    "": 1_300,
     "auth": 1_400,
     "calls": 2_900,
     "cli": 4_800,

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 
 from answerback import AllArguments, App, Context, Depends, Reply, failure, success
+from answerback.errors import MissingExtraError
 from answerback.options import Values
 
 SCHEMA = {
@@ -269,6 +270,27 @@ def test_a_hostile_schema_is_refused_at_once() -> None:
 
     with pytest.raises(ValueError, match="the schema is too large to be checked"):
         app_with(echo, input_schema=deep)
+
+
+def test_arguments_that_take_too_long_to_check_are_refused_at_once() -> None:
+    patterns = [{"pattern": f"(a|b)*{each}$"} for each in range(20)]
+    texts = {"type": "array", "items": {"allOf": patterns}}
+    app = app_with(echo, input_schema={"type": "object", "properties": {"n": texts}})
+
+    refused = call(app, "tool", n=["ab" * 1_000] * 500)
+
+    assert problems(refused) == {"": "the schema is too large to be checked"}
+
+
+def test_without_the_extra_such_a_tool_is_refused_with_an_install_hint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    for name in ("schema_check", "schema_arguments"):
+        monkeypatch.delitem(sys.modules, f"answerback.types.{name}", raising=False)
+
+    with pytest.raises(MissingExtraError, match=r"pip install 'answerback\[lint\]'"):
+        app_with(echo)
 
 
 def test_an_app_without_such_tools_does_not_load_the_checker() -> None:
