@@ -265,8 +265,8 @@ def test_seed_002_16_the_keys_of_a_tool_are_typed_and_checked(
         app.add_tool(lambda: 1, name="wrong", meta={key: wrong})
 
 
-def test_seed_002_17_a_misspelt_key_is_refused() -> None:
-    with pytest.raises(ValueError, match="did you mean 'openai/outputTemplate'"):
+def test_seed_002_17_a_misspelt_key_causes_a_warning() -> None:
+    with pytest.warns(UserWarning, match="did you mean 'openai/outputTemplate'"):
         success("Hello", {"data": []}, {"openai/outputTemplat": WIDGET})
 
 
