@@ -54,10 +54,11 @@ class CompiledSchema:
         None means that the data is not valid, and that it takes too long to say why.
         """
         validator, cost = self._validator, self._cost
-        if _size(data) <= cost.small and validator.is_valid(data):
+        is_small = _size(data) <= cost.small
+        if is_small and validator.is_valid(data):
             return []
         checks, quoted = cost.checks(data)
-        if validator.is_valid(data):
+        if not is_small and validator.is_valid(data):
             return []
         try:
             if checks <= _MAX_ERROR_CHECKS and quoted <= _MAX_QUOTED:
