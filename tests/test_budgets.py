@@ -431,7 +431,7 @@ PACKAGE_LINES = {
     "tasks": 2_200,
     "testing": 350,
     "tools": 3_700,
-    "types": 6_250,
+    "types": 6_300,
 }
 
 

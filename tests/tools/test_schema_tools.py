@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from answerback import AllArguments, App, Context, Depends, Reply, failure, success
+from answerback import AllArguments, App, Context, Depends, Reply, failure, success, validate
 from answerback.errors import MissingExtraError
 from answerback.options import Values
 
@@ -136,6 +136,21 @@ def test_a_result_that_is_not_an_object_is_wrapped() -> None:
     assert reply.to("mcp")["structuredContent"] == {"result": [1, 2]}
     assert app.tools["tool"].output_schema is not None
     assert app.tools["tool"].output_schema["properties"]["result"]["type"] == "array"
+
+
+@pytest.mark.parametrize("place", ["$defs", "definitions"])
+def test_references_in_a_wrapped_schema_lead_to_its_definitions(place: str) -> None:
+    rows = {"type": "array", "items": {"$ref": f"#/{place}/Row"}}
+    app = app_with(
+        lambda **_: [{"id": 1}], output_schema={**rows, place: {"Row": {"type": "object"}}}
+    )
+
+    reply = call(app, "tool", id=1)
+
+    schema = app.tools["tool"].output_schema
+    assert schema is not None
+    assert schema["properties"] == {"result": rows}
+    assert validate(reply.to("mcp"), schema=schema) == ()
 
 
 @pytest.mark.parametrize(
