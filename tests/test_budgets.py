@@ -48,10 +48,8 @@ STATE = {
     "types/patterns.py: searcher",
     "core/metadata/meta_check.py: _near_key",
     "rules/catalogue.py: plan_for",
-    "rules/schema_check.py: _compiled",
     "dialects/failure_text.py: _phrase_pattern",
     "types/schema_check.py: _compiled",
-    "rules/detectors/failure_text.py: _phrase_pattern",
     "protocol/jsonrpc.py: _decoder",
     "protocol/jsonrpc.py: _batch_decoder",
     # The keys with which this process signs tokens.
@@ -432,8 +430,8 @@ PACKAGE_LINES = {
     "server": 7_600,
     "tasks": 2_200,
     "testing": 350,
-    "tools": 3_700,
-    "types": 6_300,
+    "tools": 3_800,
+    "types": 6_350,
 }
 
 

@@ -91,7 +91,7 @@ def test_a_method_of_others_names_what_to_write(name: str) -> None:
 
 
 def test_a_constructor_of_fastmcp_on_the_class_names_what_to_write() -> None:
-    with pytest.raises(AttributeError, match="write a function for each tool"):
+    with pytest.raises(AttributeError, match="register a function for each operation"):
         App.from_openapi({})
 
 

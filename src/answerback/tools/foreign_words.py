@@ -165,7 +165,10 @@ _CONNECT = "write: async with connect(app) as server:"
 _ERRORS = "write @app.error(YourError), or App(errors={YourError: NotFound})"
 _LIFESPAN = "write App(lifespan=…), a context manager function"
 _OWN_VALUE = "it is the value that you gave to App"
-_FUNCTIONS = "it is not available: write a function for each tool"
+_FUNCTIONS = (
+    "it is not available: register a function for each operation, with app.add_tool(fn, "
+    "input_schema=…) if it has a JSON Schema"
+)
 _PROXY = "it is not available: call the other server in a tool, with connect(url) of answerback"
 
 APP = {
