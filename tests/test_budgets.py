@@ -41,6 +41,8 @@ STATE = {
     # The JSON forms of authors' classes, which all apps of the process share.
     "types/codecs.py: _REGISTERED",
     # Caches whose values depend on their keys alone.
+    "core/foreign_content.py: block_class",
+    "core/foreign_content.py: is_result_class",
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "reading/typed_data.py: _cached_decoder",
@@ -412,11 +414,11 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 PACKAGE_LINES = {
     "": 1_200,
     "auth": 1_400,
-    "calls": 2_900,
+    "calls": 2_950,
     "cli": 4_500,
     "client": 8_000,
-    "core": 3_000,
-    "dialects": 2_650,
+    "core": 3_100,
+    "dialects": 2_850,
     "gates": 650,
     "http1": 1_050,
     "middleware": 650,
@@ -430,8 +432,8 @@ PACKAGE_LINES = {
     "server": 7_500,
     "tasks": 2_200,
     "testing": 350,
-    "tools": 3_000,
-    "types": 5_300,
+    "tools": 3_050,
+    "types": 5_450,
 }
 
 

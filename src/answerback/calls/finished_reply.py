@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ..core.content import BLOCKS, Block, Text
+from ..core.content import Block, Text
+from ..core.foreign_content import is_block, is_result
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
+from ..dialects.foreign_blocks import own_block, result_object
+from ..dialects.nested_blocks import with_blocks_as_content
 from ..dialects.reply_or_data import finished_dialect
 from ..dialects.reply_text import message_from_text
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
@@ -36,11 +39,13 @@ _KNOWN_MEMBERS = (
 _KINDS = {"mcp": "an MCP result", "envelope": "an envelope or an error object"}
 
 
-def finished_reply(tool: Tool, value: JsonObject) -> Reply[Any] | None:
+def finished_reply(tool: Tool, value: Any) -> Reply[Any] | None:
     """Return the reply that *value* describes; None if it may be data.
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
     """
+    if is_result(value):
+        value = result_object(value)
     dialect = finished_dialect(value)
     if dialect is None:
         return None
@@ -87,7 +92,7 @@ def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
 
 
 def _read_result(tool: Tool, value: JsonObject) -> Reply[Any]:
-    found = _plain(value, mcp_blocks.write_block)
+    found = _plain(with_blocks_as_content(value), mcp_blocks.write_block)
     reply = mcp.read(found, contract=tool.contract)
     stated = _stated_failure(reply)
     if stated is None:
@@ -111,7 +116,7 @@ def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
 
 
 def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
-    found = dict(value)
+    found = dict(with_blocks_as_content(value))
     if isinstance(exc := found.get("error"), BaseException):
         # The reply check replaces the message, and logs the exception.
         return Reply(error=Error(UNKNOWN_ERROR, cast("str", exc)))
@@ -189,8 +194,8 @@ def _is_json_of(block: Block, data: Json) -> bool:
 def _plain(value: JsonObject, write_block: Any) -> JsonObject:
     """Return the JSON values of *value*; blocks in its content are written as objects."""
     blocks = value.get("content") or ()
-    if any(isinstance(block, BLOCKS) for block in blocks):
-        written = [write_block(each) if isinstance(each, BLOCKS) else each for each in blocks]
+    if any(map(is_block, blocks)):
+        written = [write_block(own_block(each)) if is_block(each) else each for each in blocks]
         value = {**value, "content": written}
     plain: JsonObject = Output(Any).encode(value)[1]
     return plain

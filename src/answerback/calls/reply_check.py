@@ -10,11 +10,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..core.content import BLOCKS, Audio, Block, Image, changed_block
+from ..core.foreign_content import content_of, is_block, is_result
 from ..core.log import logger
 from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..core.shape import EMPTY, Shape
-from ..tools.return_type import is_result_class, shape_of_value
+from ..tools.return_type import shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
@@ -51,20 +52,55 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
 def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
     """Return the reply for a value that may be content or a finished reply as well as data."""
     returns = tool.returns
-    if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
+    if not returns.declared and (blocks := content_of(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
-    if returns.finished and is_result_class(type(value)):
-        value = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    if returns.finished and isinstance(value, dict) and not FINISHED_MARKS.isdisjoint(value):
+    if returns.finished and _may_be_finished(value):
         # Imported here, because few tools return finished replies.
         from .finished_reply import finished_reply
 
         if (reply := finished_reply(tool, value)) is not None:
             return _checked(tool, reply)
-    encoded, data = tool.output.encode(value)
-    return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
+    encoded, data, content = _encode_data(tool, value)
+    shape = _value_shape(tool, value, encoded)
+    return Reply(content=content, data=data, encoded=encoded, shape=shape)
+
+
+def _may_be_finished(value: object) -> bool:
+    if isinstance(value, dict):
+        return not FINISHED_MARKS.isdisjoint(value)
+    return is_result(value)
+
+
+def _encode_data(
+    tool: Tool, value: Any, content: tuple[Block, ...] = ()
+) -> tuple[bytes, Any, tuple[Block, ...]]:
+    """Return the JSON of *value*, the checked value, and *content* with the blocks in the value.
+
+    Raises InvalidOutput.
+    """
+    if tool.returns.nested_blocks == "none" or type(value) is str:
+        return *tool.output.encode(value), content
+    if tool.returns.nested_blocks == "possible":
+        try:
+            encoded, data = tool.output.encode(value)
+            # The JSON of every block has this member, ours and the SDK's.
+            if b'"annotations":' not in encoded:
+                return encoded, data, content
+        except InvalidOutput:
+            # It may have a block without a JSON form, such as FastMCP's Image.
+            pass
+    value, content = _take_blocks(value, content)
+    return *tool.output.encode(value), checked_content(content)
+
+
+def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Block, ...]]:
+    """Return *value* without blocks, and our blocks for *content* and for those in the value."""
+    # Imported here, because few tools return such blocks.
+    from ..dialects.nested_blocks import take_blocks
+
+    return take_blocks(value, content)
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
@@ -102,10 +138,18 @@ def _without_exception(error: Error, exc: BaseException, name: str) -> Error:
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def check_content(blocks: Sequence[Block]) -> None:
-    """Raise InvalidOutput for a block that cannot be sent."""
+def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
+    """Return our blocks for *blocks*; raise InvalidOutput for one that cannot be sent."""
     for index, block in enumerate(blocks):
+        if not is_block(block):
+            kind = type(block).__name__
+            raise InvalidOutput(f"content[{index}]", f"expected a content block, got {kind}")
+    own = tuple(blocks)
+    if not all(isinstance(block, BLOCKS) for block in own):
+        own = _take_blocks(None, own)[1]
+    for index, block in enumerate(own):
         _check_block(block, f"content[{index}]")
+    return own
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
@@ -114,47 +158,32 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     for name, kind in _MEMBER_TYPES.items():
         if not isinstance(members[name], kind):
             raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
-    check_content(reply.content)
+    content = checked_content(reply.content)
     if reply.meta:
         _encode(reply.meta, "meta")
-    content = tuple(reply.content)
     if reply.error is not None:
         error = checked_error(reply.error, tool.name)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
-    encoded, data = _checked_data(tool, reply.data)
+    encoded, data, content = _checked_data(tool, reply.data, content)
     shape = None if encoded is None else _value_shape(tool, reply.data, encoded)
     return msgspec.structs.replace(
         reply, content=content, data=data, encoded=encoded, shape=shape, contract=None
     )
 
 
-def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
+def _checked_data(
+    tool: Tool, data: object, content: tuple[Block, ...]
+) -> tuple[bytes | None, Any, tuple[Block, ...]]:
     if data is not msgspec.UNSET:
-        return tool.output.encode(data)
+        return _encode_data(tool, data, content)
     if not tool.returns.declared:
-        return None, msgspec.UNSET
+        return None, msgspec.UNSET, content
     if tool.returns.shape is EMPTY:
-        return b"null", None
+        return b"null", None, content
     raise InvalidOutput("", "a reply without the data that the return type declares")
 
 
-def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
-    """Return the content blocks in a list, or None if it is a list of something else.
-
-    Strings become text blocks if *only* blocks are declared, or if there is a block too.
-    """
-    if not isinstance(value, list | tuple):
-        return None
-    if not all(isinstance(item, (str, *BLOCKS)) for item in value):
-        return None
-    if not only and not any(isinstance(item, BLOCKS) for item in value):
-        return None
-    return tuple(Text(item) if isinstance(item, str) else item for item in value)
-
-
-def _check_block(block: object, path: str) -> None:
-    if not isinstance(block, BLOCKS):
-        raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
+def _check_block(block: Block, path: str) -> None:
     without: dict[str, Any] = {}
     if isinstance(block, Image | Audio):
         # The bytes need no check and may be large, so they are not encoded here.

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, get_args, 
 import msgspec
 
 from ..contract import ENVELOPE
-from ..core.content import BLOCKS, Text
+from ..core.content import Text
+from ..core.foreign_content import content_of, is_block, is_result
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
 from ..dialects.common import to_utc
+from ..dialects.foreign_blocks import own_block, result_object
+from ..dialects.nested_blocks import take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..types.nan_as_null import nan_to_none
 
 if TYPE_CHECKING:
     from ..types.output import Output
@@ -60,6 +64,8 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
             result = fn(*args, **kwargs)
             if isinstance(result, Awaitable):
                 result = await result
+            if is_result(result):
+                result = result_object(result)
             if nan == "null":
                 result = _with_null(result)
             return _to_json_values(_envelope_from_result(result))
@@ -86,14 +92,14 @@ def _with_null(result: object) -> Any:
                 key: each if key == "content" else _values_with_null(each)
                 for key, each in result.items()
             }
-        case [*items] if any(isinstance(item, BLOCKS) for item in items):
-            return result
-        case _ if isinstance(result, BLOCKS):
-            return result
+    if content_of(result) is not None:
+        return result
     return _values_with_null(result)
 
 
 def _values_with_null(value: object) -> Any:
+    if take_blocks(value)[0] is not value:
+        return nan_to_none(value)
     return _any_output(nan_is_null=True).encode(value)[1]
 
 
@@ -106,6 +112,8 @@ def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
 
 
 def _envelope_from_result(result: Any) -> Envelope:
+    if (blocks := content_of(result)) is not None:
+        return _envelope_from_reply(Reply(content=blocks))
     match result:
         case Reply():
             return _envelope_from_reply(result)
@@ -115,15 +123,13 @@ def _envelope_from_result(result: Any) -> Envelope:
             return complete_envelope(dict(result))
         case None:
             return _envelope_from_reply(Reply())
-        case [*items] if items and all(isinstance(item, BLOCKS) for item in items):
-            return _envelope_from_reply(Reply(content=tuple(items)))
-        case _ if isinstance(result, BLOCKS):
-            return _envelope_from_reply(Reply(content=(result,)))
         case _:
             return _envelope_from_reply(Reply(data=result))
 
 
 def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
+    data, content = take_blocks(reply.data, reply.content)
+    reply = msgspec.structs.replace(reply, data=data, content=content)
     _encode_strictly({"content": reply.content, "meta": reply.meta, "error": reply.error})
     if reply.data is None:
         reply = msgspec.structs.replace(reply, data=msgspec.UNSET)
@@ -139,6 +145,7 @@ def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
 
 def complete_envelope(found: Envelope) -> Envelope:
     """Return *found* with the members that an envelope must have; its own members are kept."""
+    found = with_blocks_as_content(found)
     content = [_content_item(item) for item in found.get("content") or ()]
     data = found.get("data")
     more = {key: value for key, value in found.items() if key not in ("data", "error")}
@@ -207,8 +214,8 @@ def _timestamp(found: Any) -> datetime:
 
 def _content_item(item: object) -> Envelope:
     """Return a valid content item for *item*: itself, another form of it, or its text."""
-    if isinstance(item, BLOCKS):
-        return envelope.write_block(item)
+    if is_block(item):
+        return envelope.write_block(own_block(item))
     plain = _encode_strictly(item)[1]
     if isinstance(plain, dict) and _is_valid_item(plain):
         return plain

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..contract import Dialect
-from ..core.content import BLOCKS
+from ..core.foreign_content import is_block
 from ..error_codes import UNKNOWN_ERROR
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
@@ -72,9 +72,9 @@ def _has_blocks(found: dict[str, Any]) -> bool:
 
 
 def _is_block(block: Any) -> bool:
-    return isinstance(block, BLOCKS) or (
-        isinstance(block, dict) and isinstance(block.get("type"), str)
-    )
+    if isinstance(block, dict):
+        return isinstance(block.get("type"), str)
+    return is_block(block)
 
 
 def dialect_of(found: Any) -> Dialect:

@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
+from ..core.foreign_content import is_result
 from ..core.json_value import is_number
 from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..dialects.reply_or_data import finished_dialect
 from ..error_codes import CODES, UNKNOWN_ERROR
 from ..errors import ToolError
-from ..tools.return_type import is_result_class
 
 
 class ServiceFailure(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ def read_value(value: object, finished: bool = True) -> ServiceFailure | None:
     """
     if type(value) is Reply:
         return None if value.error is None else _of_error(value.error)
-    if finished and (isinstance(value, dict) or is_result_class(type(value))):
+    if finished and (isinstance(value, dict) or is_result(value)):
         return _of_finished(value)
     return None
 

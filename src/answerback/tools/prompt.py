@@ -8,7 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from ..contract import Contract
-from ..core.content import BLOCKS, Block
+from ..core.content import Block
+from ..core.foreign_content import is_block
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
@@ -36,7 +37,7 @@ def messages_of(value: Any) -> list[Message]:
     items = value if isinstance(value, list | tuple) else [value]
     messages = [item if isinstance(item, Message) else Message(item) for item in items]
     for index, message in enumerate(messages):
-        if not isinstance(message.content, (str, *BLOCKS)):
+        if not isinstance(message.content, str) and not is_block(message.content):
             kind = type(message.content).__name__
             raise InvalidOutput(f"[{index}]", f"expected a message, a block or text, got {kind}")
     return messages

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from ..contract import Contract
-from ..core.content import BLOCKS
+from ..core.foreign_content import block_class, is_result_class
 from ..core.reply import Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from ..types.annotation_reader import check_type, is_object
+from ..types import nodes
+from ..types.annotation_reader import check_type, holds_blocks, is_object, read_type
 from ..types.describe import without_metadata
+from ..types.nodes import BLOCKS_AS_NAMES
+
+# The types of these may have values of any class inside them.
+_OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +40,9 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     by_value: bool = False
     """No type is declared, so the value decides the shape."""
     is_data: bool = False
-    """Every value that is neither a Reply nor a block is data."""
+    """Every value that is neither a Reply nor a block is data without blocks."""
+    nested_blocks: Literal["none", "possible", "declared"] = "possible"
+    """Whether the data may have content blocks inside it, which are sent as content."""
 
 
 def read_return_type(
@@ -45,9 +52,7 @@ def read_return_type(
 
     Raises UnservableType, which names *where*, if the data cannot be written as JSON.
     """
-    if finished and is_result_class(without_metadata(annotation)):
-        annotation = Any
-    members = [_data_type(member) for member in _members(annotation)]
+    members = [_data_type(member, finished) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
     data_members = [member for member in members if not _is_block(member)]
@@ -63,22 +68,36 @@ def read_return_type(
     data = NoneType if annotation is None else annotation
     if not unchanged:
         data = reduce(or_, data_members)
-    check_type(data, where)
+    nested_blocks = _nested_blocks(data, where)
     declared = len(data_members) == len(members)
-    if contract.spread_tuples and (spread := _spread(data)) is not None:
-        data, shape = spread
-    else:
-        shape = _shape(data, contract)
-    return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
-
-
-def is_result_class(kind: object) -> bool:
-    """Return whether this is a result class from the MCP SDK, which is not imported."""
-    return (
-        getattr(kind, "__name__", "") == "CallToolResult"
-        and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
-        and hasattr(kind, "model_dump")
+    spread = _spread(data) if contract.spread_tuples else None
+    if spread is not None:
+        data = spread[0]
+    if nested_blocks == "declared":
+        data = Annotated[data, BLOCKS_AS_NAMES]
+    shape = _shape(data, contract) if spread is None else spread[1]
+    return ReturnType(
+        data_type=data,
+        shape=shape,
+        declared=declared,
+        is_data=declared and nested_blocks == "none",
+        nested_blocks=nested_blocks,
     )
+
+
+def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
+    """Return whether the type has content blocks; raise UnservableType if it cannot be served.
+
+    A name that is not yet defined passes: the first call reads the annotation again.
+    """
+    try:
+        node = read_type(Annotated[data, BLOCKS_AS_NAMES], where)
+    except NameError:
+        return "none"
+    if holds_blocks(node):
+        return "declared"
+    is_open = any(isinstance(each, _OPEN_NODES) for each in nodes.reachable(node))
+    return "possible" if is_open else "none"
 
 
 def of_wrapped_function(returns: ReturnType) -> ReturnType:
@@ -135,11 +154,13 @@ def _members(annotation: object) -> tuple[Any, ...]:
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
-def _data_type(annotation: object) -> object:
-    """Return T for `Reply[T]`, Any for a bare `Reply`, and any other annotation unchanged."""
+def _data_type(annotation: object, finished: bool) -> object:
+    """Return T for `Reply[T]`, Any for a bare `Reply` or a result of the SDK, else *annotation*."""
     plain = without_metadata(annotation)
     if get_origin(plain) is Reply:
         return get_args(plain)[0]
+    if finished and isinstance(plain, type) and is_result_class(plain):
+        return Any
     return Any if plain is Reply else annotation
 
 
@@ -149,9 +170,14 @@ def _is_block(annotation: object) -> bool:
     if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]
         members = [member for item in items for member in _members(item)]
-        blocks = [member for member in members if _is_block(member)]
+        blocks = [member for member in members if _is_block_class(member)]
         return bool(blocks) and all(member is str for member in members if member not in blocks)
-    return isinstance(annotation, type) and issubclass(annotation, BLOCKS)
+    return _is_block_class(annotation)
+
+
+def _is_block_class(annotation: object) -> bool:
+    plain = without_metadata(annotation)
+    return isinstance(plain, type) and block_class(plain) is not None
 
 
 def _is_fixed_tuple(annotation: object) -> bool:

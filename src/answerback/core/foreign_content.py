@@ -1,0 +1,78 @@
+"""Recognises the content blocks and results of the official SDK and of FastMCP.
+
+Neither is imported: a class is recognised by its name and module, or by the method that makes the
+SDK's block, once for each class.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from .content import BLOCKS, Audio, Block, Embedded, Image, Link, Text
+
+_SDK = ("mcp", "mcp_types")
+_SDK_BLOCKS: dict[str, type[Block]] = {
+    "TextContent": Text,
+    "ImageContent": Image,
+    "AudioContent": Audio,
+    "ResourceLink": Link,
+    "EmbeddedResource": Embedded,
+    "TextResourceContents": Embedded,
+    "BlobResourceContents": Embedded,
+}
+_RESULTS = {"CallToolResult": _SDK, "ToolResult": ("fastmcp",)}
+METHODS: dict[str, type[Block]] = {
+    "to_image_content": Image,
+    "to_audio_content": Audio,
+    "to_resource_content": Embedded,
+}
+"""The methods of `Image`, `Audio` and `File` in FastMCP and in the SDK, which make a block."""
+
+
+@lru_cache(maxsize=1_000)
+def block_class(kind: type) -> type[Block] | None:
+    """Return our block class for a class whose objects are blocks; None for any other class."""
+    for base in kind.__mro__:
+        if base in BLOCKS:
+            return base
+        if _package(base) in _SDK and base.__name__ in _SDK_BLOCKS and hasattr(base, "model_dump"):
+            return _SDK_BLOCKS[base.__name__]
+    return next((each for name, each in METHODS.items() if hasattr(kind, name)), None)
+
+
+@lru_cache(maxsize=1_000)
+def is_result_class(kind: type) -> bool:
+    """Return whether this is a tool's result in the SDK or in FastMCP."""
+    return any(_package(base) in _RESULTS.get(base.__name__, ()) for base in kind.__mro__)
+
+
+def is_block(value: object) -> bool:
+    """Return whether *value* is a content block, ours or another library's."""
+    # mypy does not know that every class is hashable.
+    kind: Any = type(value)
+    return block_class(kind) is not None
+
+
+def is_result(value: object) -> bool:
+    """Return whether *value* is a tool's result of the SDK or of FastMCP."""
+    kind: Any = type(value)
+    return is_result_class(kind)
+
+
+def content_of(value: Any, *, only: bool = False) -> tuple[Any, ...] | None:
+    """Return a content block, or those in a list, of any library; None for any other value.
+
+    Strings become text blocks if *only* blocks are declared, or if there is a block too.
+    """
+    if not isinstance(value, list | tuple):
+        return (value,) if is_block(value) else None
+    if not all(isinstance(item, str) or is_block(item) for item in value):
+        return None
+    if not only and all(isinstance(item, str) for item in value):
+        return None
+    return tuple(Text(item) if isinstance(item, str) else item for item in value)
+
+
+def _package(kind: type) -> str:
+    return str(kind.__module__).partition(".")[0]
