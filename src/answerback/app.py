@@ -27,6 +27,8 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
     from .core.reply import Reply
@@ -42,10 +44,22 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class App(HasRegistry):
+class _HintsOfClass(type):
+    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class."""
+
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            raise _missing_member(name)
+
+
+class App(HasRegistry, metaclass=_HintsOfClass):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _print_exception
         check_options(options, AppOptions)
         registry = declared(name, options)
         super().__init__(registry)
@@ -57,10 +71,14 @@ class App(HasRegistry):
         self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
         self._own_runtime: Runtime | None = None
-        if len(sys.argv) > 1:
-            # Once, however many apps a program has.
-            atexit.unregister(_remind_to_run)
-            atexit.register(_remind_to_run)
+        # Once, however many apps a program has.
+        atexit.unregister(_remind_to_run)
+        atexit.register(_remind_to_run)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _missing_member(name)
 
     @property
     def tools(self) -> Table[Tool]:
@@ -172,6 +190,26 @@ class App(HasRegistry):
 
         def register(fn: F) -> F:
             self._registry.add_completion(of, argument, fn, requires)
+            return fn
+
+        return register
+
+    def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
+        """Register a function that makes the error callers see: `@app.error(ProjectError)`.
+
+        It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
+        exception masked. The function of an exception's nearest class is used.
+        """
+        from .calls.own_exceptions import add_error, check_error_class
+
+        if not kinds:
+            raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
+        for kind in kinds:
+            check_error_class(kind, "@app.error")
+
+        def register(fn: F) -> F:
+            for kind in kinds:
+                add_error(self._registry, kind, fn)
             return fn
 
         return register
@@ -347,7 +385,6 @@ class App(HasRegistry):
             trusted_proxies=tuple(trusted_proxies),
             signals=signals,
         )
-        atexit.unregister(_remind_to_run)
         application = AsgiApp(runtime_on_loop(self._registry), options)
         warn_of_several_workers(
             has_secret=not application.key_is_temporary, has_sessions=self._registry.sessions
@@ -359,21 +396,38 @@ class App(HasRegistry):
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
         atexit.unregister(_remind_to_run)
-        from .cli import run_app
+        from .cli.own_program import run_app
 
         run_app(self, arguments)
 
 
-def _remind_to_run() -> None:
-    """Print a reminder when a program got a command but never called `app.run()`."""
-    if "argparse" in sys.modules:
-        return  # The program reads its arguments itself.
-    main = vars(sys.modules["__main__"])
-    names = [name for name, value in main.items() if isinstance(value, App)]
-    if names:
-        from .cli import remind_to_run
+def _missing_member(name: str) -> AttributeError:
+    from .tools.other_frameworks import missing_app_member
 
-        remind_to_run(names[0])
+    return missing_app_member(name, dir(App))
+
+
+def _print_exception(
+    kind: type[BaseException], exc: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the exception that ends the program; a refused registration without our frames."""
+    from .core.author_frames import shorten_refusal
+
+    shorten_refusal(exc)
+    sys.__excepthook__(kind, exc, exc.__traceback__)
+
+
+def _remind_to_run() -> None:
+    """Print a reminder when a program neither runs its App nor uses it in another way."""
+    # `last_value` is the exception that ended the program.
+    if "argparse" in sys.modules or hasattr(sys, "last_value"):
+        return
+    main = vars(sys.modules["__main__"])
+    apps = {name: value for name, value in main.items() if isinstance(value, App)}
+    if apps and not any(app._registry.changes.was_served for app in apps.values()):
+        from .cli.own_program import remind_to_run
+
+        remind_to_run(next(iter(apps)))
 
 
 def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:

@@ -12,6 +12,7 @@ from .registry.declarations import Registry
 
 if TYPE_CHECKING:
     from .calls.middleware_and_observers import Middleware, Observer
+    from .calls.own_exceptions import ErrorFunction
     from .core.authentication import Authenticator
     from .core.content import Icon
     from .options import Access, Values
@@ -31,7 +32,7 @@ class AppOptions(TypedDict, total=False):
     """How replies look: a preset's name or a Contract; "standard" by default."""
     values: Values
     """How tools read arguments and send results, unless they set `values=` themselves."""
-    codes: Mapping[str, int | Code]
+    codes: Mapping[Any, int | Code]
     """Your own error codes and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """Limits on the number and duration of calls, threads and tasks."""
@@ -50,6 +51,8 @@ class AppOptions(TypedDict, total=False):
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see every outcome, including refusals: `def count(seen)`."""
+    errors: Mapping[type[BaseException], ErrorFunction]
+    """What callers see of your own exceptions, such as {ProjectError: NotFound}."""
     auth: Authenticator
     """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 
@@ -89,6 +92,10 @@ def declared(name: str, options: AppOptions) -> Registry:
         from .calls.middleware_and_observers import checked_observers
 
         registry.observers = checked_observers(observers)
+    if errors := options.get("errors"):
+        from .calls.own_exceptions import checked_errors
+
+        registry.errors = checked_errors(errors)
     return registry
 
 

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, ClassVar
 
-from .error_codes import UNKNOWN_ERROR
+from .error_codes import UNKNOWN_ERROR, code_name
 from .error_codes import Code as Code
 from .error_codes import add_codes as add_codes
 
@@ -50,8 +51,9 @@ class MalformedReply(AnswerbackError, ValueError):
 class ToolError(AnswerbackError):
     """A failure with a message for the caller.
 
-    `code` may be any UPPER_SNAKE name, given here or as an attribute of a subclass. A code
-    that is not in `CODES` gets the status of the class that was raised. `retry_after` is the
+    `code` may be any UPPER_SNAKE name or an Enum member whose value is one, given here or as
+    an attribute of a subclass. A code that is not in `CODES` gets the status of the class that
+    was raised. `retry_after` is the
     number of seconds after which the caller should try again; it is sent among the details.
     """
 
@@ -70,7 +72,7 @@ class ToolError(AnswerbackError):
     def __init__(
         self,
         message: str,
-        code: str | None = None,
+        code: str | Enum | None = None,
         details: object = None,
         *,
         retryable: bool | None = None,
@@ -79,7 +81,7 @@ class ToolError(AnswerbackError):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.code = code or self.code
+        self.code = code_name(code or self.code)
         self.details = details
         self.retryable = retryable
         self.hint = hint

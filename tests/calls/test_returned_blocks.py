@@ -11,7 +11,7 @@ from types import GenericAlias
 from typing import Any, NamedTuple, TypedDict
 
 import attrs
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import mcp_types as sdk
 import msgspec
 import pydantic

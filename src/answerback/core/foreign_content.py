@@ -49,18 +49,15 @@ def is_result_class(kind: type) -> bool:
 
 def is_block(value: object) -> bool:
     """Return whether *value* is a content block, ours or another library's."""
-    # mypy does not know that every class is hashable.
-    kind: Any = type(value)
-    return block_class(kind) is not None
+    return block_class(type(value)) is not None  # type: ignore[arg-type]  # classes are hashable
 
 
 def is_result(value: object) -> bool:
     """Return whether *value* is a tool's result of the SDK or of FastMCP."""
-    kind: Any = type(value)
-    return is_result_class(kind)
+    return is_result_class(type(value))  # type: ignore[arg-type]  # classes are hashable
 
 
-def content_of(value: Any, *, only: bool = False) -> tuple[Any, ...] | None:
+def content_of(value: object, *, only: bool = False) -> tuple[Any, ...] | None:
     """Return a content block, or those in a list, of any library; None for any other value.
 
     Strings become text blocks if *only* blocks are declared, or if there is a block too.

@@ -60,10 +60,13 @@ class ChangeFeed:
         self._listeners: dict[object, Listener] = {}
         self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
         self._attached: list[ref[Attached]] = []
+        self.was_served = False
+        """Whether a call or a wire has used the registry."""
 
     def attach(self, runtime: Attached) -> None:
         """Let *runtime* check later includes. Only a weak reference to it is kept."""
         self._attached.append(ref(runtime, self._attached.remove))
+        self.was_served = True
 
     def attached(self) -> list[Attached]:
         """Return the runtimes that serve the registry now, the newest last."""
@@ -221,6 +224,8 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
+        self.errors: dict[type[BaseException], Callable[[Any], Any]] = {}
+        """For the author's exception classes: the function that makes the error for callers."""
         self.composition: Composition | None = None
         """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()
@@ -279,6 +284,7 @@ class Registry:
                 f"completion {tool.name!r} takes {unknown}; "
                 "it is given value: str and arguments: dict[str, str]"
             )
+        tool.noun = "completion"
         _put(self, self.completions, completion_key(of, argument), tool)
 
     def composed(self) -> Composition:
