@@ -60,9 +60,7 @@ def _check_function(function: object, problem: str) -> None:
     if source.is_async:
         raise TypeError(f"{problem}, which is async; write a plain function: def show(exc)")
     if len(names := required_parameters(source)) != 1:
-        raise TypeError(
-            f"{problem}, which takes {names}; take only the exception: def show(exc)"
-        )
+        raise TypeError(f"{problem}, which takes {names}; take only the exception: def show(exc)")
 
 
 def translated(exc: BaseException, tool: Tool) -> BaseException | Reply[Any]:

@@ -65,7 +65,7 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
             if isinstance(result, Awaitable):
                 result = await result
             if is_result(result):
-                result = result_object(result)
+                result = _envelope_members(result_object(result))
             if nan == "null":
                 result = _with_null(result)
             return _to_json_values(_envelope_from_result(result))
@@ -78,6 +78,13 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
     if nan is None:
         call.__dict__["with_nan_as_null"] = partial(_wrapped, fn, "null")
     return call
+
+
+def _envelope_members(result: Envelope) -> Envelope:
+    """Return an MCP result's members under the envelope's names."""
+    names = {"structuredContent": "data", "_meta": "meta"}
+    renamed = {names.get(name, name): each for name, each in result.items() if name != "isError"}
+    return {**renamed, "success": not result.get("isError")}
 
 
 def _with_null(result: object) -> Any:

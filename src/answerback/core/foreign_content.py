@@ -6,10 +6,13 @@ SDK's block, once for each class.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from .content import BLOCKS, Audio, Block, Embedded, Image, Link, Text
+import msgspec
+
+from .content import BLOCKS, Audio, Block, Embedded, Icon, Image, Link, Text
 
 _SDK = ("mcp", "mcp_types")
 _SDK_BLOCKS: dict[str, type[Block]] = {
@@ -55,6 +58,26 @@ def is_block(value: object) -> bool:
 def is_result(value: object) -> bool:
     """Return whether *value* is a tool's result of the SDK or of FastMCP."""
     return is_result_class(type(value))  # type: ignore[arg-type]  # classes are hashable
+
+
+def is_icon(value: object) -> bool:
+    """Return whether *value* is an icon, ours or the SDK's."""
+    if isinstance(value, Icon):
+        return True
+    kind = type(value)
+    return kind.__name__ == "Icon" and _package(kind) in _SDK and hasattr(kind, "model_dump")
+
+
+def own_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
+    """Return our icons for icons of either library."""
+    return tuple(
+        each if isinstance(each, Icon) else msgspec.convert(_json_of(each), Icon) for each in icons
+    )
+
+
+def _json_of(model: Any) -> dict[str, Any]:
+    found: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return found
 
 
 def content_of(value: object, *, only: bool = False) -> tuple[Any, ...] | None:
