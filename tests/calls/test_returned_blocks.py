@@ -16,6 +16,7 @@ import mcp_types as sdk
 import msgspec
 import pydantic
 import pytest
+from fastmcp.prompts import Message as FastMcpMessage
 from fastmcp.tools import ToolResult
 from fastmcp.utilities import types as fastmcp_types
 from mcp.server.mcpserver import Image as SdkImage
@@ -421,6 +422,23 @@ def test_prompts_take_blocks_of_other_libraries() -> None:
     assert [each.role for each in messages] == ["user", "user", "assistant"]
 
 
+def test_prompts_take_messages_of_other_libraries() -> None:
+    app = App("test")
+
+    @app.prompt
+    def review() -> list[sdk.PromptMessage | FastMcpMessage]:
+        return [sdk.PromptMessage(role="assistant", content=PICTURE), FastMcpMessage("hi")]
+
+    async def run() -> Any:
+        async with connect(app) as server:
+            return (await server.prompt("review")).messages
+
+    messages = asyncio.run(run())
+
+    assert [each.content for each in messages] == [OWN, Text("hi")]
+    assert [each.role for each in messages] == ["assistant", "user"]
+
+
 def test_resources_take_the_sdk_s_contents() -> None:
     app = App("test")
 
@@ -471,6 +489,17 @@ def test_a_root_model_with_blocks_is_refused_with_what_to_write() -> None:
 
     with pytest.raises(TypeError, match="write the type inside the RootModel"):
         app_returning([], Pictures)
+
+
+@pytest.mark.parametrize(
+    ("kind", "instead"),
+    [(sdk.InputRequiredResult, r"Annotated\[bool, Ask"), (sdk.CreateTaskResult, "task='optional'")],
+)
+def test_a_result_that_tools_do_not_return_is_refused_with_what_to_write(
+    kind: Any, instead: str
+) -> None:
+    with pytest.raises(TypeError, match=f"{kind.__name__} is not returned here; .*{instead}"):
+        app_returning(None, kind | None)
 
 
 def test_a_class_with_the_sdk_s_name_from_another_package_is_data() -> None:

@@ -25,6 +25,10 @@ _SDK_BLOCKS: dict[str, type[Block]] = {
     "BlobResourceContents": Embedded,
 }
 _RESULTS = {"CallToolResult": _SDK, "ToolResult": ("fastmcp",)}
+_OTHER_RESULTS = {
+    "InputRequiredResult": "ask by a parameter: sure: Annotated[bool, Ask('…')]",
+    "CreateTaskResult": "return the task's result, and write @app.tool(task='optional')",
+}
 METHODS: dict[str, type[Block]] = {
     "to_image_content": Image,
     "to_audio_content": Audio,
@@ -50,6 +54,11 @@ def is_result_class(kind: type) -> bool:
     return any(_package(base) in _RESULTS.get(base.__name__, ()) for base in kind.__mro__)
 
 
+def instead_of_result(kind: type) -> str | None:
+    """Return what to write instead of an SDK's result that tools here do not return."""
+    return _OTHER_RESULTS.get(kind.__name__) if _package(kind) in _SDK else None
+
+
 def is_block(value: object) -> bool:
     """Return whether *value* is a content block, ours or another library's."""
     return block_class(type(value)) is not None  # type: ignore[arg-type]  # classes are hashable
@@ -70,14 +79,11 @@ def is_icon(value: object) -> bool:
 
 def own_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
     """Return our icons for icons of either library."""
-    return tuple(
-        each if isinstance(each, Icon) else msgspec.convert(_json_of(each), Icon) for each in icons
+    written = (
+        each if isinstance(each, Icon) else each.model_dump(by_alias=True, exclude_none=True)
+        for each in icons
     )
-
-
-def _json_of(model: Any) -> dict[str, Any]:
-    found: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return found
+    return tuple(msgspec.convert(each, Icon) for each in written)
 
 
 def content_of(value: object, *, only: bool = False) -> tuple[Any, ...] | None:

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from ..contract import Contract
-from ..core.foreign_content import block_class, is_result_class
+from ..core.foreign_content import block_class, instead_of_result, is_result_class
 from ..core.reply import Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types import nodes
 from ..types.annotation_reader import check_type, holds_blocks, is_object, read_type
 from ..types.describe import without_metadata
 from ..types.nodes import BLOCKS_AS_NAMES
+from ..types.problems import UnservableType
 
 # The types of these may have values of any class inside them.
 _OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
@@ -52,6 +53,7 @@ def read_return_type(
 
     Raises UnservableType, which names *where*, if the data cannot be written as JSON.
     """
+    _refuse_other_results(annotation, where)
     members = [_data_type(member, finished) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
@@ -83,6 +85,13 @@ def read_return_type(
         is_data=declared and nested_blocks == "none",
         nested_blocks=nested_blocks,
     )
+
+
+def _refuse_other_results(annotation: object, where: str) -> None:
+    for member in map(without_metadata, _members(annotation)):
+        instead = instead_of_result(member) if isinstance(member, type) else None
+        if instead is not None:
+            raise UnservableType(where, f"{member.__name__} is not returned here; {instead}")
 
 
 def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
