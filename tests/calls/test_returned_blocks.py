@@ -405,6 +405,17 @@ def test_an_image_with_wrong_base64_is_an_invalid_output() -> None:
     assert reply.error.code == "INVALID_OUTPUT"
 
 
+@pytest.mark.parametrize("annotation", [str, Chart, list[dict[str, Any]]])
+@pytest.mark.parametrize("block", [OWN, PICTURE, FAST])
+def test_a_block_where_the_type_declares_data_is_refused_with_what_to_write(
+    annotation: Any, block: object
+) -> None:
+    reply = answer(block, annotation)
+
+    assert reply.error.code == "INVALID_OUTPUT"
+    assert "declare the block's class, or return success(data, content=[…])" in reply.error.message
+
+
 def test_prompts_take_blocks_of_other_libraries() -> None:
     app = App("test")
 

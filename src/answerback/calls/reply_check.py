@@ -25,6 +25,10 @@ ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
 """Makes the checked reply for a function's return value."""
 _Meta: Any = dict[str, Any] | None
 
+_WITHOUT_DATA = (
+    "content without the data that the return type declares; "
+    "declare the block's class, or return success(data, content=[…])"
+)
 _STRUCT_META = type(msgspec.Struct)
 _MEMBER_TYPES = {
     "content": list | tuple,
@@ -45,8 +49,17 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
             return _checked(tool, Reply(content=(value,)))
     if not tool.returns.is_data:
         return _reply_without_type(tool, value)
-    encoded, data = tool.output.encode(value)
+    try:
+        encoded, data = tool.output.encode(value)
+    except InvalidOutput:
+        _refuse_block(value)
+        raise
     return Reply(data=data, encoded=encoded)
+
+
+def _refuse_block(value: object) -> None:
+    if is_block(value):
+        raise InvalidOutput("", _WITHOUT_DATA)
 
 
 def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
@@ -54,6 +67,8 @@ def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
     returns = tool.returns
     if not returns.declared and (blocks := content_of(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
+    if returns.declared:
+        _refuse_block(value)
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
     if returns.finished and _may_be_finished(value):
@@ -183,7 +198,7 @@ def _checked_data(
         return None, msgspec.UNSET, content
     if tool.returns.shape is EMPTY:
         return b"null", None, content
-    raise InvalidOutput("", "a reply without the data that the return type declares")
+    raise InvalidOutput("", _WITHOUT_DATA)
 
 
 def _check_block(block: Block, path: str) -> None:
