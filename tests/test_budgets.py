@@ -428,7 +428,7 @@ PACKAGE_LINES = {
     "records": 2_200,
     "registry": 1_200,
     "resilience": 1_350,
-    "rules": 5_550,
+    "rules": 5_600,
     "server": 7_550,
     "tasks": 2_200,
     "testing": 350,
