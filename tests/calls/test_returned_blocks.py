@@ -38,16 +38,26 @@ from answerback import (
 from answerback.options import Values
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(40))
-BASE64 = base64.b64encode(PNG).decode()
+
+
+def base64_of(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+BASE64 = base64_of(PNG)
+WAV = b"RIFF\x24\x00\x00\x00WAVEfmt "
+PDF_FILE = b"%PDF-1.7\n"
 
 OWN = Image(PNG, "image/png")
 TEXT = sdk.TextContent(type="text", text="hi")
 PICTURE = sdk.ImageContent(type="image", data=BASE64, mime_type="image/png")
 FAST = fastmcp_types.Image(data=PNG, format="png")
 LINK = sdk.ResourceLink(type="resource_link", uri="https://a.example/x", name="x", title="X")
-PDF = sdk.BlobResourceContents(uri="file:///a.pdf", mime_type="application/pdf", blob=BASE64)
+PDF = sdk.BlobResourceContents(
+    uri="file:///a.pdf", mime_type="application/pdf", blob=base64_of(PDF_FILE)
+)
 REPORT = sdk.EmbeddedResource(type="resource", resource=PDF)
-OWN_REPORT = Embedded("file:///a.pdf", blob=PNG, mime="application/pdf")
+OWN_REPORT = Embedded("file:///a.pdf", blob=PDF_FILE, mime="application/pdf")
 
 
 def app_returning(value: object, annotation: Any = Any, **options: Any) -> App:
@@ -75,17 +85,20 @@ def blocks_of(reply: Any) -> tuple[Any, ...]:
 BLOCKS: list[tuple[Any, object]] = [
     (TEXT, Text("hi")),
     (PICTURE, OWN),
-    (sdk.AudioContent(type="audio", data=BASE64, mime_type="audio/wav"), Audio(PNG, "audio/wav")),
+    (
+        sdk.AudioContent(type="audio", data=base64_of(WAV), mime_type="audio/wav"),
+        Audio(WAV, "audio/wav"),
+    ),
     (LINK, Link("https://a.example/x", "x", title="X")),
     (REPORT, OWN_REPORT),
     (PDF, OWN_REPORT),
     (sdk.TextResourceContents(uri="a://b", text="hi"), Embedded("a://b", text="hi")),
     (SdkImage(data=PNG, format="png"), OWN),
     (FAST, OWN),
-    (fastmcp_types.Audio(data=PNG, format="wav"), Audio(PNG, "audio/wav")),
+    (fastmcp_types.Audio(data=WAV, format="wav"), Audio(WAV, "audio/wav")),
     (
-        fastmcp_types.File(data=PNG, format="pdf", name="a"),
-        Embedded("file:///a.pdf", blob=PNG, mime="application/pdf"),
+        fastmcp_types.File(data=PDF_FILE, format="pdf", name="a"),
+        Embedded("file:///a.pdf", blob=PDF_FILE, mime="application/pdf"),
     ),
 ]
 
@@ -461,7 +474,7 @@ def test_resources_take_the_sdk_s_contents() -> None:
         async with connect(app) as server:
             return (await server.read("file:///a.pdf")).content
 
-    assert asyncio.run(run())[0].blob == PNG
+    assert asyncio.run(run())[0].blob == PDF_FILE
 
 
 @pytest.mark.parametrize("kind", [Image, sdk.ImageContent, fastmcp_types.Image])

@@ -39,8 +39,17 @@ else:
 
 
 _compared_fields = attrgetter("content", "data", "error", "meta", "timestamp")
-FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
-"""An object without any of these members is not a finished reply."""
+RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
+ENVELOPE_MEMBERS = frozenset(
+    {"success", "timestamp", "content", "data", "error", "message", "meta"}
+)
+REPLY_MARKS = frozenset(
+    {
+        *("content", "isError", "success", "error", "ok", "errors", "errorMessages"),
+        *("message", "title", "detail", "status", "result"),
+    }
+)
+"""An object without any of these members is neither a finished reply nor an error object."""
 
 
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
