@@ -131,9 +131,11 @@ PRINTED = ["<coroutine object f at 0x7f12>", "[object Object]", " <Response [200
 @pytest.mark.parametrize("annotation", [Any, str])
 @pytest.mark.parametrize("text", PRINTED)
 def test_a_text_that_is_a_printed_object_is_refused(text: str, annotation: Any) -> None:
-    refused = [call(text, annotation), call(Text(text)), call(success(text))]
+    returned = [text, Text(text), success(text), success(data=text)]
 
-    assert [each.error and each.error.code for each in refused] == ["INVALID_OUTPUT"] * 3
+    refused = [call(each, annotation).error for each in returned]
+
+    assert [error and error.code for error in refused] == ["INVALID_OUTPUT"] * 4
 
 
 @pytest.mark.parametrize("message", ["", " ", "\x85", *PRINTED])
@@ -162,3 +164,26 @@ def test_a_result_in_the_text_of_a_result_is_sent_as_the_inner_result() -> None:
 
     assert reply.content[0] == Text("5 °C")
     assert reply.data == {"celsius": 5}
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_data_is_sent_as_text_too_if_the_own_text_is_json_that_contradicts_it(
+    contract: str,
+) -> None:
+    app = App("test", contract=contract)
+    app.add_tool(lambda: success('{"x": 1}', data={"x": 2}), name="tool")
+
+    sent = app.write(asyncio.run(app.call("tool")), "mcp")
+
+    assert errors_in(sent, "mcp") == []
+    texts = [json.loads(block["text"]) for block in sent["content"]]
+    assert sent["structuredContent"] in texts
+
+
+def test_a_result_as_the_data_of_a_success_is_sent_as_that_result() -> None:
+    inner = {"content": [{"type": "text", "text": "5 °C"}], "isError": False}
+
+    reply = call(success(data=inner))
+
+    assert reply.content == (Text("5 °C"),)
+    assert not reply.has_data

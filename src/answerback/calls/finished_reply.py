@@ -29,6 +29,7 @@ from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
 from ..types.problems import InvalidOutput
+from .reply_check import may_be_finished
 from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
@@ -87,10 +88,12 @@ def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
     """
     if depth == _MAX_DEPTH:
         raise InvalidOutput("content", "the text of a result is a result, and so on")
-    if reply.error is None and isinstance(reply.data, dict) and not tool.returns.is_data:
+    if reply.error is None and may_be_finished(tool.returns, reply.data):
         inner = finished_reply(tool, reply.data)
         if inner is not None:
-            return judged_reply(tool, _joined(reply, inner, reply.content), depth + 1)
+            outer = msgspec.structs.replace(reply, data=msgspec.UNSET)
+            content = (*reply.content, *inner.content)
+            return judged_reply(tool, _joined(outer, inner, content), depth + 1)
     for index, block in enumerate(reply.content):
         if not isinstance(block, Text) or not isinstance(block.text, str):
             continue

@@ -53,7 +53,8 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
         if isinstance(value, BLOCKS):
             return _checked(tool, Reply(content=(value,)))
     returns = tool.returns
-    if returns.finished and _may_be_finished(returns, value):
+    is_judged = returns.finished and type(value) not in _SCALARS
+    if is_judged and may_be_finished(returns, value):
         # Imported here, because few tools return finished replies.
         from .finished_reply import finished_reply
 
@@ -74,13 +75,13 @@ def _refuse_block(value: object) -> None:
         raise InvalidOutput("", _WITHOUT_DATA)
 
 
-def _may_be_finished(returns: ReturnType, value: object) -> bool:
+def may_be_finished(returns: ReturnType, value: object) -> bool:
     """Return False for nearly all data, which then need not be judged."""
     if isinstance(value, dict):
         return not value.keys().isdisjoint(returns.marks)
     if isinstance(value, str):
         return value.startswith(_SUSPECT_STARTS)
-    if returns.is_data or type(value) in _SCALARS:
+    if returns.is_data:
         return False
     return not isinstance(value, list) or (bool(value) and type(value[0]) is dict)
 
@@ -223,8 +224,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
 
 def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
     """Return whether the data or a text of the reply has to be judged."""
-    data = reply.data
-    if isinstance(data, dict) and not data.keys().isdisjoint(returns.marks):
+    if reply.has_data and may_be_finished(returns, reply.data):
         return True
     return any(isinstance(block, Text) and _is_suspect_text(block.text) for block in reply.content)
 

@@ -161,7 +161,9 @@ def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any
 def _is_rest_error(reply: dict[str, Any]) -> bool:
     """Return whether `error` holds an error; a number, or an empty value, is data."""
     error = reply["error"]
-    return bool(error) and (isinstance(error, str | dict) or is_failure_json(reply))
+    if isinstance(error, str):
+        return bool(error.strip())
+    return bool(error) and (isinstance(error, dict) or is_failure_json(reply))
 
 
 def _texts_unlike(texts: list[JsonText], data: Any) -> list[JsonText]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -25,7 +25,7 @@ from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types import nodes
 from ..types.annotation_reader import holds_blocks, is_object, read_type
-from ..types.describe import without_metadata
+from ..types.describe import is_plain_dict, name_of, without_metadata
 from ..types.nodes import BLOCKS_AS_NAMES
 from ..types.problems import UnservableType
 from ..types.record_members import member_names
@@ -67,12 +67,20 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_return_type(
-    annotation: object, contract: Contract, where: str, *, finished: bool = False
+    annotation: object,
+    contract: Contract,
+    where: str,
+    *,
+    finished: bool = False,
+    schema: Mapping[str, Any] | None = None,
 ) -> ReturnType:
     """Read the annotation; with *finished*, finished replies are recognised.
 
-    Raises UnservableType, which names *where*, if the data cannot be written as JSON.
+    *schema* is the author's schema of the data, for a function that declares no type. Raises
+    UnservableType, which names *where*, if the data cannot be written as JSON.
     """
+    if schema is not None:
+        return _by_schema(annotation, contract, where, schema, finished)
     _refuse_other_results(annotation, where)
     if not finished:
         return _read_data_type(annotation, contract, where)
@@ -85,7 +93,7 @@ def read_return_type(
         form = None if None in forms else "reply"
         return msgspec.structs.replace(returns, finished=True, form=form, is_data=False)
     returns = _read_data_type(annotation, contract, where)
-    if _is_plain_dict(annotation):
+    if is_plain_dict(annotation):
         undeclared = msgspec.structs.replace(returns, declared=False, is_data=False)
         return msgspec.structs.replace(undeclared, finished=True, free_data=True)
     if "flagged" in forms:
@@ -190,6 +198,23 @@ def _reply_data(annotation: object) -> object:
     return Any if may_be_missing else data_type
 
 
+def _by_schema(
+    annotation: object, contract: Contract, where: str, schema: Mapping[str, Any], finished: bool
+) -> ReturnType:
+    if without_metadata(annotation) not in (Any, object) and not is_plain_dict(annotation):
+        raise TypeError(
+            f"{where} has a type, {name_of(annotation)}, and output_schema=; remove one of them: "
+            "the type makes the schema"
+        )
+    is_object = schema.get("type") == "object"
+    return ReturnType(
+        data_type=dict[str, Any] if is_object else Any,
+        shape=BARE if is_object and not contract.wrap_objects else RESULT,
+        declared=True,
+        finished=finished,
+    )
+
+
 def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
     """Return the shape for the type of *value*, if no type is declared."""
     if value is None:
@@ -268,10 +293,3 @@ def _is_fixed_tuple(annotation: object) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, tuple):
         return hasattr(annotation, "_fields")
     return get_origin(annotation) is tuple and ... not in get_args(annotation)
-
-
-def _is_plain_dict(annotation: object) -> bool:
-    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
-    plain = without_metadata(annotation)
-    items = get_args(plain)
-    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))
