@@ -41,6 +41,8 @@ STATE = {
     # The JSON forms of authors' classes, which all apps of the process share.
     "types/codecs.py: _REGISTERED",
     # Caches whose values depend on their keys alone.
+    "core/foreign_content.py: block_class",
+    "core/foreign_content.py: is_result_class",
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "reading/typed_data.py: _cached_decoder",
@@ -412,11 +414,11 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 PACKAGE_LINES = {
     "": 1_300,
     "auth": 1_400,
-    "calls": 3_200,
+    "calls": 3_300,
     "cli": 5_850,
     "client": 8_050,
-    "core": 3_250,
-    "dialects": 3_400,
+    "core": 3_350,
+    "dialects": 3_600,
     "gates": 650,
     "http1": 1_050,
     "middleware": 650,
@@ -430,8 +432,8 @@ PACKAGE_LINES = {
     "server": 7_600,
     "tasks": 2_200,
     "testing": 350,
-    "tools": 3_800,
-    "types": 6_350,
+    "tools": 3_850,
+    "types": 6_500,
 }
 
 

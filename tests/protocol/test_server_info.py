@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import Icon as SdkIcon
 
-from answerback import App
+from answerback import App, Icon, connect
 
 SITE = """
 from answerback import App, Icon
@@ -83,3 +84,41 @@ def test_a_wrong_icon_or_website_is_refused() -> None:
         App("site", icons=wrong)
     with pytest.raises(TypeError, match="should be a URL"):
         App("site", website_url="example.com")
+
+
+def test_the_sdk_s_icon_of_an_app_is_sent_like_ours(site: Path) -> None:
+    text = SITE.replace("import App, Icon", "import App\nfrom mcp_types import Icon")
+    site.write_text(text.replace('Icon("https', 'Icon(src="https').replace("mime=", "mime_type="))
+
+    assert server_info(site, "2025-11-25")["icons"] == [ICON]
+
+
+def test_the_sdk_s_icon_of_a_tool_is_sent_like_ours() -> None:
+    app = App("site")
+    icons: Any = [SdkIcon(src="https://example.com/icon.png", mime_type="image/png")]
+
+    @app.tool(icons=icons)
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    async def read() -> Any:
+        async with connect(app) as server:
+            return (await server.tools())[0].icons
+
+    assert asyncio.run(read()) == [{"src": ICON["src"], "mimeType": "image/png"}]
+
+
+def test_the_message_about_a_wrong_icon_is_short_and_shows_a_right_one() -> None:
+    wrong: Any = Icon(f"data:image/png;base64,{'A' * 1_000}")
+
+    with pytest.raises(TypeError, match=r"such as \[Icon\('https://") as caught:
+        App("site", icons=wrong)
+
+    assert len(str(caught.value)) < 200
+
+
+def test_an_icon_s_mcp_name_for_the_media_type_has_a_hint() -> None:
+    wrong: Any = {"mimeType": "image/png"}
+
+    with pytest.raises(TypeError, match="Icon has no argument 'mimeType'; write mime="):
+        Icon("https://example.com/icon.png", **wrong)

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ..core.content import BLOCKS, Block, Text
+from ..core.content import Block, Text
+from ..core.foreign_content import is_block
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
+from ..dialects.foreign_blocks import own_block
+from ..dialects.nested_blocks import with_blocks_as_content
 from ..dialects.reply_or_data import finished_dialect
 from ..dialects.reply_text import message_from_text
 from ..dialects.returned_value import judge
@@ -66,6 +69,7 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
 
 
 def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
+    found = with_blocks_as_content(found)
     try:
         if finished_dialect(found) == "mcp":
             return mcp.read(_plain(found, mcp_blocks.write_block), contract=tool.contract)
@@ -230,8 +234,8 @@ def _is_json_of(block: Block, data: Json) -> bool:
 def _plain(value: JsonObject, write_block: Any) -> JsonObject:
     """Return the JSON values of *value*; blocks in its content are written as objects."""
     blocks = value.get("content") or ()
-    if any(isinstance(block, BLOCKS) for block in blocks):
-        written = [write_block(each) if isinstance(each, BLOCKS) else each for each in blocks]
+    if any(map(is_block, blocks)):
+        written = [write_block(own_block(each)) if is_block(each) else each for each in blocks]
         value = {**value, "content": written}
     plain: JsonObject = Output(Any).encode(value)[1]
     return plain

@@ -20,6 +20,5 @@ def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
         Text(message.content) if isinstance(message.content, str) else message.content
         for message in messages
     )
-    return Reply(
-        content=checked_content(blocks), meta={"roles": [message.role for message in messages]}
-    )
+    content = checked_content(blocks)
+    return Reply(content=content, meta={"roles": [message.role for message in messages]})

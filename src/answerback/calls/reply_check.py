@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.content import BLOCKS, Audio, Block, Embedded, Image, Link, Text, changed_block
+from ..core.foreign_content import content_of, is_block
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
@@ -25,6 +26,10 @@ ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
 """Makes the checked reply for a function's return value."""
 _Meta: Any = dict[str, Any] | None
 
+_WITHOUT_DATA = (
+    "content without the data that the return type declares; "
+    "declare the block's class, or return success(data, content=[…])"
+)
 _STRUCT_META = type(msgspec.Struct)
 _PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
 _SCALARS = frozenset({int, float, bool, type(None)})
@@ -55,10 +60,19 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
 
         if (reply := finished_reply(tool, value)) is not None:
             return _checked(tool, reply)
-    if not returns.is_data:
+    if not returns.is_data or returns.nested_blocks != "none":
         return _reply_without_type(tool, value)
-    encoded, data = tool.output.encode(value)
+    try:
+        encoded, data = tool.output.encode(value)
+    except InvalidOutput:
+        _refuse_block(value)
+        raise
     return Reply(data=data, encoded=encoded)
+
+
+def _refuse_block(value: object) -> None:
+    if is_block(value):
+        raise InvalidOutput("", _WITHOUT_DATA)
 
 
 def may_be_finished(returns: ReturnType, value: object) -> bool:
@@ -72,15 +86,48 @@ def may_be_finished(returns: ReturnType, value: object) -> bool:
     return not isinstance(value, list) or (bool(value) and type(value[0]) is dict)
 
 
-def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
+def _reply_without_type(tool: Tool, value: object) -> Reply[Any]:
     """Return the reply for a value that may be content as well as data."""
     returns = tool.returns
-    if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
+    if not returns.declared and (blocks := content_of(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
+    if returns.declared:
+        _refuse_block(value)
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
-    encoded, data = tool.output.encode(value)
-    return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
+    encoded, data, content = _encode_data(tool.output, returns, value)
+    shape = _value_shape(tool, value, encoded)
+    return Reply(content=content, data=data, encoded=encoded, shape=shape)
+
+
+def _encode_data(
+    output: Output, returns: ReturnType, value: object, content: tuple[Block, ...] = ()
+) -> tuple[bytes, Any, tuple[Block, ...]]:
+    """Return the JSON of *value*, the checked value, and *content* with the blocks in the value.
+
+    Raises InvalidOutput.
+    """
+    if returns.nested_blocks == "none" or type(value) is str:
+        return *output.encode(value), content
+    if returns.nested_blocks == "possible":
+        try:
+            encoded, data = output.encode(value)
+            # The JSON of every block has this member, ours and the SDK's.
+            if b'"annotations":' not in encoded:
+                return encoded, data, content
+        except InvalidOutput:
+            # It may have a block without a JSON form, such as FastMCP's Image.
+            pass
+    value, content = _take_blocks(value, content)
+    return *output.encode(value), checked_content(content)
+
+
+def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Block, ...]]:
+    """Return *value* without blocks, and our blocks for *content* and for those in the value."""
+    # Imported here, because few tools return such blocks.
+    from ..dialects.nested_blocks import take_blocks
+
+    return take_blocks(value, content)
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
@@ -133,9 +180,21 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def checked_content(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks, with the media types of their bytes; raise InvalidOutput."""
-    return tuple(_checked_block(block, f"content[{n}]") for n, block in enumerate(blocks))
+def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
+    """Return our blocks with the media types of their bytes; raise InvalidOutput."""
+    own = _own_content(blocks)
+    return tuple(_checked_block(block, f"content[{n}]") for n, block in enumerate(own))
+
+
+def _own_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
+    """Return our blocks for blocks of any library; raise InvalidOutput for another value."""
+    for index, block in enumerate(blocks):
+        if not is_block(block):
+            kind = type(block).__name__
+            raise InvalidOutput(f"content[{index}]", f"expected a content block, got {kind}")
+    if all(isinstance(block, BLOCKS) for block in blocks):
+        return tuple(blocks)
+    return _take_blocks(None, tuple(blocks))[1]
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
@@ -144,6 +203,8 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     for name, kind in _MEMBER_TYPES.items():
         if not isinstance(members[name], kind):
             raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
+    if not all(isinstance(block, BLOCKS) for block in reply.content):
+        reply = msgspec.structs.replace(reply, content=_own_content(reply.content))
     if tool.returns.finished and _is_suspect(tool.returns, reply):
         from .finished_reply import judged_reply
 
@@ -154,7 +215,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     if reply.error is not None:
         error = checked_error(reply.error, tool.owner)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
-    encoded, data = _checked_data(tool, reply.data)
+    encoded, data, content = _checked_data(tool, reply.data, content)
     shape = None if encoded is None else _value_shape(tool, reply.data, encoded)
     return msgspec.structs.replace(
         reply, content=content, data=data, encoded=encoded, shape=shape, contract=None
@@ -174,33 +235,20 @@ def _is_suspect_text(text: object) -> bool:
     return text.startswith(_SUSPECT_STARTS) or not text.strip()
 
 
-def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
+def _checked_data(
+    tool: Tool, data: object, content: tuple[Block, ...]
+) -> tuple[bytes | None, Any, tuple[Block, ...]]:
     if data is not msgspec.UNSET:
-        return (_any_output() if tool.returns.free_data else tool.output).encode(data)
+        output = _any_output() if tool.returns.free_data else tool.output
+        return _encode_data(output, tool.returns, data, content)
     if not tool.returns.declared:
-        return None, msgspec.UNSET
+        return None, msgspec.UNSET, content
     if tool.returns.shape is EMPTY:
-        return b"null", None
-    raise InvalidOutput("", "a reply without the data that the return type declares")
+        return b"null", None, content
+    raise InvalidOutput("", _WITHOUT_DATA)
 
 
-def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
-    """Return the content blocks in a list, or None if it is a list of something else.
-
-    Strings become text blocks if *only* blocks are declared, or if there is a block too.
-    """
-    if not isinstance(value, list | tuple):
-        return None
-    if not all(isinstance(item, (str, *BLOCKS)) for item in value):
-        return None
-    if not only and not any(isinstance(item, BLOCKS) for item in value):
-        return None
-    return tuple(Text(item) if isinstance(item, str) else item for item in value)
-
-
-def _checked_block(block: object, path: str) -> Block:
-    if not isinstance(block, BLOCKS):
-        raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
+def _checked_block(block: Block, path: str) -> Block:
     without: dict[str, Any] = {}
     if isinstance(block, Image | Audio):
         # The bytes need no check and may be large, so they are not encoded here.

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeAlias
 import msgspec
 
 from ..contract import ENVELOPE
-from ..core.content import BLOCKS, Text
+from ..core.content import Text
+from ..core.foreign_content import content_of, is_block, is_result
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
 from ..dialects.common import to_utc, without_none
+from ..dialects.foreign_blocks import own_block, result_object
+from ..dialects.nested_blocks import take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..types.nan_as_null import nan_to_none
 
 if TYPE_CHECKING:
     from ..types.output import Output
@@ -62,6 +66,8 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
             result = fn(*args, **kwargs)
             if isinstance(result, Awaitable):
                 result = await result
+            if is_result(result):
+                result = _envelope_members(result_object(result))
             if nan == "null":
                 result = _with_null(result)
             return _to_json_values(_envelope_from_result(result))
@@ -84,6 +90,13 @@ class WrappedFunction(NamedTuple):
     nan: Nan | None
 
 
+def _envelope_members(result: Envelope) -> Envelope:
+    """Return an MCP result's members under the envelope's names."""
+    names = {"structuredContent": "data", "_meta": "meta"}
+    renamed = {names.get(name, name): each for name, each in result.items() if name != "isError"}
+    return {**renamed, "success": not result.get("isError")}
+
+
 def _with_null(result: object) -> Any:
     """Return the result with null for NaN and infinities, except in blocks."""
     match result:
@@ -96,14 +109,14 @@ def _with_null(result: object) -> Any:
                 key: each if key == "content" else _values_with_null(each)
                 for key, each in result.items()
             }
-        case [*items] if any(isinstance(item, BLOCKS) for item in items):
-            return result
-        case _ if isinstance(result, BLOCKS):
-            return result
+    if content_of(result) is not None:
+        return result
     return _values_with_null(result)
 
 
 def _values_with_null(value: object) -> Any:
+    if take_blocks(value)[0] is not value:
+        return nan_to_none(value)
     return _any_output(nan_is_null=True).encode(value)[1]
 
 
@@ -116,15 +129,13 @@ def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
 
 
 def _envelope_from_result(result: Any) -> Envelope:
+    if (blocks := content_of(result)) is not None:
+        return _envelope_from_reply(Reply(content=blocks))
     match result:
         case Reply():
             return _envelope_from_reply(result)
         case None:
             return _envelope_from_reply(Reply())
-        case [*items] if items and all(isinstance(item, BLOCKS) for item in items):
-            return _envelope_from_reply(Reply(content=tuple(items)))
-        case _ if isinstance(result, BLOCKS):
-            return _envelope_from_reply(Reply(content=(result,)))
     verdict, found = judge(result)
     if verdict == "failure":
         return complete_envelope(found, failed=True)
@@ -138,6 +149,8 @@ def _envelope_from_result(result: Any) -> Envelope:
 
 
 def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
+    data, content = take_blocks(reply.data, reply.content)
+    reply = msgspec.structs.replace(reply, data=data, content=content)
     _encode_strictly({"content": reply.content, "meta": reply.meta, "error": reply.error})
     if reply.data is None:
         reply = msgspec.structs.replace(reply, data=msgspec.UNSET)
@@ -154,6 +167,7 @@ def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
 
 def complete_envelope(found: Envelope, *, failed: bool = False) -> Envelope:
     """Return *found* with the members that an envelope must have; its own members are kept."""
+    found = with_blocks_as_content(found)
     content = [_content_item(item) for item in found.get("content") or ()]
     data = found.get("data")
     more = {key: value for key, value in found.items() if key not in ("data", "error")}
@@ -207,8 +221,8 @@ def _timestamp(found: Any) -> datetime:
 
 def _content_item(item: object) -> Envelope:
     """Return a valid content item for *item*: itself, another form of it, or its text."""
-    if isinstance(item, BLOCKS):
-        return envelope.write_block(item)
+    if is_block(item):
+        return envelope.write_block(own_block(item))
     plain = _encode_strictly(item)[1]
     if isinstance(plain, dict) and _is_valid_item(plain):
         return plain

@@ -269,8 +269,11 @@ class Embedded(msgspec.Struct, frozen=True):
             check_meta(self.content_meta, "content", "content_meta")
 
 
-class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An icon of a tool, resource, prompt or app; `src` is an https or data URL."""
+class Icon(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_HintsAtArguments):
+    """An icon of a tool, resource, prompt or app.
+
+    `src` is an https or data URL, `mime` its media type, `sizes` such as ("48x48",).
+    """
 
     src: str
     mime: str | None = msgspec.field(default=None, name="mimeType")

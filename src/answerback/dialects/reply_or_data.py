@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..contract import Dialect
-from ..core.content import BLOCKS
+from ..core.foreign_content import is_block
 from ..core.reply import ENVELOPE_MEMBERS, RESULT_MEMBERS
 from ..error_codes import UNKNOWN_ERROR
 
@@ -69,9 +69,9 @@ def _has_blocks(found: dict[str, Any]) -> bool:
 
 
 def _is_block(block: Any) -> bool:
-    return isinstance(block, BLOCKS) or (
-        isinstance(block, dict) and isinstance(block.get("type"), str)
-    )
+    if isinstance(block, dict):
+        return isinstance(block.get("type"), str)
+    return is_block(block)
 
 
 def dialect_of(found: Any) -> Dialect:

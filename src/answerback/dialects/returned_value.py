@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from ..core.content import BLOCKS, Text
+from ..core.content import Text
+from ..core.foreign_content import is_block, is_result
 from ..core.reply import ENVELOPE_MEMBERS
 from ..types.output import Output
 from ..types.record_members import object_members
 from .failure_json import failure_in_text, is_failure_json, json_in_text, strip_code_fence
+from .foreign_blocks import own_block, result_object
 from .reply_or_data import finished_dialect
 
 Verdict: TypeAlias = Literal["failure", "reply", "data"]
@@ -58,11 +60,16 @@ def _object_in(value: object) -> dict[str, Any]:
             return _object_in(found) if is_reply else {}
         case [*issues]:
             return {"errors": issues} if is_failure_json(value) else {}
-    found = object_members(value)
+    found = result_object(value) if is_result(value) else object_members(value)
     blocks = found.get("content")
-    if found is not value and isinstance(blocks, list | tuple):
-        found["content"] = [each if isinstance(each, BLOCKS) else _plain(each) for each in blocks]
-    return found
+    if not isinstance(blocks, list | tuple):
+        return found
+    if found is value and not any(map(is_block, blocks)):
+        return found
+    return {
+        **found,
+        "content": [own_block(each) if is_block(each) else _plain(each) for each in blocks],
+    }
 
 
 def _is_result(found: Any) -> bool:

@@ -6,17 +6,32 @@ from collections.abc import Mapping, Sequence, Set
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
 from ..contract import Contract
-from ..core.content import BLOCKS
+from ..core.foreign_content import block_class, instead_of_result, is_result_class
 from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from ..types.annotation_reader import check_type, is_object, read_type
+from ..types import nodes
+from ..types.annotation_reader import holds_blocks, is_object, read_type
 from ..types.describe import is_plain_dict, name_of, without_metadata
+from ..types.nodes import BLOCKS_AS_NAMES
+from ..types.problems import UnservableType
 from ..types.record_members import member_names
+
+# The types of these may have values of any class inside them.
+_OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +62,8 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     """No type is declared, so the value decides the shape."""
     is_data: bool = False
     """Every value that is neither a Reply nor a block is data."""
+    nested_blocks: Literal["none", "possible", "declared"] = "possible"
+    """Whether the data may have content blocks inside it, which are sent as content."""
 
 
 def read_return_type(
@@ -64,6 +81,7 @@ def read_return_type(
     """
     if schema is not None:
         return _by_schema(annotation, contract, where, schema, finished)
+    _refuse_other_results(annotation, where)
     if not finished:
         return _read_data_type(annotation, contract, where)
     whole = [_data_type(member) for member in _members(annotation)]
@@ -97,13 +115,43 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
     data = NoneType if annotation is None else annotation
     if not unchanged:
         data = reduce(or_, data_members)
-    check_type(data, where)
+    nested_blocks = _nested_blocks(data, where)
     declared = len(data_members) == len(members)
-    if contract.spread_tuples and (spread := _spread(data)) is not None:
-        data, shape = spread
-    else:
-        shape = _shape(data, contract)
-    return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
+    spread = _spread(data) if contract.spread_tuples else None
+    if spread is not None:
+        data = spread[0]
+    if nested_blocks == "declared":
+        data = Annotated[data, BLOCKS_AS_NAMES]
+    shape = _shape(data, contract) if spread is None else spread[1]
+    return ReturnType(
+        data_type=data,
+        shape=shape,
+        declared=declared,
+        is_data=declared,
+        nested_blocks=nested_blocks,
+    )
+
+
+def _refuse_other_results(annotation: object, where: str) -> None:
+    for member in map(without_metadata, _members(annotation)):
+        instead = instead_of_result(member) if isinstance(member, type) else None
+        if instead is not None:
+            raise UnservableType(where, f"{member.__name__} is not returned here; {instead}")
+
+
+def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
+    """Return whether the type has content blocks; raise UnservableType if it cannot be served.
+
+    A name that is not yet defined passes: the first call reads the annotation again.
+    """
+    try:
+        node = read_type(Annotated[data, BLOCKS_AS_NAMES], where)
+    except NameError:
+        return "none"
+    if holds_blocks(node):
+        return "declared"
+    is_open = any(isinstance(each, _OPEN_NODES) for each in nodes.reachable(node))
+    return "possible" if is_open else "none"
 
 
 def _class_of(annotation: object) -> object:
@@ -114,7 +162,9 @@ def _class_of(annotation: object) -> object:
 
 def _form_of(annotation: object) -> Literal["reply", "flagged"] | None:
     cls = _class_of(annotation)
-    return "reply" if is_result_class(cls) else _reply_form(member_names(cls).keys())
+    if isinstance(cls, type) and is_result_class(cls):
+        return "reply"
+    return _reply_form(member_names(cls).keys())
 
 
 def _reply_form(names: Set[str]) -> Literal["reply", "flagged"] | None:
@@ -132,6 +182,8 @@ def _reply_form(names: Set[str]) -> Literal["reply", "flagged"] | None:
 def _reply_data(annotation: object) -> object:
     """Return the type of the data in a class with the form of a reply; Any if it may be missing."""
     cls: Any = _class_of(annotation)
+    if is_result_class(cls):
+        return Any
     own = member_names(cls).get("data", member_names(cls).get("structuredContent"))
     if hasattr(cls, "model_fields"):
         required = {
@@ -160,15 +212,6 @@ def _by_schema(
         shape=BARE if is_object and not contract.wrap_objects else RESULT,
         declared=True,
         finished=finished,
-    )
-
-
-def is_result_class(kind: object) -> bool:
-    """Return whether this is a result class from the MCP SDK, which is not imported."""
-    return (
-        getattr(kind, "__name__", "") == "CallToolResult"
-        and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
-        and hasattr(kind, "model_dump")
     )
 
 
@@ -235,9 +278,14 @@ def _is_block(annotation: object) -> bool:
     if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]
         members = [member for item in items for member in _members(item)]
-        blocks = [member for member in members if _is_block(member)]
+        blocks = [member for member in members if _is_block_class(member)]
         return bool(blocks) and all(member is str for member in members if member not in blocks)
-    return isinstance(annotation, type) and issubclass(annotation, BLOCKS)
+    return _is_block_class(annotation)
+
+
+def _is_block_class(annotation: object) -> bool:
+    plain = without_metadata(annotation)
+    return isinstance(plain, type) and block_class(plain) is not None
 
 
 def _is_fixed_tuple(annotation: object) -> bool:

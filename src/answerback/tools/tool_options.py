@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 import msgspec
 
 from ..core.content import Icon
+from ..core.foreign_content import is_icon, own_icons
 from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError
+from ..types.describe import shown
 
 if TYPE_CHECKING:
     from ..options import Shown, Task, TaskMode, Values
@@ -161,6 +163,8 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
     given = {
         name: value for name, value in options.items() if value is not None and name in _SETTINGS
     }
+    if "icons" in given:
+        given["icons"] = own_icons(given["icons"])
     return ToolSettings(**given)
 
 
@@ -186,7 +190,7 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
-            raise TypeError(f"{name}={value!r} should be {expected}")
+            raise TypeError(f"{name}={shown(value)} should be {expected}")
 
 
 def _are_all(values: object, is_valid: Callable[[Any], bool]) -> bool:
@@ -244,7 +248,10 @@ def _is_grouped(value: object, name: str) -> bool:
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
-    "icons": ("a list of Icon", lambda value: _are_all(value, lambda one: isinstance(one, Icon))),
+    "icons": (
+        "a list of Icon, such as [Icon('https://example.com/icon.png', mime='image/png')]",
+        lambda value: _are_all(value, is_icon),
+    ),
     "website_url": (
         "a URL, such as 'https://example.com'",
         lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),

@@ -38,6 +38,12 @@ def name_of(annotation: Any) -> str:
     return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
+def shown(value: object) -> str:
+    """Return how an author would write *value*, cut to a limited length."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
 def describe_value(value: Any) -> str:
     """Return a JSON value's kind; for a scalar also the value, cut to a limited length."""
     name = kind_name(value)

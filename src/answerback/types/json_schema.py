@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 from . import nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Parameter
-from .nodes import Node, has_nan_as_null
+from .describe import without_metadata
+from .nodes import Node
 from .scalars import join_descriptions
 from .schema_renderer import Renderer, clean_name, default_keyword
 
@@ -146,8 +147,8 @@ def _count_records(tree: Node) -> Counter[Any]:
 
 
 def _short_name(annotation: Any) -> str:
-    if has_nan_as_null(annotation):
-        annotation = get_args(annotation)[0]
+    # A record with a mark has the name of its class.
+    annotation = without_metadata(annotation)
     if isinstance(annotation, type):
         return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.
