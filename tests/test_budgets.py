@@ -131,7 +131,7 @@ def methods(node: ast.ClassDef) -> set[str]:
     return {each.name for each in node.body if isinstance(each, Function)}
 
 
-# The front door of an author: `test_an_app_has_at_most_30_public_names` bounds it.
+# The front door of an author: `test_an_app_has_at_most_32_public_names` bounds it.
 FRONT_DOORS = {"app.py: App"}
 
 
@@ -412,9 +412,9 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 PACKAGE_LINES = {
     "": 1_200,
     "auth": 1_400,
-    "calls": 2_900,
+    "calls": 3_100,
     "cli": 4_500,
-    "client": 8_000,
+    "client": 8_050,
     "core": 3_000,
     "dialects": 2_650,
     "gates": 650,
@@ -424,7 +424,7 @@ PACKAGE_LINES = {
     "protocol": 3_550,
     "reading": 1_550,
     "records": 2_150,
-    "registry": 1_200,
+    "registry": 1_250,
     "resilience": 1_350,
     "rules": 5_550,
     "server": 7_500,

@@ -27,6 +27,7 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
+    from .calls.own_exceptions import ErrorFunction
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
     from .core.reply import Reply
@@ -53,6 +54,8 @@ class App(HasRegistry):
             from .registry.lifespan import Lifespan
 
             registry.lifespan = Lifespan(function, registry, self)
+        if errors := options.get("errors"):
+            self._add_errors(errors)
         access = options.get("access")
         self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
@@ -175,6 +178,29 @@ class App(HasRegistry):
             return fn
 
         return register
+
+    def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
+        """Register a function that makes the error callers see: `@app.error(ProjectError)`.
+
+        It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
+        exception masked. The function of an exception's nearest class is used.
+        """
+        if not kinds or not all(isinstance(kind, type) for kind in kinds):
+            raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
+
+        def register(fn: F) -> F:
+            self._add_errors(dict.fromkeys(kinds, fn))
+            return fn
+
+        return register
+
+    def _add_errors(self, functions: Mapping[type[BaseException], ErrorFunction]) -> None:
+        from .calls.own_exceptions import OwnExceptions
+
+        if self._registry.errors is None:
+            self._registry.errors = OwnExceptions()
+        for kind, function in functions.items():
+            self._registry.errors.add(kind, function)
 
     def include(self, other: App, *, prefix: str = "") -> None:
         """Also serve the tools, resources and prompts of *other*, even those registered later.

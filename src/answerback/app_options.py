@@ -12,6 +12,7 @@ from .registry.declarations import Registry
 
 if TYPE_CHECKING:
     from .calls.middleware_and_observers import Middleware, Observer
+    from .calls.own_exceptions import ErrorFunction
     from .core.authentication import Authenticator
     from .core.content import Icon
     from .options import Access, Values
@@ -50,6 +51,8 @@ class AppOptions(TypedDict, total=False):
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see every outcome, including refusals: `def count(seen)`."""
+    errors: Mapping[type[BaseException], ErrorFunction]
+    """What callers see of your own exceptions, such as {ProjectError: NotFound}."""
     auth: Authenticator
     """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 

@@ -10,7 +10,7 @@ TextStyle = Literal["json", "json_first", "indented", "readable", "own"]
 ErrorStyle = Literal["message", "prefixed", "json", "coded"]
 Dialect = Literal["mcp", "rest", "envelope", "problem"]
 
-
+MASKED = "The tool failed unexpectedly"
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 """The characters of a tool's name. Not a regular expression, which is slow to compile."""
 RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
@@ -44,7 +44,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The start of each tool's path in HTTP."""
     always_200: bool = False
     """HTTP answers every tool call with status 200; the body says whether it failed."""
-    masked: str = "The tool failed unexpectedly"
+    masked: str = MASKED
     """The message to the caller for an exception that is not a ToolError."""
 
     def __post_init__(self) -> None:

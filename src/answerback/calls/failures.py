@@ -14,11 +14,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ..contract import MASKED
 from ..core.log import logger
-from ..core.reply import Error
+from ..core.reply import Error, Reply
 from ..error_codes import INVALID_ARGUMENTS, INVALID_JSON, INVALID_OUTPUT, TOOL_EXECUTION_ERROR
 from ..errors import Interrupted, ToolError
 from ..tools.context import Context
+from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .call import Call
 from .reply_check import checked_error
@@ -32,29 +34,62 @@ SHOW_EXCEPTION = "(the exception itself)"
 """A contract with this very object as its masked text shows exceptions: `serve --debug`."""
 
 
+def failed_reply(
+    exc: BaseException, call: Call, masked: str, more_fields: LogFields | None = None
+) -> Reply[Any]:
+    """Return the reply to a call that raised *exc*."""
+    noun = "tool"
+    if (tool := call.tool) is not None:
+        noun = tool.noun
+        shown = _shown_by_apps(exc, tool)
+        if isinstance(shown, Reply):
+            return shown
+        exc = shown
+    if noun != "tool" and masked == MASKED:
+        masked = masked.replace("tool", noun)
+    shown_for = None if call.policy_run is None else call.policy_run.shown_for
+    error = error_for(exc, call.name, masked, more_fields, shown_for=shown_for, noun=noun)
+    return Reply(error=error)
+
+
+def _shown_by_apps(exc: BaseException, tool: Tool) -> BaseException | Reply[Any]:
+    """Return the error of the innermost app that has one for *exc*; else *exc*."""
+    for app in reversed(tool.path):
+        if app.errors is not None and (shown := app.errors.shown_for(exc, tool)) is not None:
+            return shown
+    return exc
+
+
 def error_for(
     exc: BaseException,
     name: str,
     masked: str,
     more_fields: LogFields | None = None,
+    *,
     shown_for: Callable[[BaseException], Error | None] | None = None,
+    noun: str = "tool",
 ) -> Error:
     """Return the error to send when tool *name* raised *exc*; *masked* replaces a hidden message.
 
     *more_fields* returns more fields for the log record, such as the wire and the attempts.
-    *shown_for* returns the error to show for an exception that means a service failed.
+    *shown_for* returns the error to show for an exception that means a service failed. *noun* says
+    what failed if it was not a tool.
     """
-    more_fields = more_fields or dict
+    make_fields = more_fields or dict
+
+    def fields() -> dict[str, Any]:
+        return {"kind": noun, "tool": name, **make_fields()}
+
     shown = None
     try:
-        error = _error_for_caller(exc, name, more_fields)
+        error = _error_for_caller(exc, f"{noun} {name!r}", fields)
         if error is None and shown_for is not None:
             shown = shown_for(exc)
     # An author's exception may have properties that raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
-    return error or _masked(exc, name, shown, more_fields, masked is SHOW_EXCEPTION)
+    return error or _masked(exc, shown, fields, masked is SHOW_EXCEPTION)
 
 
 def must_propagate(exc: BaseException, wire: str) -> bool:
@@ -95,23 +130,23 @@ def invalid_arguments(exc: InvalidArguments) -> Error:
     return Error(INVALID_ARGUMENTS, f"Invalid arguments: {exc}", details)
 
 
-def _error_for_caller(exc: BaseException, name: str, more_fields: LogFields) -> Error | None:
+def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> Error | None:
     match exc:
         case ToolError():
-            return checked_error(Error.of(exc), name)
+            return checked_error(Error.of(exc), owner)
         case InvalidArguments():
             return invalid_arguments(exc)
         case InvalidJson():
             return Error(INVALID_JSON, "Invalid JSON body", hint=str(exc))
         case InvalidOutput():
-            return _invalid_output(exc, name, more_fields)
+            return _invalid_output(exc, log_fields)
         case _:
             return None
 
 
-def _invalid_output(exc: InvalidOutput, name: str, more_fields: LogFields) -> Error:
+def _invalid_output(exc: InvalidOutput, log_fields: LogFields) -> Error:
     reference = os.urandom(6).hex()
-    fields = {"tool": name, "code": INVALID_OUTPUT, "reference": reference, **more_fields()}
+    fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
     event = f"returned a value that cannot be sent, reference {reference}: {exc}"
     # Our own traceback says nothing; the author's exception behind it does.
     _log(event, exc.__cause__, fields)
@@ -119,17 +154,18 @@ def _invalid_output(exc: InvalidOutput, name: str, more_fields: LogFields) -> Er
     return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
 
 
-def _masked(
-    exc: BaseException, name: str, shown: Error, more_fields: LogFields, debug: bool
-) -> Error:
+def _masked(exc: BaseException, shown: Error, log_fields: LogFields, debug: bool) -> Error:
     """Return the error *shown* with a reference to the logged exception."""
     reference = os.urandom(6).hex()
-    advice = "the caller sees a masked text; raise ToolError(...) to show a message"
+    advice = (
+        "the caller sees a masked text; raise ToolError(...) to show a message, "
+        f"or list {type(exc).__name__} in App(errors=...)"
+    )
     message = shown.message
     if debug:
         advice = "the caller sees its text because of --debug"
         message = _description(exc)
-    fields = {"tool": name, "code": shown.code, "reference": reference, **more_fields()}
+    fields = {"code": shown.code, "reference": reference, **log_fields()}
     _log(f"failed, reference {reference}; {advice}", exc, fields)
     return msgspec.structs.replace(
         shown,
@@ -152,7 +188,7 @@ def _description(exc: BaseException) -> str:
 def _log(event: str, exc: BaseException | None, fields: Mapping[str, Any]) -> None:
     """Log the event; the log record has each of *fields* as an attribute."""
     log = logger().error
-    log("tool %r %s", fields["tool"], event, exc_info=exc, extra=fields)
+    log("%s %r %s", fields["kind"], fields["tool"], event, exc_info=exc, extra=fields)
 
 
 def log_fields(call: Call, began: float) -> dict[str, Any]:

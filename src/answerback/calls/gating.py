@@ -24,7 +24,7 @@ from ..tools.context import Context, ContextOfApp
 from ..tools.requires import Gate, Gates, Refusal
 from ..tools.tool import Tool
 from .call import Call
-from .failures import error_for, must_propagate
+from .failures import failed_reply, must_propagate
 from .reply_check import checked_error, reply_to
 from .runners import ON_LOOP, ArgumentsDecoder, Runner, running_loop, timed_out
 
@@ -95,7 +95,7 @@ async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
     except BaseException as exc:
         if must_propagate(exc, call.wire):
             raise
-        return Reply(error=error_for(exc, call.name, masked))
+        return failed_reply(exc, call, masked)
     return None
 
 
@@ -157,7 +157,7 @@ def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
     if value is False:
         value = Forbidden("This is not allowed")
     if isinstance(value, ToolError):
-        reply = Reply[Any](error=checked_error(Error.of(value), call.name))
+        reply = Reply[Any](error=checked_error(Error.of(value), tool.owner))
     elif isinstance(value, Reply) and value.error is not None:
         reply = reply_to(tool, value)
     else:

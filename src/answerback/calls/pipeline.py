@@ -18,7 +18,7 @@ from ..tools.context import CURRENT, Context, Running
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
-from .failures import error_for, log_fields, must_propagate
+from .failures import failed_reply, log_fields, must_propagate
 from .reply_check import ReplyTo, reply_to
 from .runners import ArgumentsDecoder, LargeDecoder, Runner, decode_in_place
 
@@ -121,9 +121,7 @@ def _failed(
             # None hides the tool.
             call.tool = None if exc.reply is None else call.tool
             return exc.reply or _unknown_tool(call, tools)
-    shown_for = None if call.policy_run is None else call.policy_run.shown_for
-    more_fields = partial(log_fields, call, began)
-    return Reply(error=error_for(exc, call.name, masked, more_fields, shown_for))
+    return failed_reply(exc, call, masked, partial(log_fields, call, began))
 
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:

@@ -74,28 +74,31 @@ def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
     return tool.sent_shape(shape_of_value(value, encoded, tool.contract))
 
 
-def checked_error(error: Error, name: str) -> Error:
-    """Return the error of tool *name*; members that cannot be sent are removed and logged."""
+def checked_error(error: Error, owner: str) -> Error:
+    """Return the error; members that cannot be sent are removed and logged.
+
+    *owner* names what failed, such as `tool 'add'`.
+    """
     message: object = error.message
     if isinstance(message, BaseException):
-        error = _without_exception(error, message, name)
+        error = _without_exception(error, message, owner)
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
-        message = "the error of tool %r is sent in part, because some of it cannot be sent: %s"
-        logger().error(message, name, exc, exc_info=exc.__cause__)
+        message = "the error of %s is sent in part, because some of it cannot be sent: %s"
+        logger().error(message, owner, exc, exc_info=exc.__cause__)
         return _sendable_part(error)
     return error
 
 
-def _without_exception(error: Error, exc: BaseException, name: str) -> Error:
+def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
     """Return the error with a message made from its code: the text of *exc* is not for callers."""
     reference = os.urandom(6).hex()
     message = (
-        "the message of the error of tool %r is an exception and is not shown, reference %s; "
+        "the message of the error of %s is an exception and is not shown, reference %s; "
         "to show its text, pass str(exc)"
     )
-    logger().error(message, name, reference, exc_info=exc)
+    logger().error(message, owner, reference, exc_info=exc)
     words = _valid_text(error.code).replace("_", " ").capitalize()
     details = {"reference": reference} if error.details is None else error.details
     shown = f"{words} (reference {reference})"
@@ -119,7 +122,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
         _encode(reply.meta, "meta")
     content = tuple(reply.content)
     if reply.error is not None:
-        error = checked_error(reply.error, tool.name)
+        error = checked_error(reply.error, tool.owner)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
     encoded, data = _checked_data(tool, reply.data)
     shape = None if encoded is None else _value_shape(tool, reply.data, encoded)

@@ -7,7 +7,18 @@ from typing import Any
 from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
 from ..error_codes import INPUT_REQUIRED, INVALID_ARGUMENTS
-from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
+from ..errors import (
+    AnswerbackError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    TimedOut,
+    ToolError,
+    Unauthenticated,
+    Unavailable,
+)
 from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..types.unencodable import find_fault
@@ -148,7 +159,20 @@ def raised_error(error: NoAnswer | RpcError) -> ToolError:
     """Return the exception for a list, a prompt or a completion that got no result."""
     failed = failed_reply(error).error
     assert failed is not None
-    raised = {"NOT_FOUND": NotFound, "INVALID_INPUT": InvalidInput}.get(failed.kind or failed.code)
-    return (raised or ToolError)(
-        failed.message, failed.code, failed.details, retryable=failed.retryable
+    raised = _CLASSES.get(failed.kind or failed.code, ToolError)
+    return raised(
+        failed.message,
+        failed.code,
+        failed.details,
+        retryable=failed.retryable,
+        hint=failed.hint,
     )
+
+
+_CLASSES: dict[str, type[ToolError]] = {
+    each.kind: each
+    for each in (
+        *(Conflict, Forbidden, InvalidInput, NotFound, RateLimited, TimedOut),
+        *(Unauthenticated, Unavailable),
+    )
+}

@@ -15,8 +15,9 @@ from ..core.reply import Reply
 from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
+from .entry_errors import entry_error
 from .hidden_entries import referenced_entry
-from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from .jsonrpc import INVALID_PARAMS, RpcError
 from .mcp_peer import McpPeer
 from .params import Complete
 
@@ -76,7 +77,7 @@ def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> No
         from .gate_refusals import refuse
 
         refuse("completion", call, peer, reply, runtime)
-    raise RpcError(INTERNAL_ERROR, reply.error.message)
+    raise entry_error(reply.error)
 
 
 def _referenced(registry: Registry, asked: Complete, seen: Callable[[Tool], bool] | None) -> Tool:

@@ -21,12 +21,12 @@ from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
 from ..types.problems import InvalidOutput
 from .completion import complete
+from .entry_errors import entry_error, no_resource, resource_error
 from .hidden_entries import find_resource, is_visible_to
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
-    RESOURCE_NOT_FOUND,
     Frame,
     Params,
     Request,
@@ -239,9 +239,7 @@ class Engine:
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
-            if reply.error.row.status == 404:
-                raise _no_resource(uri, peer.version)
-            raise RpcError(_code(reply.error.row.status), reply.error.message)
+            raise resource_error(reply.error, uri, peer.version)
         from ..tools.resource import content_meta_of, contents_of
 
         try:
@@ -256,7 +254,7 @@ class Engine:
     def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
         found = find_resource(self._registry, uri, self._seen_by(peer))
         if found is None:
-            raise _no_resource(uri, peer.version)
+            raise no_resource(uri, peer.version)
         return found
 
     async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
@@ -273,7 +271,7 @@ class Engine:
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
-            raise RpcError(_code(reply.error.row.status), reply.error.message)
+            raise entry_error(reply.error)
         roles = reply.meta["roles"]
         blocks = [write_block(project_block(block, peer.version)) for block in reply.content]
         result: JsonObject = {
@@ -334,13 +332,3 @@ def _content(body: Embedded, meta: JsonObject, version: Version) -> JsonObject:
     block = changed_block(body, content_meta=meta)
     content: JsonObject = write_block(project_block(block, version))["resource"]
     return content
-
-
-def _no_resource(uri: str, version: Version) -> RpcError:
-    code = INVALID_PARAMS if version.stateless else RESOURCE_NOT_FOUND
-    return RpcError(code, f"Resource not found: {uri}", {"uri": uri})
-
-
-def _code(status: int) -> int:
-    """Return the JSON-RPC error code: prompts and resources have no `isError` result."""
-    return INVALID_PARAMS if 400 <= status < 500 else INTERNAL_ERROR

@@ -88,7 +88,29 @@ def json_rpc_error(found: Any) -> Error:
         is_missing = is_uri or _UNKNOWN_ENTRY.match(text[:_MAX_SEARCHED])
         code = "NOT_FOUND" if is_missing else _code_of_text(text) or code
     details = {name: each for name, each in found.items() if name != "message"}
-    return Error(code, text, details, kind=_KINDS.get(code))
+    error = Error(code, text, details, kind=_KINDS.get(code))
+    return _with_members(error, found.get("data"))
+
+
+def _with_members(error: Error, data: Any) -> Error:
+    """Return the error with the members that a server wrote into a JSON-RPC error's data."""
+    if not isinstance(data, dict) or not _is_code(data.get("code")):
+        return error
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in CODES:
+        kind = error.kind or error.code
+    return Error(
+        data["code"],
+        error.message,
+        data.get("details", error.details),
+        _first_of([data], "retryable", bool),
+        _first_of([data], "hint", str),
+        None if data["code"] in CODES else kind,
+    )
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[A-Z][A-Z0-9_]{0,99}", value) is not None
 
 
 def unlisted_tool(error: Error) -> Error:

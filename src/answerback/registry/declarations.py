@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..core.authentication import AppAuth
     from ..core.content import Icon
+    from ..core.reply import Reply
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
     from .composition import Composition
@@ -128,6 +129,16 @@ class Recording(Protocol):
         """Report whether the records can be written."""
 
 
+class Errors(Protocol):
+    """The author's exception classes; `answerback.calls.own_exceptions.OwnExceptions` is one."""
+
+    def add(self, kind: object, function: Callable[[Any], Any]) -> None:
+        """Let *function* make the error for exceptions of *kind*."""
+
+    def shown_for(self, exc: BaseException, tool: Tool) -> BaseException | Reply[Any] | None:
+        """Return the error that callers see for *exc*; None if the app has none for it."""
+
+
 class Table(Mapping[str, T]):
     """The tools, resources, prompts or completions of an app, by their public names.
 
@@ -221,6 +232,8 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
+        self.errors: Errors | None = None
+        """What callers see of the author's own exceptions."""
         self.composition: Composition | None = None
         """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()
@@ -279,6 +292,7 @@ class Registry:
                 f"completion {tool.name!r} takes {unknown}; "
                 "it is given value: str and arguments: dict[str, str]"
             )
+        tool.noun = "completion"
         _put(self, self.completions, completion_key(of, argument), tool)
 
     def composed(self) -> Composition:

@@ -253,6 +253,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
     ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "errors": (
+        "a dict of exception classes, such as {KeyError: NotFound}",
+        lambda value: isinstance(value, dict),
+    ),
     "content_meta": ("a dict", lambda value: isinstance(value, dict)),
     "allow_paths": (
         "a list of parameters' names",
