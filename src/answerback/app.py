@@ -27,6 +27,8 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from .calls.own_exceptions import ErrorFunction
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
@@ -47,6 +49,8 @@ class App(HasRegistry):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _print_exception
         check_options(options, AppOptions)
         registry = declared(name, options)
         super().__init__(registry)
@@ -60,10 +64,9 @@ class App(HasRegistry):
         self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
         self._own_runtime: Runtime | None = None
-        if len(sys.argv) > 1:
-            # Once, however many apps a program has.
-            atexit.unregister(_remind_to_run)
-            atexit.register(_remind_to_run)
+        # Once, however many apps a program has.
+        atexit.unregister(_remind_to_run)
+        atexit.register(_remind_to_run)
 
     @property
     def tools(self) -> Table[Tool]:
@@ -373,7 +376,6 @@ class App(HasRegistry):
             trusted_proxies=tuple(trusted_proxies),
             signals=signals,
         )
-        atexit.unregister(_remind_to_run)
         application = AsgiApp(runtime_on_loop(self._registry), options)
         warn_of_several_workers(
             has_secret=not application.key_is_temporary, has_sessions=self._registry.sessions
@@ -385,21 +387,32 @@ class App(HasRegistry):
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
         atexit.unregister(_remind_to_run)
-        from .cli import run_app
+        from .cli.own_program import run_app
 
         run_app(self, arguments)
 
 
-def _remind_to_run() -> None:
-    """Print a reminder when a program got a command but never called `app.run()`."""
-    if "argparse" in sys.modules:
-        return  # The program reads its arguments itself.
-    main = vars(sys.modules["__main__"])
-    names = [name for name, value in main.items() if isinstance(value, App)]
-    if names:
-        from .cli import remind_to_run
+def _print_exception(
+    kind: type[BaseException], exc: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the exception that ends the program; a refused registration without our frames."""
+    from .core.author_frames import shorten_refusal
 
-        remind_to_run(names[0])
+    shorten_refusal(exc)
+    sys.__excepthook__(kind, exc, exc.__traceback__)
+
+
+def _remind_to_run() -> None:
+    """Print a reminder when a program neither runs its App nor uses it in another way."""
+    # `last_value` is the exception that ended the program.
+    if "argparse" in sys.modules or hasattr(sys, "last_value"):
+        return
+    main = vars(sys.modules["__main__"])
+    apps = {name: value for name, value in main.items() if isinstance(value, App)}
+    if apps and not any(app._registry.changes.was_served for app in apps.values()):
+        from .cli.own_program import remind_to_run
+
+        remind_to_run(next(iter(apps)))
 
 
 def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:

@@ -32,7 +32,7 @@ class AppOptions(TypedDict, total=False):
     """How replies look: a preset's name or a Contract; "standard" by default."""
     values: Values
     """How tools read arguments and send results, unless they set `values=` themselves."""
-    codes: Mapping[str, int | Code]
+    codes: Mapping[Any, int | Code]
     """Your own error codes and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """Limits on the number and duration of calls, threads and tasks."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import Enum
+from typing import Any
 
 import msgspec
 
@@ -72,12 +74,20 @@ _RAISED = ("INVALID_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND", "CONFLI
 _CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
 
 
-def add_codes(codes: Mapping[str, int | Code]) -> None:
-    """Add an author's codes to the table, by HTTP status or as a whole row.
+def code_name(code: str | Enum) -> str:
+    """Return a code as text: of an Enum member the value, or its name if the value is not text."""
+    if not isinstance(code, Enum):
+        return code
+    return str(code.value if isinstance(code.value, str) else code.name)
+
+
+def add_codes(codes: Mapping[Any, int | Code]) -> None:
+    """Add an author's codes, text or Enum members, by HTTP status or as a whole row.
 
     The process has one table: two apps may add the same code only with the same row.
     """
-    for name, value in codes.items():
+    for code, value in codes.items():
+        name = code_name(code)
         row = value if isinstance(value, Code) else _row_for_status(name, value)
         if not re.fullmatch(_CODE_NAME, str(name)):
             raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
@@ -96,8 +106,9 @@ def _row_for_status(name: str, status: object) -> Code:
     return Code(status, exit=like.exit, retryable=like.retryable)
 
 
-def find_code(code: str, kind: str | None = None) -> Code:
+def find_code(code: str | Enum, kind: str | None = None) -> Code:
     """Return the row of *code*, else the row of *kind*, its error class's code."""
+    code = code_name(code)
     own = CODES.get(code) if code != UNKNOWN_ERROR else None
     return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
 

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, ClassVar
 
-from .error_codes import UNKNOWN_ERROR
+from .error_codes import UNKNOWN_ERROR, code_name
 from .error_codes import Code as Code
 from .error_codes import add_codes as add_codes
 
@@ -50,9 +51,10 @@ class MalformedReply(AnswerbackError, ValueError):
 class ToolError(AnswerbackError):
     """A failure with a message for the caller.
 
-    `code` may be any UPPER_SNAKE name. A code that is not in `CODES` gets the status of the class
-    that was raised. `retry_after` is the number of seconds after which the caller should try
-    again; it is sent among the details. A subclass may set these members as class attributes.
+    `code` may be any UPPER_SNAKE name, or an Enum member whose value is one. A code that is not in
+    `CODES` gets the status of the class that was raised. `retry_after` is the number of seconds
+    after which the caller should try again; it is sent among the details. A subclass may set these
+    members as class attributes.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
@@ -70,7 +72,7 @@ class ToolError(AnswerbackError):
     def __init__(
         self,
         message: str,
-        code: str | None = None,
+        code: str | Enum | None = None,
         details: object = None,
         *,
         retryable: bool | None = None,
@@ -79,7 +81,7 @@ class ToolError(AnswerbackError):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.code = code or self.code
+        self.code = code_name(code or self.code)
         # A subclass may have these as attributes.
         if details is not None:
             self.details = details

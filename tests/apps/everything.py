@@ -159,6 +159,16 @@ def missing_city(city: str) -> str:
     raise NotFound(f"no city {city!r}", code="CITY_UNKNOWN", details={"city": city})
 
 
+class ErrorCode(Enum):
+    ENTITY_EXISTS = "ENTITY_EXISTS"
+
+
+@app.tool
+def entity_exists() -> None:
+    """Fail with a member of an Enum as the code."""
+    raise ToolError("there is one", ErrorCode.ENTITY_EXISTS)
+
+
 @app.tool
 def conflicting() -> None:
     """Fail with Conflict."""

@@ -50,7 +50,7 @@ def test_an_embedded_resource_keeps_its_contents_in_its_metadata() -> None:
 
 
 def test_annotations_and_meta_are_additional_members_if_there_are_any() -> None:
-    text = Text("hi", Annotations(priority=0.5), {"a": 1})
+    text = Text("hi", {"a": 1}, Annotations(priority=0.5))
     reply: Reply[Any] = success(content=[text, Text("ho")], meta={"b": 2})
 
     found = json.loads(envelope.write(reply, BARE, ENVELOPE))

@@ -66,8 +66,8 @@ def test_a_text_of_its_own_is_shown_with_the_data() -> None:
 def test_blocks_for_the_user_alone_are_not_shown() -> None:
     reply = success(
         content=[
-            Text("for you", FOR_USER),
-            Text("for both", FOR_BOTH),
+            Text("for you", annotations=FOR_USER),
+            Text("for both", annotations=FOR_BOTH),
             Image(b"GIF89a", "image/gif", annotations=FOR_USER),
         ]
     )
@@ -77,7 +77,7 @@ def test_blocks_for_the_user_alone_are_not_shown() -> None:
 
 
 def test_a_reply_for_the_user_alone_says_so() -> None:
-    text = success(content=[Text("for you", FOR_USER)]).for_model()
+    text = success(content=[Text("for you", annotations=FOR_USER)]).for_model()
 
     assert "for you" not in text.replace("for you:", "")
     assert "for the user" in text

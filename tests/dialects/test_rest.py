@@ -59,13 +59,13 @@ def test_a_single_image_or_audio_block_is_sent_as_bytes_with_a_safe_media_type(
 
 
 def test_other_content_is_a_list_of_blocks() -> None:
-    found = written(success("See:", content=[Link("a:b", "there")]))
+    found = written(success("See:", content=[Link("ab:c", "there")]))
 
     assert found.media_type == JSON
     assert msgspec.json.decode(found.body) == {
         "content": [
             {"type": "text", "text": "See:"},
-            {"type": "resource_link", "uri": "a:b", "name": "there"},
+            {"type": "resource_link", "uri": "ab:c", "name": "there"},
         ]
     }
 

@@ -296,7 +296,9 @@ def test_seed_004_the_five_content_types(validate_result: Callable[[bytes, str],
 def test_seed_004_annotations() -> None:
     notes = Annotations(audience=("user",), priority=0.9, last_modified="2025-05-03T14:30:00Z")
 
-    found = resulting(success(content=[Text("Important result", notes)]), RESULT, STANDARD)
+    found = resulting(
+        success(content=[Text("Important result", annotations=notes)]), RESULT, STANDARD
+    )
 
     assert found["content"][0] == quotes.ANNOTATED_004
 

@@ -109,6 +109,15 @@ def test_seed_002_32_the_prompt_to_link_an_account_is_async_and_gets_headers() -
     }
 
 
+def test_seed_002_32_the_prompt_to_link_an_account_needs_no_name_of_the_service() -> None:
+    """createPlaidRequiredResponse(userId, headers)"""
+    prompt = asyncio.run(link_prompt(ANNA, {"user-agent": "ChatGPT"}))
+
+    assert prompt.error is not None
+    assert prompt.error.code == "LINK_REQUIRED"
+    assert prompt.error.message == "You have not linked an account. Link one to use this"
+
+
 def test_a_link_of_a_service_that_is_no_url_is_refused() -> None:
     with pytest.raises(ValueError, match="should be a whole URL"):
         asyncio.run(link_prompt(ANNA, {}, service="plaid", url=lambda *_: "/connect"))

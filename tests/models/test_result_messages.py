@@ -70,7 +70,7 @@ def test_a_model_gets_the_text_and_the_data_of_a_reply_once(reply: Any, text: st
 
 
 def test_a_block_for_the_user_alone_is_not_shown_to_the_model() -> None:
-    secret = Text("for the user", Annotations(audience=("user",)))
+    secret = Text("for the user", annotations=Annotations(audience=("user",)))
 
     assert chat_text(success("for both", content=[secret])) == "for both"
 

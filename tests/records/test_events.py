@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import sqlite3
+from enum import Enum
 from pathlib import Path
 
 import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, replies_in
 from tests.serving import handlers_of
 
-from answerback import App
+from answerback import App, ToolError
 from answerback.records import JSONL, Logging, Records, SQLite
 from answerback.records.call_record import digest
 from answerback.records.verify import verify
@@ -45,6 +46,24 @@ def test_the_event_of_a_masked_failure_has_the_reference_of_the_reply() -> None:
     (event,) = sink.replies
     assert event.code == "TOOL_EXECUTION_ERROR"
     assert event.reference == reply.error.details["reference"]  # type: ignore[union-attr]  # it failed
+
+
+def test_the_event_of_a_failure_has_the_value_of_an_enum_code() -> None:
+    class ErrorCode(Enum):
+        ENTITY_EXISTS = "ENTITY_EXISTS"
+
+    sink = MemorySink()
+    records = Records(sink)
+    app = App("test", records=records)
+
+    @app.tool(inline=True)
+    def create() -> None:
+        raise ToolError("there is one", ErrorCode.ENTITY_EXISTS)
+
+    asyncio.run(app.call("create"))
+    records.close()
+
+    assert [event.code for event in sink.replies] == ["ENTITY_EXISTS"]
 
 
 def test_seed_000_a_reply_with_findings_becomes_a_format_issue_event() -> None:

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import json
 import logging
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from tests.seeds import quotes
 
-from answerback import App, Contract, ToolError, audit, failure, success, validate, wrap
+from answerback import (
+    App,
+    Contract,
+    Embedded,
+    Image,
+    Link,
+    NotFound,
+    Text,
+    ToolError,
+    audit,
+    failure,
+    read,
+    success,
+    validate,
+    wrap,
+)
+from answerback.core.content import Block
 from answerback.dialects.readable import render
 from answerback.middleware.wsgi import ValidReplies
+from answerback.records import Logging, Records
 from answerback.rules.repair import repair
-from answerback.rules.reply_view import NO_CONTEXT
 from answerback.testing import DisplayClient
 
 
@@ -45,6 +63,19 @@ def test_seed_000_21_create_success_response_gives_the_object() -> None:
     assert found["data"] == {"instance": {"name": "web", "status": "running"}}
     assert found["content"] == [{"type": "text", "text": "Instance: web\nStatus: running"}]
     jsonschema.validate(found, quotes.SCHEMA_000)
+
+
+INSTANCES = {"instances": [{"id": "a"}], "textContent": "Found 1 instances"}
+
+
+def test_seed_000_21_text_content_in_the_data_is_the_text() -> None:
+    def my_tool() -> Any:
+        return success(INSTANCES)
+
+    found = sent(app_with(my_tool, contract="envelope"), "my_tool")
+
+    assert found["content"] == [{"type": "text", "text": "Found 1 instances"}]
+    assert found["data"] == INSTANCES
 
 
 def test_seed_000_43_a_wrapped_tool_function_is_registered_and_fails_as_it_does() -> None:
@@ -93,7 +124,7 @@ def test_seed_000_60_validate_asks_for_a_boolean_success() -> None:
 def test_seed_000_63_a_missing_timestamp_is_added() -> None:
     response: dict[str, Any] = {"success": True, "content": [{"type": "text", "text": "a"}]}
 
-    left = repair(response, "envelope", NO_CONTEXT)
+    left = repair(response, "envelope")
 
     assert left == ()
     assert validate(response, "envelope") == ()
@@ -180,6 +211,67 @@ def test_seed_000_81_audit_tells_that_the_success_field_is_missing(
     assert [record.getMessage() for record in caplog.records] == [
         "MCP response format issues in myTool: ['Missing success field']"
     ]
+
+
+def test_seed_000_80_audit_takes_a_response_that_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """auditMcpResponse(toolName, response)"""
+    with caplog.at_level(logging.WARNING, "answerback.records"):
+        returned = audit("myTool", MISSING_SUCCESS, dialect="envelope")
+
+    assert returned is MISSING_SUCCESS
+    assert [record.getMessage() for record in caplog.records] == [
+        "MCP response format issues in myTool: ['Missing success field']"
+    ]
+
+
+def test_seed_000_89_the_log_takes_the_author_s_logger(caplog: pytest.LogCaptureFixture) -> None:
+    records = Records(Logging(logging.getLogger("monitoring")))
+
+    with caplog.at_level(logging.WARNING, "monitoring"):
+        audit("myTool", MISSING_SUCCESS, records=records, dialect="envelope")
+        records.close()
+
+    assert [record.name for record in caplog.records] == ["monitoring"]
+
+
+LINK = Link("instance-1", "My instance", kind="instance")
+OTHERS: list[Block] = [
+    Link("a b/ü?", "n", kind="my kind"),
+    Link("/docs", "n"),
+    Link("C:\\notes.txt", "n", kind="file"),
+    Image(url="chart.png"),
+    Embedded("notes", "text"),
+]
+
+
+def test_seed_000_95_a_link_that_is_not_a_url_is_literal_in_the_envelope_and_a_uri_over_mcp() -> (
+    None
+):
+    def my_tool() -> Any:
+        return success("It runs.", content=[LINK])
+
+    app = app_with(my_tool, contract="envelope")
+
+    envelope, result = sent(app, "my_tool", "envelope"), sent(app, "my_tool", "mcp")
+
+    assert envelope["content"][1] == {
+        "type": "resource",
+        "resourceType": "instance",
+        "identifier": "instance-1",
+        "name": "My instance",
+    }
+    assert result["content"][1]["uri"] == "urn:answerback:instance:instance-1"
+    assert [each for each in validate(result, "mcp") if each.severity == "error"] == []
+
+
+@pytest.mark.parametrize("block", [LINK, *OTHERS])
+def test_seed_000_95_an_identifier_that_is_not_a_uri_is_read_back_from_mcp(block: Block) -> None:
+    result = success(content=[block]).to("mcp")
+
+    assert [each.rule for each in validate(result, "mcp")] == []
+    assert read(result).content == (block,)
 
 
 class Divided(NamedTuple):
@@ -304,3 +396,99 @@ def test_seed_004_65_only_the_author_s_errors_are_coded() -> None:
     assert invalid["content"][0]["text"] == "Invalid arguments: entities: missing, expected array"
     assert masked["content"][0]["text"].startswith("The tool failed unexpectedly (reference ")
     assert masked["content"][0]["text"].endswith(")")
+
+
+class PlainCode(enum.Enum):
+    ENTITY_EXISTS = "ENTITY_EXISTS"
+
+
+class TextCode(str, enum.Enum):  # noqa: UP042 -- many authors still write it this way
+    ENTITY_EXISTS = "ENTITY_EXISTS"
+
+
+class NumberCode(enum.Enum):
+    ENTITY_EXISTS = enum.auto()
+
+
+CODES: list[Any] = [
+    PlainCode.ENTITY_EXISTS,
+    TextCode.ENTITY_EXISTS,
+    NumberCode.ENTITY_EXISTS,
+]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_seed_004_58_an_enum_member_is_a_code_in_every_dialect(code: Any) -> None:
+    class EntityError(NotFound):
+        pass
+
+    EntityError.code = code
+
+    def raised() -> None:
+        raise NotFound("Entity exists", code)
+
+    def inherited() -> None:
+        raise EntityError("Entity exists")
+
+    def returned() -> Any:
+        return failure("Entity exists", code, kind=NotFound)
+
+    app = app_with(raised, inherited, returned)
+
+    for name in ("raised", "inherited", "returned"):
+        assert sent(app, name, "envelope")["error"]["code"] == "ENTITY_EXISTS"
+        assert sent(app, name, "problem")["code"] == "ENTITY_EXISTS"
+        assert sent(app, name, "rest") == {"error": "Entity exists"}
+        mcp_error = sent(app, name, "mcp")["_meta"]["answerback/error"]
+        assert (mcp_error["code"], mcp_error["kind"]) == ("ENTITY_EXISTS", "NOT_FOUND")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_seed_004_64_the_coded_text_shows_the_value_of_an_enum_member(code: Any) -> None:
+    def failing() -> None:
+        raise ToolError("Entity exists", code)
+
+    app = app_with(failing, contract=Contract(name="coded", error_text="coded"))
+
+    assert sent(app, "failing", "mcp")["content"][0]["text"] == "ENTITY_EXISTS: Entity exists"
+
+
+def test_seed_004_58_an_enum_member_gets_a_status_from_the_app() -> None:
+    class Codes(enum.Enum):
+        GONE_BY_ENUM = "GONE_BY_ENUM"
+
+    app = App("codes", codes={Codes.GONE_BY_ENUM: 410})
+
+    @app.tool
+    def failing() -> None:
+        raise ToolError("It is gone", Codes.GONE_BY_ENUM)
+
+    assert sent(app, "failing", "problem")["status"] == 410
+
+
+@dataclass
+class Created:
+    created: int
+
+
+@pytest.mark.parametrize("data", [{"created": 1}, Created(1)])
+def test_seed_004_60_success_takes_the_data_as_its_only_argument(data: Any) -> None:
+    """buildSuccessResponse(data)"""
+
+    def create() -> Any:
+        return success(data)
+
+    assert sent(app_with(create), "create", "mcp") == {
+        "content": [{"type": "text", "text": '{"created":1}'}],
+        "structuredContent": {"created": 1},
+        "isError": False,
+    }
+
+
+def test_seed_004_60_success_says_what_to_write_instead_of_data_twice_or_a_block() -> None:
+    no_text: Any = {"created": 1}
+
+    with pytest.raises(TypeError, match=r"the text first, not dict; write success\(text, data\)"):
+        success(no_text, {"more": 2})
+    with pytest.raises(TypeError, match=r"write content=\[Text\(…\)\]"):
+        success(Text("a"))

@@ -18,6 +18,7 @@ from mcp.types import CallToolResult, ReadResourceResult
 from mcp.types import Tool as SdkTool
 
 from answerback import (
+    Annotations,
     App,
     Audio,
     Embedded,
@@ -136,12 +137,13 @@ def sent(block: Any) -> Any:
 
 def test_seed_002_01_and_27_text_content() -> None:
     assert sent(Text("Hello", meta=META)) == {"type": "text", "text": "Hello", "_meta": META}
+    assert sent(Text("Hello", META)) == sent(Text("Hello", meta=META))
     assert sent(Text("Hello")) == {"type": "text", "text": "Hello"}
 
 
 @pytest.mark.parametrize(("kind", "name"), [(Image, "image"), (Audio, "audio")])
 def test_seed_002_02_03_and_28_media_content_takes_base64_text(kind: Any, name: str) -> None:
-    block = kind("aGVsbG8=", f"{name}/x", meta=META)
+    block = kind("aGVsbG8=", f"{name}/x", META)
 
     assert block.data == b"hello"
     assert sent(block) == {
@@ -155,6 +157,39 @@ def test_seed_002_02_03_and_28_media_content_takes_base64_text(kind: Any, name: 
 def test_seed_002_28_text_that_is_not_base64_is_refused_with_what_to_give() -> None:
     with pytest.raises(ValueError, match=r"not base64; give bytes, Image.open\(path\) or url="):
         Image("chart.png", "image/png")
+
+
+def test_seed_002_27_annotations_in_the_place_of_metadata_are_refused_with_what_to_write() -> None:
+    notes: Any = Annotations(priority=0.5)
+
+    with pytest.raises(TypeError, match="write annotations="):
+        Text("Hello", notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "instead"),
+    [
+        ({"data": b"x", "format": "png"}, "Image(data, mime='image/png')"),
+        ({"path": "chart.png"}, "Image.open(path)"),
+        ({"data": b"x", "mimeType": "image/png"}, "mime="),
+        ({"url": "https://a/b.png", "altText": "A chart"}, "alt="),
+    ],
+)
+def test_seed_002_28_arguments_of_other_libraries_are_refused_with_what_to_write(
+    arguments: dict[str, Any], instead: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"write {instead}")):
+        Image(**arguments)
+
+
+@pytest.mark.parametrize("body", [{"text": "<p>"}, {"blob": "PHA+"}])
+def test_seed_002_29_the_content_as_one_argument_is_refused_with_what_to_write(
+    body: dict[str, Any],
+) -> None:
+    content: Any = {**body, "mimeType": "text/html"}
+
+    with pytest.raises(TypeError, match=r"write Embedded\('ui://x', text=…, mime=…, meta=…\)"):
+        Embedded("ui://x", content)
 
 
 @pytest.mark.parametrize("body", [{"text": "<p>"}, {"blob": "PHA+"}])

@@ -51,6 +51,7 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("context", {}, None),
     ("failing", {}, "STOVE_COLD"),
     ("missing_city", {"city": "Atlantis"}, "CITY_UNKNOWN"),
+    ("entity_exists", {}, "ENTITY_EXISTS"),
     ("conflicting", {}, "CONFLICT"),
     ("limited", {}, "RATE_LIMITED"),
     ("away", {}, "UNAVAILABLE"),

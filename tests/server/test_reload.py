@@ -12,6 +12,8 @@ import httpx
 import pytest
 from tests.server.processes import BOUND, refuses_connections, wait_until
 
+import answerback
+
 EDITED = """
 from answerback import App
 from other_file import VALUE
@@ -56,6 +58,86 @@ def test_reload_serves_the_changed_program_on_the_same_port(serve: Any, edited: 
 
     assert (before, after) == ({"result": 1}, {"result": 2})
     assert seen == b"other_file.py changed; reloading\nedited 0.0.0: 1 tool, reloaded\n"
+
+
+SCRIPT = """\
+import sys
+from notes.server import app
+
+if __name__ == "__main__":
+    sys.exit(app.run())
+"""
+FACTORY = """\
+import sys
+from notes.made import make
+
+if __name__ == "__main__":
+    sys.exit(make().run())
+"""
+MADE = """\
+from answerback import App
+from .server import value
+
+def make() -> App:
+    app = App("made")
+    app.tool(value)
+    return app
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "folder"),
+    [
+        (["bin/notes", "serve"], "src/notes"),
+        (["bin/made", "serve"], "src/notes"),
+        (["-m", "notes", "serve"], "src/notes"),
+        (["bin/start.py", "serve"], "src/notes"),
+        (["src/start.py", "serve"], "src"),
+        (["-m", "answerback", "serve", "notes.server:app"], "src/notes"),
+        (["-m", "answerback", "serve", "local.server:app"], "here"),
+    ],
+    ids=["script", "factory", "module", "file elsewhere", "file beside", "target", "local target"],
+)
+def test_reload_watches_the_package_of_the_app_however_it_is_started(
+    tmp_path: Path, start: list[str], folder: str
+) -> None:
+    server = (
+        "from answerback import App\napp = App('notes')\n"
+        "@app.tool\ndef value() -> int:\n    return 1\n"
+    )
+    package = tmp_path / "src" / "notes"
+    local = tmp_path / "here" / "local"
+    for made in (package, local, tmp_path / "bin"):
+        made.mkdir(parents=True)
+    for made in (package, local):
+        (made / "__init__.py").write_text("")
+        (made / "server.py").write_text(server)
+    (package / "__main__.py").write_text("from .server import app\napp.run()\n")
+    (package / "made.py").write_text(MADE)
+    (tmp_path / "bin" / "notes").write_text(SCRIPT)
+    (tmp_path / "bin" / "made").write_text(FACTORY)
+    (tmp_path / "bin" / "start.py").write_text(SCRIPT)
+    (tmp_path / "src" / "start.py").write_text(SCRIPT)
+    words = [str(tmp_path / word) if "/" in word else word for word in start]
+    sources = [str(tmp_path / "src"), str(Path(answerback.__file__).parent.parent)]
+
+    with subprocess.Popen(
+        [sys.executable, *words, "--reload", "--port", "0"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sources)},
+        cwd=tmp_path / "here",
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            announced = read_until(process.stderr, b"Ctrl-C")
+            assert f"watching the Python files in {tmp_path / folder}\n" in announced.decode()
+            edited = (local if "local" in start[-1] else package) / "server.py"
+            edited.write_text(server.replace("return 1", "return 22"))
+            seen = read_until(process.stderr, b"reloaded")
+        finally:
+            process.terminate()
+            process.wait(BOUND)
+
+    assert b"server.py changed; reloading" in seen
 
 
 def test_every_call_during_a_reload_is_answered(serve: Any, edited: Path) -> None:

@@ -4,18 +4,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import enum
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 import pydantic
 import pytest
 
-from answerback import App
+from answerback import App, connect
 
 
 class Unit(enum.Enum):
@@ -41,9 +42,6 @@ class Model(pydantic.BaseModel):
 
 # mypy is right about all of these defaults.
 # mypy: disable-error-code="assignment, list-item"
-def none_for_int(x: int = None) -> None: ...
-def none_for_list(x: list[str] = None) -> None: ...
-def none_for_model(x: Model = None) -> None: ...
 def text_for_int(x: int = "a") -> None: ...
 def bool_for_int(x: int = True) -> None: ...
 def int_for_bool(x: bool = 1) -> None: ...
@@ -56,15 +54,11 @@ def text_for_date(x: date = "2026-01-31") -> None: ...
 def dict_for_record(x: Place = {}) -> None: ...
 def field_of_dataclasses(x: list[int] = dataclasses.field(default_factory=list)) -> None: ...
 def ellipsis(x: int = ...) -> None: ...
-def none_in_a_field(x: int = pydantic.Field(default=None)) -> None: ...
 
 
 @pytest.mark.parametrize(
     ("fn", "problem"),
     [
-        (none_for_int, "its default None is not int; write x: int | None = None"),
-        (none_for_list, "its default None is not list[str]; write x: list[str] | None = None"),
-        (none_for_model, "its default None is not Model; write x: Model | None = None"),
         (text_for_int, "its default 'a' is not int; write x: int | str, or another default"),
         (bool_for_int, "its default True is not int; write x: int | bool, or another default"),
         (int_for_bool, "its default 1 is not bool; write x: bool | int, or another default"),
@@ -86,7 +80,6 @@ def none_in_a_field(x: int = pydantic.Field(default=None)) -> None: ...
         ),
         (dict_for_record, "its default {} is not Place; write a default of that type"),
         (ellipsis, "its default Ellipsis is not int; write a default of that type"),
-        (none_in_a_field, "its default None is not int; write x: int | None = None"),
     ],
 )
 def test_a_default_of_another_type_is_refused_with_its_value(
@@ -120,3 +113,65 @@ def test_a_default_of_the_parameter_s_type_is_accepted(fn: Callable[..., Any]) -
     app.add_tool(fn)
 
     assert list(app.tools) == [fn.__name__]
+
+
+Name = Annotated[str, pydantic.Field(description="A name", max_length=3)]
+Trimmed = Annotated[str, pydantic.BeforeValidator(str.strip)]
+
+
+def absent(
+    a: str = None,
+    b: list[str] = None,
+    c: Model = None,
+    d: int = pydantic.Field(default=None),
+    e: Name = None,
+    f: Trimmed = None,
+    g: Literal["x"] = None,
+) -> list[Any]:
+    return [a, b, c and c.name, d, e, f, g]
+
+
+def test_a_parameter_with_the_default_none_may_be_null_or_left_out() -> None:
+    app = App("defaults")
+    app.add_tool(absent)
+    sent = {"a": "a", "b": ["b"], "c": {"name": "c"}, "d": 1, "e": "e", "f": " f ", "g": "x"}
+
+    without = asyncio.run(app.call("absent"))
+    nulls = asyncio.run(app.call("absent", **dict.fromkeys("abcdefg")))
+    given = asyncio.run(app.call("absent", **sent))
+    too_long = asyncio.run(app.call("absent", e="long"))
+
+    assert without.data == nulls.data == [None] * 7
+    assert given.data == ["a", ["b"], "c", 1, "e", "f", "x"]
+    assert too_long.error is not None
+    assert too_long.error.code == "INVALID_ARGUMENTS"
+
+
+def test_the_schema_of_a_parameter_with_the_default_none_allows_null() -> None:
+    app = App("defaults")
+    app.add_tool(absent)
+
+    properties = app.tools["absent"].input_schema["properties"]
+
+    assert properties["a"] == {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    assert properties["e"]["description"] == "A name"
+
+
+def test_parameters_of_resources_and_prompts_may_have_the_default_none() -> None:
+    app = App("defaults")
+
+    @app.resource("notes://{topic}{?author}")
+    def notes(topic: str, author: str = None) -> str:
+        return f"{topic} {author}"
+
+    @app.prompt
+    def review(code: str, style: str = None) -> str:
+        return f"{code} {style}"
+
+    async def run() -> list[Any]:
+        async with connect(app) as server:
+            note = (await server.read("notes://tea")).content[0]
+            message = (await server.prompt("review", code="x")).messages[0].content
+            return [note, message]
+
+    assert [each.text for each in asyncio.run(run())] == ["tea None", "x None"]

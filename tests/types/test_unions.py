@@ -1,5 +1,6 @@
 """Unions that msgspec crashes on, or whose members' limits it mixes up."""
 
+import asyncio
 import enum
 import json
 import subprocess
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
+from answerback import App
 from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 
@@ -85,3 +87,34 @@ def test_each_member_of_a_union_has_only_its_own_limits(
     for value in wrong:
         with pytest.raises(InvalidArguments):
             arguments.decode(b'{"x":%s}' % json.dumps(value).encode())
+
+
+FieldValue = bytes | bytearray | memoryview | str | int | float
+
+
+@pytest.mark.parametrize("sent", ["hello!", 3, 1.5])
+def test_bytes_of_every_kind_may_be_in_a_union(sent: Any) -> None:
+    app = App("unions")
+
+    @app.tool
+    def show(value: FieldValue) -> FieldValue:
+        return value
+
+    reply = asyncio.run(app.call("show", value=sent))
+
+    assert reply.data == sent
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_of_every_kind_are_base64_in_json(kind: Any) -> None:
+    app = App("unions")
+
+    def show(value: Any = kind(b"ab")) -> Any:
+        return value if bytes(value) == b"ab" else None
+
+    show.__annotations__ = {"value": kind, "return": kind}
+    app.add_tool(show)
+
+    replies = [asyncio.run(app.call("show", **sent)) for sent in ({"value": "YWI="}, {})]
+
+    assert [app.write(reply) for reply in replies] == [{"result": "YWI="}] * 2

@@ -14,10 +14,13 @@ from ..registry.declarations import registry_of
 from ..server.interpreter_settings import collect_garbage_less_often
 from ..server.standard_streams import keep_stderr, take_stdin, take_stdout
 from ..server.stdio.stdio_server import StdioServer
-from .program import Program, add_tag_options, require_widgets, write_stderr
+from .program import Program, require_widgets, write_stderr
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from ..app import App
+    from .mcp_flags import StdioOptions
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -28,15 +31,16 @@ Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    load, tasks = _read_arguments(program, arguments)
+    load, options = _read_arguments(program, arguments)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
-    task_store = None
-    if tasks is not None:
-        from .task_file import open_task_store
+    keep_stderr()
+    more: StdioOptions = {}
+    if options is not None:
+        from .mcp_flags import apply_flags
 
-        task_store = open_task_store(tasks)
+        more = apply_flags(options)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; report an invalid one now, not at a question.
         from ..core.signing import signer_from_environment
@@ -45,27 +49,23 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
-    keep_stderr()
     # Again, because the author's objects exist only now.
     collect_garbage_less_often()
-    StdioServer(registry_of(app), out, source, task_store=task_store).run()
+    StdioServer(registry_of(app), out, source, **more).run()
     return 0
 
 
 def _read_arguments(
     program: Program, arguments: Sequence[str]
-) -> tuple[Callable[[], App], str | None]:
-    """Return the function that loads the app, and the file of `--tasks`."""
+) -> tuple[Callable[[], App], Namespace | None]:
+    """Return the function that loads the app, and the options; None if there are none."""
     # The usual cases skip argparse, because its import costs each start time.
     if not any(each.startswith("-") for each in arguments):
         return program.target("mcp", arguments)[1], None
-    from .task_file import add_tasks_option
+    from .mcp_flags import parser
 
-    parser = program.parser_with_target("mcp")
-    add_tag_options(parser)
-    add_tasks_option(parser)
-    options = parser.parse_args(arguments)
-    return partial(program.load_tagged, options.target, options), options.tasks
+    options = parser(program).parse_args(arguments)
+    return partial(program.load_tagged, options.target, options), options
 
 
 def _exit_on_sigterm() -> None:

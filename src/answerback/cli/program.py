@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -205,22 +204,6 @@ def require_widgets(app: App) -> App:
     return app
 
 
-def program_name(started: str) -> str:
-    """Return how to type the program that runs its own App; *started* is `sys.argv[0]`.
-
-    That is `mytool` for a console script, its path if it is not on the PATH, `python -m tools` or
-    `python calculator.py`.
-    """
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if spec is not None:
-        return f"python -m {spec.name.removesuffix('.__main__')}"
-    if started.endswith(".py") or not os.access(started, os.X_OK):
-        return f"python {started}"
-    folder, name = os.path.split(os.path.abspath(started))
-    is_on_path = folder in os.environ.get("PATH", "").split(os.pathsep)
-    return name.removesuffix(".exe") if is_on_path else started
-
-
 _APP_HELP = """\
 TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
 package.module:app. Without a name after the colon it is the only App in there."""
@@ -285,6 +268,18 @@ def add_tag_options(parser: ArgumentParser) -> None:
     text = "only the tools, resources and prompts with this tag"
     add_repeatable(parser, "--tag", "TAG", text)
     add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
+
+
+def add_log_level_option(parser: ArgumentParser) -> None:
+    """Add the option of the commands that serve until they are ended."""
+    levels = ("debug", "info", "warning", "error", "critical")
+    parser.add_argument(
+        "--log-level",
+        type=str.lower,
+        choices=levels,
+        metavar="LEVEL",
+        help=f"log to stderr from this level on: {', '.join(levels)}",
+    )
 
 
 def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str) -> None:
@@ -402,36 +397,11 @@ def write_stdout(out: Stdout, data: bytes) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `answerback COMMAND TARGET …` and return the exit status."""
-    return _run(Program("answerback"), sys.argv[1:] if arguments is None else arguments)
+    return run_program(Program("answerback"), sys.argv[1:] if arguments is None else arguments)
 
 
-def remind_to_run(app_name: str) -> None:
-    """Say what is missing in a program that was given a command but did not run its App."""
-    file, command = os.path.basename(sys.argv[0]), sys.argv[1]
-    if command in COMMANDS and file.endswith(".py"):
-        write_stderr(
-            f"{file} has an App but does not run it, so nothing was done; "
-            f"add {app_name}.run() at its end, or type: answerback {command} {file}"
-        )
-
-
-def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
-    """Run `python calculator.py COMMAND …`; exits the process unless the status is 0.
-
-    A file that a web server runs as a CGI program needs no command.
-    """
-    if LOADING.get():
-        return
-    if arguments is None:
-        # A web server may turn the query string into arguments (RFC 3875), and any client can
-        # choose that, so under CGI the arguments are ignored.
-        arguments = ("cgi",) if "GATEWAY_INTERFACE" in os.environ else sys.argv[1:]
-    status = _run(Program(program_name(sys.argv[0]), app), arguments)
-    if status:
-        sys.exit(status)
-
-
-def _run(program: Program, arguments: Sequence[str]) -> int:
+def run_program(program: Program, arguments: Sequence[str]) -> int:
+    """Run the command, and return the exit status."""
     command, *rest = arguments or ("--help",)
     try:
         if sys.stdout is None and command not in _WITHOUT_OUTPUT:

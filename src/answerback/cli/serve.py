@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..calls.runtime import runtime_on_loop
-from ..errors import AnswerbackError
 from ..registry.declarations import registry_of
 from ..server.http.server_options import BadOption
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
 from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
-from .program import Program, require_widgets, write_stderr
+from .program import Program, require_widgets
+from .record_file import open_records
 from .serve_flags import check_together, parser, serve_options, serve_widgets
 from .target import program_folder
 from .task_file import open_task_store
@@ -24,14 +23,7 @@ if TYPE_CHECKING:
 
     from ..app import App
     from ..calls.runtime import Runtime
-    from ..records import Records, Sink
     from ..server.http.server_options import ServeOptions
-
-_SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
-
-
-class CannotRecord(AnswerbackError):
-    code = "CANNOT_RECORD"
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -69,13 +61,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _runtime(app: App, options: Namespace) -> Runtime:
-    records = task_store = None
-    if options.audit is not None:
-        records = _open_records(options.audit, options.audit_keep)
-    if options.tasks is not None:
-        task_store = open_task_store(options.tasks)
     return runtime_on_loop(
-        registry_of(app), records=records, task_store=task_store, debug=options.debug
+        registry_of(app),
+        records=open_records(options),
+        task_store=None if options.tasks is None else open_task_store(options.tasks),
+        debug=options.debug,
     )
 
 
@@ -102,23 +92,3 @@ def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
         return serve_and_reload(listener, folder)
     finally:
         remove_unix_socket(server)
-
-
-def _open_records(path: str, keep: Sequence[str]) -> Records:
-    """Open the records; raises CannotRecord for an impossible path, warns of other problems."""
-    from ..records import JSONL, Records, SQLite
-
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder) or os.path.isdir(path):
-        raise CannotRecord(f"cannot record in {path!r}: give a file in a folder that exists")
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in _SUFFIXES:
-        names = "its name must end in .db, .sqlite or .sqlite3 for SQLite, or in .jsonl"
-        raise CannotRecord(f"cannot record in {path!r}: {names}")
-    sink: Sink = JSONL(path) if suffix == ".jsonl" else SQLite(path)
-    # Open the file once before the workers do, so that a problem shows at start-up.
-    try:
-        sink.open().close()
-    except Exception as exc:  # noqa: BLE001 -- the writer retries, and calls are answered anyway
-        write_stderr(f"warning: {path} cannot be written now ({exc}); lost records will be logged")
-    return Records(sink, arguments="arguments" in keep, content="content" in keep)

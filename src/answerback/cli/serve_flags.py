@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 from ..core.host_quirks import is_endpoint
 from ..core.limits import MAX_BODY
 from ..server.http.server_options import BadOption, ServeOptions, WebOptions
-from .program import Program, add_repeatable, add_tag_options, positive_int
+from .program import (
+    Program,
+    add_log_level_option,
+    add_repeatable,
+    add_tag_options,
+    positive_int,
+)
+from .record_file import add_audit_options
 from .task_file import add_tasks_option
 
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
-
-_LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def parser(program: Program) -> ArgumentParser:
@@ -146,24 +151,9 @@ def _add_everyday(parser: ArgumentParser) -> None:
         action="store_true",
         help="send the text of exceptions to the caller; on this machine only",
     )
-    parser.add_argument(
-        "--log-level",
-        type=str.lower,
-        choices=_LOG_LEVELS,
-        metavar="LEVEL",
-        help=f"log to stderr from this level on: {', '.join(_LOG_LEVELS)}",
-    )
+    add_log_level_option(parser)
     parser.add_argument("--access-log", action="store_true", help="log a line for each request")
-    parser.add_argument(
-        "--audit", metavar="FILE", help="record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
-    )
-    parser.add_argument(
-        "--audit-keep",
-        action="append",
-        default=[],
-        choices=("arguments", "content"),
-        help="record these as well, with secrets masked",
-    )
+    add_audit_options(parser)
 
 
 def _endpoint(text: str) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 from ..app import App, only_app
+from ..core.author_frames import author_frames
 from ..registry.declarations import registry_of
 from ..tools.tool import Tool
 from .program import LOADING, CannotLoad
 
 IS_FOLDER = "{!r} is a folder; name a file in it"
-_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 def load(target: str) -> App:
@@ -57,17 +56,53 @@ def check_widgets_of(app: App) -> None:
 
 def program_folder(app: App | None, target: str | None) -> str:
     """Return the folder with the program's source; raises CannotLoad if there is no such file."""
-    if app is None:
-        where, _ = split_target(target or "")
-        if not _is_file(where):
-            return os.getcwd()
-        if not os.path.isfile(where):
-            raise CannotLoad(f"there is no file {where!r}")
-        return os.path.dirname(os.path.abspath(where))
+    if app is not None:
+        return _folder_of_app(app)
+    where, _ = split_target(target or "")
+    if not _is_file(where):
+        package = _folder_of_package(where)
+        return _outer_folder(os.getcwd(), package)
+    if not os.path.isfile(where):
+        raise CannotLoad(f"there is no file {where!r}")
+    return os.path.dirname(os.path.abspath(where))
+
+
+def _folder_of_app(app: App) -> str:
+    """Return the folder of the file that was started, or of the package with the App."""
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
-    # A console script is not the author's file: the module that has the App is.
-    file = main if main.endswith(".py") else _file_with(app) or main
-    return os.path.dirname(os.path.abspath(file))
+    started = os.path.dirname(os.path.abspath(main))
+    module = _module_with(app)
+    if module is None:
+        return started
+    package = _folder_of_package(module)
+    # A console script is not the author's file.
+    return _outer_folder(started, package) if main.endswith(".py") else package
+
+
+def _outer_folder(folder: str, package: str) -> str:
+    """Return *folder* if *package* is in it, because the files beside a package belong to it."""
+    is_inside = package == folder or package.startswith(os.path.join(folder, ""))
+    return folder if is_inside else package
+
+
+def _module_with(app: App) -> str | None:
+    """Return the name of the module that has the App, or else of one with a tool; not the main."""
+    for name, module in list(sys.modules.items()):
+        if name != "__main__" and any(value is app for value in list(vars(module).values())):
+            return name
+    names = {tool.source.function.__module__ for tool in app.tools.values()}
+    return next((name for name in sorted(names - {"__main__"}) if name in sys.modules), None)
+
+
+def _folder_of_package(module: str) -> str:
+    """Return the folder of a module's outermost package, without importing it."""
+    name = module.partition(".")[0]
+    in_this_folder = None if name in sys.modules else PathFinder.find_spec(name, [os.getcwd()])
+    spec = in_this_folder or importlib.util.find_spec(name)
+    if spec is None:
+        return os.getcwd()
+    folders = spec.submodule_search_locations or [os.path.dirname(spec.origin or "")]
+    return os.path.abspath(next(iter(folders)))
 
 
 def absolute_target(target: str) -> tuple[str, str | None]:
@@ -80,13 +115,6 @@ def absolute_target(target: str) -> tuple[str, str | None]:
     elsewhere = [path for path in sys.path if path not in ("", here)]
     is_installed = PathFinder.find_spec(where.partition(".")[0], elsewhere) is not None
     return target, None if is_installed else here
-
-
-def _file_with(app: App) -> str | None:
-    for module in list(sys.modules.values()):
-        if any(value is app for value in vars(module).values()):
-            return getattr(module, "__file__", None)
-    return None
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -155,28 +183,11 @@ def _run_import(where: str, import_it: Callable[[str], ModuleType]) -> ModuleTyp
     except SystemExit:
         raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
     except Exception as exc:
-        exc.__traceback__ = _author_frames(exc.__traceback__)
+        exc.__traceback__ = author_frames(exc.__traceback__)
         raise CannotLoad(f"{where} cannot be loaded: {type(exc).__name__}: {exc}") from exc
     finally:
         LOADING.reset(loading)
         sys.argv = arguments
-
-
-def _author_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without our and importlib's frames before and after the author's own."""
-    while trace is not None and _is_internal(trace):
-        trace = trace.tb_next
-    frame = trace
-    while frame is not None and frame.tb_next is not None:
-        if _is_internal(frame.tb_next):
-            frame.tb_next = None
-        frame = frame.tb_next
-    return trace
-
-
-def _is_internal(trace: TracebackType) -> bool:
-    file = trace.tb_frame.f_code.co_filename
-    return file.startswith((_PACKAGE_FOLDER, "<frozen importlib")) or file == importlib.__file__
 
 
 def _only_app(module: ModuleType, where: str) -> App:

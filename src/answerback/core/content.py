@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from .metadata.key_table import Place
+
     # Type checkers see a TypedDict as a Mapping, not as a dict.
     Meta: TypeAlias = Mapping[str, Any] | None
 else:
@@ -53,12 +55,12 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class Text(msgspec.Struct, frozen=True):
     type: ClassVar[Literal["text"]] = "text"
     text: str
-    annotations: Annotations | None = None
     meta: Meta = None
+    annotations: Annotations | None = None
 
     def __post_init__(self) -> None:
         if self.meta is not None:
-            _check_meta(self.meta)
+            check_meta(self.meta, "block")
 
 
 if TYPE_CHECKING:
@@ -72,7 +74,6 @@ if TYPE_CHECKING:
         height: int | None
         caption: str | None
         annotations: Annotations | None
-        meta: Meta
 
     class EmbeddedOptions(TypedDict, total=False):
         """The arguments that `Embedded` takes by name."""
@@ -82,9 +83,37 @@ if TYPE_CHECKING:
         content_meta: Meta
 
 
-class _Bytes(msgspec.Struct, frozen=True):
+_INSTEAD = {
+    "format": "{name}(data, mime='{kind}/{value}')",
+    "path": "{name}.open(path)",
+    "mimeType": "mime=",
+    "mime_type": "mime=",
+    "media_type": "mime=",
+    "altText": "alt=",
+}
+"""Arguments that other libraries' images have, and what to write instead."""
+
+
+class _HintsAtArguments(msgspec.StructMeta):
+    """Says what to write instead of an argument that another library's image has."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError as exc:
+            wrong = next((name for name in kwargs if name in _INSTEAD), None)
+            if wrong is None:
+                raise
+            name, value = self.__name__, kwargs[wrong]
+            instead = _INSTEAD[wrong].format(name=name, kind=name.lower(), value=value)
+            message = f"{name} has no argument {wrong!r}; write {instead}"
+            raise TypeError(message) from exc
+
+
+class _Bytes(msgspec.Struct, frozen=True, metaclass=_HintsAtArguments):
     data: bytes = b""
     mime: str = ""
+    meta: Meta = None
 
 
 class _Media(_Bytes, frozen=True, kw_only=True):
@@ -94,7 +123,6 @@ class _Media(_Bytes, frozen=True, kw_only=True):
     height: int | None = None
     caption: str | None = None
     annotations: Annotations | None = None
-    meta: Meta = None
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -107,10 +135,10 @@ class _Media(_Bytes, frozen=True, kw_only=True):
         if self.url is None and "/" not in self.mime:
             raise ValueError(f"{name} needs a url, or data and a mime such as 'image/png'")
         if self.meta is not None:
-            _check_meta(self.meta)
+            check_meta(self.meta, "block")
 
     @classmethod
-    def open(cls, path: str | Path, **more: Unpack[MediaOptions]) -> Self:
+    def open(cls, path: str | Path, meta: Meta = None, **more: Unpack[MediaOptions]) -> Self:
         """Read a file; its media type is guessed from its name."""
         import mimetypes
         from pathlib import Path
@@ -118,7 +146,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
         mime = mimetypes.guess_type(str(path))[0]
         if mime is None:
             raise ValueError(f"no media type is known for {str(path)!r}; give data and mime")
-        return cls(Path(path).read_bytes(), mime, **more)
+        return cls(Path(path).read_bytes(), mime, meta, **more)
 
 
 def _bytes_of(data: object, what: str, instead: str) -> bytes:
@@ -133,10 +161,13 @@ def _bytes_of(data: object, what: str, instead: str) -> bytes:
         raise ValueError(f"{what} is a str that is not base64; give {instead}") from None
 
 
-def _check_meta(meta: object, argument: str = "meta") -> None:
-    from .metadata.meta_check import check_meta
+def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
+    """Refuse a host's key that is misspelt or in the wrong place."""
+    if isinstance(meta, Annotations):
+        raise TypeError("meta must be a dict, not Annotations; write annotations=Annotations(…)")
+    from .metadata import meta_check
 
-    check_meta(meta, "content" if argument == "content_meta" else "block", argument)
+    meta_check.check_meta(meta, place, argument)
 
 
 class Image(_Media, frozen=True):
@@ -146,7 +177,11 @@ class Image(_Media, frozen=True):
     if TYPE_CHECKING:
         # Type checkers use a field's type as the argument's.
         def __init__(
-            self, data: bytes | str = b"", mime: str = "", **more: Unpack[MediaOptions]
+            self,
+            data: bytes | str = b"",
+            mime: str = "",
+            meta: Meta = None,
+            **more: Unpack[MediaOptions],
         ) -> None: ...
 
 
@@ -157,7 +192,11 @@ class Audio(_Media, frozen=True):
     if TYPE_CHECKING:
 
         def __init__(
-            self, data: bytes | str = b"", mime: str = "", **more: Unpack[MediaOptions]
+            self,
+            data: bytes | str = b"",
+            mime: str = "",
+            meta: Meta = None,
+            **more: Unpack[MediaOptions],
         ) -> None: ...
 
 
@@ -180,7 +219,7 @@ class Link(_Named, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.meta is not None:
-            _check_meta(self.meta)
+            check_meta(self.meta, "block")
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -211,15 +250,20 @@ class Embedded(msgspec.Struct, frozen=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if isinstance(self.text, dict):
+            raise TypeError(
+                f"Embedded text must be a str, not a dict; write Embedded({self.uri!r}, text=…, "
+                "mime=…, meta=…), or blob=… for bytes"
+            )
         if (self.text is None) == (self.blob is None):
             raise ValueError("Embedded needs either text or blob")
         if self.blob is not None and not isinstance(self.blob, bytes):
             blob = _bytes_of(self.blob, "Embedded blob", "bytes or text=")
             msgspec.structs.force_setattr(self, "blob", blob)
         if self.meta is not None:
-            _check_meta(self.meta)
+            check_meta(self.meta, "block")
         if self.content_meta is not None:
-            _check_meta(self.content_meta, "content_meta")
+            check_meta(self.content_meta, "content", "content_meta")
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import msgspec
 
 from ..contract import Contract, Dialect
-from ..error_codes import CODES, UNKNOWN_ERROR, Code, find_code
+from ..error_codes import CODES, UNKNOWN_ERROR, Code, code_name, find_code
 from ..errors import ToolError
-from .content import Block, Text
+from .content import BLOCKS, Block, Text, check_meta
 from .shape import Shape
 
 T = TypeVar("T")
@@ -60,14 +61,15 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the error for an exception."""
         # A subclass may pass on an exception without a message.
         argument = exc.args[0] if len(exc.args) == 1 else None
+        code = code_name(exc.code)
         is_chained = not exc.message and isinstance(argument, BaseException)
-        message: Any = argument if is_chained else exc.message or str(exc) or exc.code
+        message: Any = argument if is_chained else exc.message or str(exc) or code
         # Every error without a kind has the kind of UNKNOWN_ERROR.
-        kind = exc.kind if exc.kind not in (exc.code, UNKNOWN_ERROR) else None
+        kind = exc.kind if exc.kind not in (code, UNKNOWN_ERROR) else None
         details = exc.details
         if exc.retry_after is not None and (details is None or isinstance(details, dict)):
             details = {"retry_after": exc.retry_after, **(details or {})}
-        return cls(exc.code, message, details, exc.retryable, exc.hint, kind)
+        return cls(code, message, details, exc.retryable, exc.hint, kind)
 
     @property
     def row(self) -> Code:
@@ -204,8 +206,12 @@ def success(
 def success(
     text: str | None = None, *, data: T, meta: M, content: Sequence[Block] = ()
 ) -> Reply[T, M]: ...
+@overload
+def success(text: T, *, meta: None = None, content: Sequence[Block] = ()) -> Reply[T]: ...
+@overload
+def success(text: T, *, meta: M, content: Sequence[Block] = ()) -> Reply[T, M]: ...
 def success(
-    text: str | None = None,
+    text: object = None,
     data: object = msgspec.UNSET,
     meta: object = None,
     *,
@@ -213,18 +219,21 @@ def success(
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
+    A first argument that is not text is the data: `success({"created": 1})`.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key is refused.
     """
+    if text is not None and not isinstance(text, str):
+        text, data = None, _only_data(text, data)
     texts = () if text is None else (Text(text),)
     if meta:
-        _check_meta(meta)
+        check_meta(meta, "result")
     return Reply(content=texts + tuple(content), data=data, meta=meta or {})
 
 
 @overload
 def failure(
     message: str,
-    code: str = ...,
+    code: str | Enum = ...,
     details: object = ...,
     *,
     retryable: bool | None = ...,
@@ -235,7 +244,7 @@ def failure(
 @overload
 def failure(
     message: str,
-    code: str = ...,
+    code: str | Enum = ...,
     details: object = ...,
     *,
     retryable: bool | None = ...,
@@ -245,7 +254,7 @@ def failure(
 ) -> Reply[Any, M]: ...
 def failure(
     message: str,
-    code: str = UNKNOWN_ERROR,
+    code: str | Enum = UNKNOWN_ERROR,
     details: object = None,
     *,
     retryable: bool | None = None,
@@ -265,14 +274,19 @@ def failure(
         code = kind
     if isinstance(code, dict):
         raise TypeError(f"code={code!r} should be a str; metadata is given by name, meta=…")
+    code = code_name(code)
     if meta:
-        _check_meta(meta)
+        check_meta(meta, "result")
     own_kind = None if kind == code else kind
     error = Error(code, message, details, retryable, hint, own_kind)
     return Reply(error=error, meta=meta or {})
 
 
-def _check_meta(meta: object) -> None:
-    from .metadata.meta_check import check_meta
-
-    check_meta(meta, "result")
+def _only_data(first: object, second: object) -> object:
+    """Return the data that was given in the place of the text."""
+    name = type(first).__name__
+    if isinstance(first, BLOCKS):
+        raise TypeError(f"success takes text or data first, not {name}; write content=[{name}(…)]")
+    if second is not msgspec.UNSET:
+        raise TypeError(f"success takes the text first, not {name}; write success(text, data)")
+    return first

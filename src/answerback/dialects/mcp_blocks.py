@@ -5,6 +5,7 @@ A member that MCP does not have is written into the block's `_meta`, under our p
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -37,6 +38,10 @@ _MEDIA_MEMBERS = ("alt", "width", "height", "caption")
 """The members of an image or audio block that MCP does not have."""
 AUDIO_URI = "urn:answerback:audio"
 """An audio block's URI for versions that can only send it as a resource."""
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Begins each URI; a single letter is the drive of a Windows path."""
+_URN = "urn:answerback:"
+"""Begins the URI of a resource whose author gave an identifier that is not a URI."""
 
 
 def project_block(block: Block, version: Version) -> Block:
@@ -119,7 +124,8 @@ def _without_meta(value: Any) -> Any:
 
 
 def _link_as_text(name: str, uri: str, block: Block, description: str | None = None) -> Text:
-    return Text(f"{name}: {uri}" + (f"\n{description}" if description else ""), block.annotations)
+    text = f"{name}: {uri}" + (f"\n{description}" if description else "")
+    return Text(text, annotations=block.annotations)
 
 
 def _type_name(block: Block) -> str:
@@ -143,11 +149,31 @@ def _project_members(block: Block, version: Version) -> Block:
     return changed_block(block, **changes)
 
 
+def _to_uri(identifier: str, kind: str) -> str:
+    """Return *identifier* if it is a URI, else a URN: MCP allows only URIs."""
+    if SCHEME.match(identifier):
+        return identifier
+    from urllib.parse import quote
+
+    return f"{_URN}{quote(kind, safe='')}:{quote(identifier)}"
+
+
+def _from_uri(uri: Any) -> Any:
+    """Return the identifier that `_to_uri` turned into a URN."""
+    if not isinstance(uri, str) or not uri.startswith(_URN):
+        return uri
+    from urllib.parse import unquote
+
+    _, is_ours, identifier = uri.removeprefix(_URN).partition(":")
+    return unquote(identifier) if is_ours else uri
+
+
 def _write_media(block: Image | Audio) -> dict[str, Any]:
     if block.url is None:
         return {"type": _type_name(block).lower(), "data": block.data, "mimeType": block.mime}
     # MCP has no image or audio with a URL, so it is sent as a link.
-    members = {"type": "resource_link", "uri": block.url, "name": _media_name(block, block.url)}
+    uri = _to_uri(block.url, _type_name(block).lower())
+    members = {"type": "resource_link", "uri": uri, "name": _media_name(block, block.url)}
     return members | without_none(mimeType=block.mime or None)
 
 
@@ -169,7 +195,8 @@ def _media_extras(block: Image | Audio) -> dict[str, Any] | None:
 
 
 def _write_link(block: Link) -> dict[str, Any]:
-    members = {"type": "resource_link", "uri": block.uri, "name": block.name}
+    uri = _to_uri(block.uri, block.kind)
+    members = {"type": "resource_link", "uri": uri, "name": block.name}
     more = without_none(title=block.title, description=block.description, mimeType=block.mime)
     return members | more
 
@@ -180,7 +207,8 @@ def _link_extras(block: Link) -> dict[str, Any] | None:
 
 
 def _write_resource(block: Embedded) -> dict[str, Any]:
-    members = {"uri": block.uri, **without_none(title=block.title, mimeType=block.mime)}
+    uri = _to_uri(block.uri, "resource")
+    members = {"uri": uri, **without_none(title=block.title, mimeType=block.mime)}
     meta = author_meta(block.content_meta) or None
     return members | without_none(text=block.text, blob=block.blob, _meta=meta)
 
@@ -191,7 +219,7 @@ def _media_members(found: dict[str, Any], media_type: str) -> dict[str, Any]:
 
 
 def _read_link(found: dict[str, Any]) -> Block:
-    uri = found.get("uri")
+    uri = _from_uri(found.get("uri"))
     mime = found.get("mimeType")
     meta = found.get("_meta")
     for media_type, kind in MEDIA.items():
@@ -209,6 +237,7 @@ def _read_resource(found: dict[str, Any]) -> Block:
     resource = found.get("resource")
     if not isinstance(resource, dict):
         raise MalformedReply("a resource block must have a resource")
-    members = {name: resource.get(name) for name in ("uri", "text", "blob", "title")}
+    members = {name: resource.get(name) for name in ("text", "blob", "title")}
+    members["uri"] = _from_uri(resource.get("uri"))
     block = build_block(Embedded, members | {"mime": resource.get("mimeType")}, found)
     return changed_block(block, content_meta=author_meta(resource.get("_meta")) or None)

@@ -200,7 +200,7 @@ def _compact(block: Block) -> Block:
     if not block.text.lstrip().startswith(("{", "[")):
         return block
     try:
-        return Text(msgspec.json.format(block.text, indent=-1), block.annotations)
+        return Text(msgspec.json.format(block.text, indent=-1), annotations=block.annotations)
     except (ValueError, RecursionError):
         return block
 

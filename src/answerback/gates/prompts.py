@@ -36,11 +36,11 @@ async def link_prompt(
     user: object,
     headers: Mapping[str, str] | None = None,
     *,
-    service: str,
+    service: str = "",
     feature: str | None = None,
     url: str | Callable[..., Any] | None = None,
 ) -> Reply[Any]:
-    """Return the reply to a *user* who has not linked an account with *service*.
+    """Return the reply to a *user* who has not linked an account, with *service* if it is named.
 
     *url* is the page where accounts are linked, or a function of *user* and *headers* that returns
     the whole link, plain or async; a service may make its own links.
@@ -68,8 +68,9 @@ def subscription_refusal(feature: str | None, plan: str, link: str | None) -> Re
 
 
 def link_refusal(feature: str | None, service: str, link: str | None) -> Refusal:
-    text = f"You have not linked an account at {service!r}. Link one to use {feature or 'this'}"
-    return _leading_on(text, LINK_REQUIRED, feature or service, link)
+    name = f"an account at {service!r}" if service else "an account"
+    text = f"You have not linked {name}. Link one to use {feature or 'this'}"
+    return _leading_on(text, LINK_REQUIRED, feature or service or None, link)
 
 
 def _leading_on(text: str, code: str, feature: str | None, link: str | None) -> Refusal:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R", bound=Reply[Any] | dict[str, Any])
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
@@ -37,6 +38,15 @@ def audit(
     records: Records | Sink | None = None,
     dialect: Dialect | None = None,
 ) -> Callable[P, T]: ...
+@overload
+def audit(
+    name: str,
+    reply: R,
+    /,
+    *,
+    records: Records | Sink | None = None,
+    dialect: Dialect | None = None,
+) -> R: ...
 @overload
 def audit(
     name_or_records: str | Records | Sink | None = None,
@@ -58,7 +68,8 @@ def audit(
     """Check and record each value that a function returns; the value is returned unchanged.
 
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
-    `audit("name", fn)`. Without *records*, only replies with findings are logged, by the logger
+    `audit("name", fn)`; `audit("name", reply)` checks a reply that is already there and returns
+    it. Without *records*, only replies with findings are logged, by the logger
     `answerback.records`. *dialect* is the replies' form; without it, each reply is taken
     as an envelope or an MCP result by its members.
     """
@@ -78,10 +89,15 @@ def audit(
 
         records = records if isinstance(records, Records) else Records(records)
     auditor = _Auditor(name, records, dialect)
+    if isinstance(fn, Reply | dict):
+        return auditor.check(fn)
     return auditor.decorate if fn is None else auditor.decorate(fn)
 
 
-_FORMS = "write @audit, @audit('name'), @audit(records=records) or audit('name', fn)"
+_FORMS = (
+    "write @audit, @audit('name'), @audit(records=records), audit('name', fn) "
+    "or audit('name', reply)"
+)
 
 
 def _check_types(name: object, records: object) -> None:
@@ -106,6 +122,11 @@ class _Auditor(msgspec.Struct, frozen=True):
     name: str | None
     records: Records | None
     dialect: Dialect | None
+
+    def check(self, reply: T) -> T:
+        """Check and record a reply that is already there."""
+        self._finish(self._start(self.name or "", (), {}), reply)
+        return reply
 
     def decorate(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(fn):

@@ -17,10 +17,13 @@ LOGGER = "answerback.records"
 
 
 class Logging(WriteOnlySink):
-    """A sink that logs a line for each event; for a reply with findings, a warning."""
+    """A sink that logs a line for each event; for a reply with findings, a warning.
 
-    def __init__(self, logger: str = LOGGER) -> None:
-        self._logger = logging.getLogger(logger)
+    *logger* is a logger or its name.
+    """
+
+    def __init__(self, logger: str | logging.Logger = LOGGER) -> None:
+        self._logger = logging.getLogger(logger) if isinstance(logger, str) else logger
 
     def __str__(self) -> str:
         return f"the log {self._logger.name!r}"

@@ -9,7 +9,7 @@ from typing import Any
 from ..contract import Dialect
 from .catalogue import RULES
 from .finding import Finding
-from .reply_view import CheckContext
+from .reply_view import NO_CONTEXT, CheckContext
 from .validation import check
 
 _MAX_ROUNDS = 4  # A fix may cause a finding that another fix can repair.
@@ -17,8 +17,8 @@ _MAX_ROUNDS = 4  # A fix may cause a finding that another fix can repair.
 
 def repair(
     reply: dict[str, Any],
-    dialect: Dialect | None,
-    context: CheckContext,
+    dialect: Dialect | None = None,
+    context: CheckContext = NO_CONTEXT,
     rules: Collection[str] = frozenset(RULES),
 ) -> tuple[Finding, ...]:
     """Repair a decoded reply in place; return the remaining findings."""

@@ -21,12 +21,12 @@ from . import nodes
 from .annotated import Metadata, read_metadata
 from .codecs import codec_for
 from .describe import name_of
-from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits, has_nan_as_null
+from .nodes import BYTES_TYPES, NO_LIMITS, NO_NOTES, Node, ValueLimits, has_nan_as_null
 from .problems import UnservableType
 from .record_fields import read_fields, refuse_field_defaults, start_record, style_of
 
 _SCALARS = frozenset(
-    {bool, int, float, str, bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal}
+    {bool, int, float, str, *BYTES_TYPES, datetime, date, time, timedelta, UUID, Decimal}
 )
 _COMPARISONS = frozenset({"ge", "gt", "le", "lt"})
 _NUMBER_LIMITS = _COMPARISONS | {"multiple_of"}
@@ -35,8 +35,7 @@ _LENGTHS = frozenset({"min_length", "max_length"})
 _SCALAR_LIMITS: dict[type, frozenset[str]] = {
     bool: frozenset(),
     str: _LENGTHS | {"pattern"},
-    bytes: _LENGTHS,
-    bytearray: _LENGTHS,
+    **dict.fromkeys(BYTES_TYPES, _LENGTHS),
     UUID: frozenset(),
     datetime: _COMPARISONS | {"tz"},
     time: _COMPARISONS | {"tz"},
@@ -343,7 +342,7 @@ def _can_be_set_item(node: Node) -> bool:
 def _can_be_key(node: Node) -> bool:
     match nodes.without_notes(node):
         case nodes.Scalar(kind=kind):
-            return kind not in (bool, float, Decimal, bytes, bytearray)
+            return kind not in (bool, float, Decimal, *BYTES_TYPES)
         case nodes.Choice(values=values):
             return all(type(value) in (str, int) for value, _ in values)
     return False

@@ -92,8 +92,7 @@ _RANK: dict[type, int] = {
     timedelta: 1,
     str: 2,
     Decimal: 3,
-    bytes: 4,
-    bytearray: 4,
+    **dict.fromkeys(nodes.BYTES_TYPES, 4),
 }
 _LAST_RANK = 9
 

@@ -40,8 +40,6 @@ def _refuse_results(node: Node, where: str) -> None:
 
 def _advice(parameter: Parameter, default: Any) -> str:
     name, annotation = parameter.target, _type_text(parameter.annotation)
-    if default is None:
-        return f"its default None is not {annotation}; write {name}: {annotation} | None = None"
     shown = repr(default)
     shown = shown if len(shown) <= MAX_SHOWN else f"{shown[: MAX_SHOWN - 1]}…"
     instead = _member_of_enum(parameter.annotation, default)
@@ -75,8 +73,8 @@ def _scalar(node: nodes.Scalar, value: Any) -> bool:
         return is_number(value) or isinstance(value, Decimal)
     if node.kind is int:
         return is_integer(value)
-    if node.kind in (bytes, bytearray):
-        return isinstance(value, bytes | bytearray)
+    if node.kind in nodes.BYTES_TYPES:
+        return isinstance(value, nodes.BYTES_TYPES)
     return isinstance(value, node.kind)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, Optional, get_args
 
 import msgspec
 
-from .annotated import is_field_info
+from .annotated import is_field_info, read_metadata
 from .arguments import Parameter, default_copier
+from .describe import without_metadata
 from .problems import UnservableType
 
 
@@ -27,6 +29,8 @@ def read_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         annotation, default = Annotated[annotation, default], msgspec.NODEFAULT
     fields = [item for item in getattr(annotation, "__metadata__", ()) if is_field_info(item)]
     if not fields:
+        if default is None:
+            annotation = _or_none(annotation)
         return Parameter(name=name, annotation=annotation, default=default)
     field_default, factory = _default_of(fields, where)
     if default is msgspec.NODEFAULT:
@@ -34,14 +38,29 @@ def read_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
     else:
         factory = None
     names = _names_of(fields, where) or (name,)
+    annotation = _without_field_specifics(annotation)
+    if default is None:
+        annotation = _or_none(annotation)
     return Parameter(
         name=names[0],
         keyword=name,
         other_names=names[1:],
-        annotation=_without_field_specifics(annotation),
+        annotation=annotation,
         default=default,
         default_factory=factory,
     )
+
+
+def _or_none(annotation: Any) -> Any:
+    """Return the type of a parameter whose default is None, such as `x: str = None`."""
+    bare = without_metadata(annotation)
+    if bare in (Any, object, NoneType) or NoneType in get_args(bare):
+        return annotation
+    metadata = getattr(annotation, "__metadata__", ())
+    # A validator must not see the null, which is not a value of its type.
+    if not metadata or read_metadata(metadata).needs_pydantic:
+        return Optional[annotation]
+    return Annotated[(Optional[bare], *metadata)]
 
 
 def refuse_shared_names(parameters: Sequence[Parameter], where: str) -> None:

@@ -190,7 +190,7 @@ def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
     """Return whether msgspec's Meta accepts these limits for *kind*."""
     if kind is int:
         return all(-(2**62) < limit < 2**62 for limit in limits.values())
-    return kind in (float, str, bytes, bytearray) or limits.keys() <= {"tz"}
+    return kind in (float, str, *nodes.BYTES_TYPES) or limits.keys() <= {"tz"}
 
 
 def _round_limit(name: str, limit: Any) -> int:

@@ -51,6 +51,10 @@ NO_LIMITS = ValueLimits()
 NO_NOTES = Notes()
 
 
+BYTES_TYPES: tuple[type, ...] = (bytes, bytearray, memoryview)
+"""The types that JSON writes as base64 text."""
+
+
 class NanAsNull:
     """A mark for a type whose floats may be null."""
 

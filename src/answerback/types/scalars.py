@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from .nodes import NO_LIMITS, Scalar, ValueLimits, is_loose_in_msgspec
+from .nodes import BYTES_TYPES, NO_LIMITS, Scalar, ValueLimits, is_loose_in_msgspec
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?"
 # The date pattern is exact: no year 0, no 31st of April, a 29th of February only in leap years.
@@ -59,8 +59,7 @@ _FORMAT_HINTS: dict[tuple[type, bool | None], str] = {
     (time, True): "write it like 12:00:00Z",
     (timedelta, None): "write it like PT1H30M",
     (UUID, None): "write it like 00000000-0000-4000-8000-000000000000",
-    (bytes, None): "write it in base64",
-    (bytearray, None): "write it in base64",
+    **{(kind, None): "write it in base64" for kind in BYTES_TYPES},
 }
 _FORMATS = {datetime: "date-time", time: "time", timedelta: "duration"}
 # JSON Schema's formats are RFC 3339's: times have an offset, durations no fractions. Types
@@ -99,7 +98,7 @@ def format_in_words(description: str | None) -> str | None:
 
 def pattern_of(kind: type, limits: ValueLimits) -> str | None:
     """Return the pattern of the strings that stand for *kind*; None for free text."""
-    if kind is bytearray:
+    if kind in BYTES_TYPES:
         kind = bytes
     return _TIME_PATTERNS.get((kind, limits.tz)) or _PATTERNS.get(kind)
 

@@ -178,7 +178,7 @@ def _length_keywords(limits: ValueLimits, noun: str) -> Schema:
 def _scalar(node: nodes.Scalar, mode: str = "serialization") -> Schema:
     if node.kind in _JSON_TYPES:
         return {"type": _JSON_TYPES[node.kind], **_limit_keywords(node.limits)}
-    if node.kind in (bytes, bytearray):
+    if node.kind in nodes.BYTES_TYPES:
         return {
             "type": "string",
             "contentEncoding": "base64",

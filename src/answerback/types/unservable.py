@@ -27,7 +27,6 @@ _REASONS: dict[Any, str] = {
     collections.OrderedDict: "is not known to JSON; write dict[str, ...]",
     collections.Counter: "is not known to JSON; write dict[str, int]",
     range: "is not known to JSON; write list[int]",
-    memoryview: "is not known to JSON; write bytes",
     typing.NoReturn: "has no values; write None",
     typing.Never: "has no values; write None",
 }

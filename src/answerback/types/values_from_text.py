@@ -65,7 +65,7 @@ def _takes_bytes(node: Node) -> bool:
     array = _array_in(node)
     if isinstance(array, nodes.Array):
         return _takes_bytes(nodes.without_notes(array.item))
-    return isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray)
+    return isinstance(node, nodes.Scalar) and node.kind in nodes.BYTES_TYPES
 
 
 def _is_text(value: str | bytes) -> bool:
@@ -109,7 +109,7 @@ def _read(node: Node, value: str | bytes) -> Any:
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
         return _union(node, value)
-    if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
+    if isinstance(node, nodes.Scalar) and node.kind in nodes.BYTES_TYPES:
         from base64 import b64encode
 
         return b64encode(value if isinstance(value, bytes) else value.encode()).decode()

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ...core.json_value import is_number
+from ...dialects.mcp_blocks import SCHEME
 from ..detectors.media_types import (
     decode_base64,
     detected_media_type,
@@ -18,7 +19,6 @@ from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
 from ..json_values import block_at, parent_of, quoted
 from ..reply_view import MEDIA, ReplyView
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
 _MIME = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
 _AUDIENCE = {"user", "assistant"}
@@ -150,7 +150,7 @@ def uri_without_scheme(reply: ReplyView, block: dict[str, Any], index: int) -> F
         resource, at = block.get("resource"), "resource/uri"
         holder = resource if isinstance(resource, dict) else {}
     uri = holder.get("uri")
-    if not isinstance(uri, str) or _SCHEME.match(uri):
+    if not isinstance(uri, str) or SCHEME.match(uri):
         return ()
     return [Fault(f"/content/{index}/{at}", f"{quoted(uri, 80)} has no scheme")]
 

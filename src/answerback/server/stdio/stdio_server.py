@@ -20,7 +20,7 @@ from ...calls.thread_pool import ThreadPool
 from ...errors import AnswerbackError
 from ...protocol.connection import Connection
 from ...protocol.engine import Engine
-from ...registry.declarations import Registry
+from ...registry.declarations import Recording, Registry
 from ..standard_streams import Stdout
 from .pipe import Pipe
 
@@ -40,10 +40,20 @@ class StdinUnreadable(AnswerbackError):
 
 
 class StdioServer:
-    """Serves one client until it closes its end. *source* is the descriptor to read from."""
+    """Serves one client until it closes its end. *source* is the descriptor to read from.
+
+    The other arguments are those of `Runtime`.
+    """
 
     def __init__(
-        self, registry: Registry, out: Stdout, source: int, *, task_store: TaskStorage | None = None
+        self,
+        registry: Registry,
+        out: Stdout,
+        source: int,
+        *,
+        records: Recording | None = None,
+        task_store: TaskStorage | None = None,
+        debug: bool = False,
     ) -> None:
         self._ended = threading.Event()
         self._has_loop = threading.Event()
@@ -51,7 +61,14 @@ class StdioServer:
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         self._loop = loop = LoopThread("answerback-loop")
         pool = ThreadPool(registry.limits.threads, registry.limits.wait)
-        self._runtime = runtime = Runtime(registry, execution_in(pool, loop), task_store=task_store)
+        self._runtime = runtime = Runtime(
+            registry,
+            execution_in(pool, loop),
+            records=records,
+            task_store=task_store,
+            debug=debug,
+        )
+        runtime.development = debug
         runtime.get_loop = self._get_loop
         if task_store is not None:
             from ...tasks.service import task_service

@@ -69,6 +69,7 @@ def serve_and_reload(listener: socket.socket, folder: str) -> int:
     """
     if os.name != "posix":
         raise CannotListen("--reload needs a POSIX system; leave it out")
+    _write(f"watching the Python files in {folder}")
     return _Supervisor(listener, folder).run()
 
 

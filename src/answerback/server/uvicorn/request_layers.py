@@ -40,18 +40,6 @@ def add_layers(application: Application, options: ServeOptions) -> Application:
     return application
 
 
-def set_up_logging(level: str | None) -> None:
-    """Let every logger write to stderr from *level* up; keep the author's own handlers."""
-    if level is None:
-        return
-    root = logging.getLogger()
-    if not root.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        root.addHandler(handler)
-    root.setLevel(level.upper())
-
-
 def _below_prefix(application: Application, prefix: str) -> Application:
     """Answer below *prefix* and, because most proxies remove it, without it."""
 

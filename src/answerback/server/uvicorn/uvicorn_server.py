@@ -23,9 +23,10 @@ from ...tools.context import CURRENT
 from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
+from ..log_level import set_up_logging
 from .listening import CannotListen, base_url, listens_on, tls_context
 from .prefork import prefork, worker_folder
-from .request_layers import add_layers, set_up_logging
+from .request_layers import add_layers
 from .uvicorn_protocol import UvicornProtocol
 
 with needs_extra("serve"):
