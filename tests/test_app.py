@@ -1,6 +1,7 @@
 """App: registering tools, refused options, and calls in memory."""
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -172,15 +173,15 @@ def test_a_positional_prompt_name_is_refused() -> None:
 
 def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
     app = App("test")
-    options: dict[str, Any] = {"nmae": "plus"}
+    options: dict[str, Any] = {"quux": "plus"}
 
-    with pytest.raises(TypeError, match=r"no option is named 'nmae'; there are .*name"):
+    with pytest.raises(TypeError, match=r"no option is named 'quux'; there are .*name"):
         app.add_tool(add, **options)
-    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+    with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.tool(**options)(add)
-    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+    with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.resource("file:///a", **options)
-    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+    with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.prompt(**options)(add)
 
 
@@ -277,13 +278,13 @@ def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
     assert sorted(received) == list(range(count * threads))
 
 
-@pytest.mark.parametrize(("wrong", "meant"), [("lifespn", "lifespan"), ("Version", "version")])
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("lifespn", "did you mean 'lifespan'?"), ("Version", "write version=")]
+)
 def test_an_unknown_option_of_an_app_gets_the_name_that_was_meant(wrong: str, meant: str) -> None:
     options: Any = {wrong: None}
 
-    with pytest.raises(
-        TypeError, match=rf"no option is named '{wrong}'; .*did you mean '{meant}'\?"
-    ):
+    with pytest.raises(TypeError, match=re.escape(f"no option is named '{wrong}'; {meant}")):
         App("test", **options)
 
 

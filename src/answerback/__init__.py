@@ -108,7 +108,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _missing(name)
     import gc
     from importlib import import_module
 
@@ -122,6 +122,25 @@ def __getattr__(name: str) -> Any:
             gc.enable()
     globals()[name] = value
     return value
+
+
+def _missing(name: str) -> Exception:
+    """Return the error for a name that the package does not have."""
+    import sys
+    from importlib.machinery import PathFinder
+
+    text = f"module {__name__!r} has no attribute {name!r}"
+    # `from answerback import client` asks for the attribute before it imports the module.
+    if name.startswith("_") or PathFinder.find_spec(f"{__name__}.{name}", __path__):
+        return AttributeError(text)
+    from .tools.other_frameworks import package_hint
+
+    hint = package_hint(name, __all__)
+    # An import statement asks in this function of importlib's. It would turn an AttributeError
+    # into an ImportError without the hint.
+    if hint and sys._getframe(2).f_code.co_name == "_handle_fromlist":
+        return ImportError(f"cannot import name {name!r} from {__name__!r}; {hint}", name=__name__)
+    return AttributeError(f"{text}; {hint}" if hint else text)
 
 
 def __dir__() -> list[str]:

@@ -45,7 +45,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class App(HasRegistry):
+class _HintsOfClass(type):
+    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class."""
+
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            raise _missing_member(name)
+
+
+class App(HasRegistry, metaclass=_HintsOfClass):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
@@ -67,6 +77,11 @@ class App(HasRegistry):
         # Once, however many apps a program has.
         atexit.unregister(_remind_to_run)
         atexit.register(_remind_to_run)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _missing_member(name)
 
     @property
     def tools(self) -> Table[Tool]:
@@ -390,6 +405,12 @@ class App(HasRegistry):
         from .cli.own_program import run_app
 
         run_app(self, arguments)
+
+
+def _missing_member(name: str) -> AttributeError:
+    from .tools.other_frameworks import missing_app_member
+
+    return missing_app_member(name, dir(App))
 
 
 def _print_exception(

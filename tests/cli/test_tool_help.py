@@ -108,3 +108,37 @@ def test_help_without_a_tool_is_about_the_command(answerback: Run) -> None:
 
         assert done.exit == 0
         assert "--dialect" in done.stdout
+
+
+LISTED = '''
+from answerback import App
+
+app = App("listed")
+
+@app.tool
+def search(query: str, limit: int = 1) -> str:
+    """Search.
+
+    Args:
+        query: The words; operators:
+            - AND
+            - OR
+        limit: How many.
+    """
+    return query
+'''
+
+
+def test_further_lines_of_a_description_are_below_its_first(
+    answerback: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "listed.py").write_text(LISTED)
+
+    done = answerback("call", str(tmp_path / "listed.py"), "search", "--help")
+
+    assert (
+        "  query  text, required      The words; operators:\n"
+        "                             - AND\n"
+        "                             - OR\n"
+        "  limit  integer, default 1  How many.\n"
+    ) in done.stdout

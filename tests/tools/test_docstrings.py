@@ -87,11 +87,12 @@ def test_a_google_docstring_is_parsed() -> None:
     assert parse(GOOGLE) == Docstring(
         description=(
             "Transfer money between two accounts.\n\n"
-            "The transfer is booked at once\nand cannot be undone."
+            "The transfer is booked at once\nand cannot be undone.\n\n"
+            'Example:\n    >>> transfer("a", "b")'
         ),
         arguments={
             "source": "Where the money comes from.",
-            "target": "Where it goes, by default the savings account.",
+            "target": "Where it goes,\nby default the savings account.",
             "split": "Shares: by name.",
             "silent": "",
             "notes": "Anything to print on the statement.",
@@ -101,20 +102,22 @@ def test_a_google_docstring_is_parsed() -> None:
             "LookupError": "If an account is unknown.",
             "errors.Closed": "If it is closed.",
         },
+        returns="Returns:\n    dict[str, int]: The balances,\n    by account.",
     )
 
 
 def test_a_numpy_docstring_is_parsed() -> None:
     assert parse(NUMPY) == Docstring(
-        description="Scale a vector.\n\nWorks in place.",
+        description=("Scale a vector.\n\nWorks in place.\n\nExamples\n--------\n>>> scale(1, 2)"),
         arguments={
-            "x": "The components, in metres.",
-            "y": "The components, in metres.",
+            "x": "The components,\nin metres.",
+            "y": "The components,\nin metres.",
             "factor": "How much.",
             "unit": "",
             "rest": "What is left.",
         },
         raises={"ValueError": "If the factor is zero."},
+        returns="Returns\n-------\nfloat\n    The new length.",
     )
 
 
@@ -122,12 +125,13 @@ def test_a_sphinx_docstring_is_parsed() -> None:
     assert parse(SPHINX) == Docstring(
         description="Find a city.\n\nOnly large ones are known.",
         arguments={
-            "name": "The name, in any language.",
-            "limit": "How many at most.",
+            "name": "The name,\nin any language.",
+            "limit": "How many\nat most.",
             "weights": "What counts.",
             "quiet": "",
         },
         raises={"LookupError": "If there is none.", "ValueError": "If there is none."},
+        returns="Returns: The cities.",
     )
 
 
@@ -198,8 +202,31 @@ def test_prose_after_a_numpy_section_stays_in_the_description() -> None:
 def test_tabs_and_irregular_indentation_are_parsed() -> None:
     parsed = parse("Go.\n\n\tArgs:\n\t\t\tx: How\n\t\t\t\tfar.\n\t\ty: How high.\n  ")
 
-    assert parsed.arguments == {"x": "How far.", "y": "How high."}
+    assert parsed.arguments == {"x": "How\nfar.", "y": "How high."}
     assert parsed.description == "Go."
+
+
+def test_a_list_in_an_argument_keeps_its_lines() -> None:
+    parsed = parse(
+        """Search.
+
+        Args:
+            query: The words; operators:
+                - AND, OR
+                - title:word
+                    with indentation
+
+                More text.
+            limit: How many.
+        """
+    )
+
+    assert parsed.arguments == {
+        "query": (
+            "The words; operators:\n- AND, OR\n- title:word\n    with indentation\n\nMore text."
+        ),
+        "limit": "How many.",
+    }
 
 
 def test_arguments_without_indentation_are_found() -> None:
@@ -233,13 +260,15 @@ def test_argument_names_lose_their_markup(written: str, name: str) -> None:
 
 @pytest.mark.parametrize("written", ["The sum.", "int: The sum.", "https://example.com"])
 def test_a_returns_section_is_not_part_of_the_description(written: str) -> None:
-    assert parse(f"Go.\n\nReturns:\n    {written}") == Docstring("Go.")
+    parsed = parse(f"Go.\n\nReturns:\n    {written}")
+
+    assert parsed == Docstring("Go.", returns=f"Returns:\n    {written}")
 
 
 def test_a_colon_within_a_word_does_not_begin_an_argument() -> None:
     parsed = parse("Go.\n\nArgs:\n    x: See\n    http://example.com at\n    10:30 sharp.")
 
-    assert parsed.arguments == {"x": "See http://example.com at 10:30 sharp."}
+    assert parsed.arguments == {"x": "See\nhttp://example.com at\n10:30 sharp."}
 
 
 PIECES = st.sampled_from(

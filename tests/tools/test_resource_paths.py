@@ -194,3 +194,19 @@ def test_allowing_an_unknown_parameter_is_refused_at_registration(
         app_with_files(allow_paths=given)
 
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_variable_with_a_star_is_any_path_but_one_out_of_its_folder(era: str) -> None:
+    app = App("files")
+    app.resource("files://{path*}")(echo_path)
+
+    inside = read(app, "files://a/b/c%20d.txt", era)
+    outside = read(app, "files://a/../../b", era)
+
+    assert [block.text for block in inside.content] == ["a/b/c d.txt"]
+    assert outside.error is not None
+
+
+def echo_path(path: str) -> str:
+    return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Optional, Union
 import msgspec
 import pytest
 
-from answerback import App, Context
+from answerback import App, Context, Depends
 from answerback.errors import UndefinedAnnotation
 
 
@@ -24,6 +25,10 @@ def star(*args: int) -> int:
 
 def stars(**kwargs: int) -> int:
     return sum(kwargs.values())
+
+
+def wrapper(*args: Any, **kwargs: Any) -> Any:
+    return star(*args, **kwargs)
 
 
 def slash(x: int, /) -> int:
@@ -77,7 +82,7 @@ class Point:
         (takes_callable, "parameter 'fn' of tool 'takes_callable': .* is code, not data"),
         (gives_iterator, "the return value of tool 'gives_iterator': .* write list"),
         (Thing.method, r"'method' is a method; register it of an object: app.add_tool\(thing.meth"),
-        (functools.partial(slash, 1), "cannot be a tool; write a def that calls it"),
+        (wrapper, r"takes \*args and \*\*kwargs, .* @functools.wraps\(fn\) above that function"),
         (len, "built-in function len> cannot be a tool; write a def that calls it"),
         ("".upper, "cannot be a tool; write a def that calls it"),
         (dict, "<class 'dict'> cannot be a tool; write a def that calls it"),
@@ -276,3 +281,89 @@ def test_a_recursive_alias_is_refused_at_registration() -> None:
 
     with pytest.raises(TypeError, match="contains itself without a class in between; write Any"):
         App("test").add_tool(keep)
+
+
+def area_of(width: int, height: int = 2, *, unit: str = "m") -> str:
+    """Return an area."""
+    return f"{width * height} {unit}"
+
+
+async def area_later(width: int, height: int = 2, *, unit: str = "m") -> str:
+    """Return an area."""
+    return area_of(width, height, unit=unit)
+
+
+class Ruler:
+    def area(self, width: int, height: int = 2, *, unit: str = "m") -> str:
+        """Return an area."""
+        return area_of(width, height, unit=unit)
+
+
+@pytest.mark.parametrize("fn", [area_of, area_later, Ruler().area])
+def test_a_parameter_that_partial_fills_is_not_an_argument(fn: Callable[..., Any]) -> None:
+    app = App("test")
+    tool = app.add_tool(functools.partial(functools.partial(fn, 3), unit="km"), name="area")
+
+    reply = asyncio.run(app.call("area", height=5))
+    refused = asyncio.run(app.call("area", unit="cm"))
+
+    assert list(tool.input_schema["properties"]) == ["height"]
+    assert tool.description == "Return an area."
+    assert reply.data == "15 km"
+    assert refused.error is not None
+    assert refused.error.code == "INVALID_ARGUMENTS"
+
+
+def test_a_partial_has_the_name_of_its_function() -> None:
+    assert App("test").add_tool(functools.partial(slash, 1)).name == "slash"
+
+
+def test_a_dependency_may_be_a_partial() -> None:
+    app = App("test")
+
+    @app.tool
+    def told(area: Annotated[str, Depends(functools.partial(area_of, 3, 4, unit="km"))]) -> str:
+        return area
+
+    assert asyncio.run(app.call("told")).data == "12 km"
+
+
+def generated(**types: Any) -> Callable[..., Any]:
+    def call(**kwargs: Any) -> Any:
+        return kwargs
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=each)
+        for name, each in types.items()
+    ]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def test_the_parameters_come_from_a_signature_that_the_function_carries() -> None:
+    app = App("test")
+    app.add_tool(generated(id=int, shape="Shape"), name="get")
+
+    reply = asyncio.run(app.call("get", id="7", shape={"width": 2}))
+    refused = asyncio.run(app.call("get", id="x"))
+
+    assert list(app.tools["get"].input_schema["properties"]) == ["id", "shape"]
+    assert reply.data == {"id": 7, "shape": {"width": 2}}
+    assert refused.error is not None
+    assert refused.error.code == "INVALID_ARGUMENTS"
+
+
+def test_the_outermost_signature_counts() -> None:
+    @functools.wraps(area_of)
+    def call(**kwargs: Any) -> Any:
+        return area_of(3, **kwargs)
+
+    signature = inspect.signature(area_of)
+    kept = [each for name, each in signature.parameters.items() if name != "width"]
+    call.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    app = App("test")
+    app.add_tool(call, name="area")
+
+    reply = asyncio.run(app.call("area", unit="km"))
+
+    assert reply.data == "6 km"

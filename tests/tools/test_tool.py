@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from functools import cache, wraps
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -228,6 +228,46 @@ def test_each_docstring_style_describes_tool_and_arguments(fn: Callable[..., Any
     assert tool.description == "Double a number."
     assert tool.input_schema["properties"]["x"]["description"] == "what to double"
     assert [each.description for each in tool.parameters] == ["what to double"]
+
+
+class Found(TypedDict):
+    rows: list[str]
+
+
+SEARCH = """Search.
+
+    Returns:
+        rows: the rows
+
+    Examples:
+        search("tea")
+    """
+
+
+@pytest.mark.parametrize("returns", [str, dict, dict[str, Any], list[int], Any, str | None])
+def test_the_returns_section_stays_where_no_schema_names_the_members(returns: Any) -> None:
+    def search(query: str) -> Any:
+        return query
+
+    search.__doc__ = SEARCH
+    search.__annotations__["return"] = returns
+
+    description = added(search).description
+
+    assert description == (
+        'Search.\n\nExamples:\n    search("tea")\n\nReturns:\n    rows: the rows'
+    )
+
+
+@pytest.mark.parametrize("returns", [Found, list[Found], Found | None])
+def test_the_returns_section_is_left_out_if_a_schema_names_the_members(returns: Any) -> None:
+    def search(query: str) -> Any:
+        return query
+
+    search.__doc__ = SEARCH
+    search.__annotations__["return"] = returns
+
+    assert added(search).description == 'Search.\n\nExamples:\n    search("tea")'
 
 
 def test_a_function_without_a_docstring_has_no_description() -> None:

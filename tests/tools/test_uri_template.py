@@ -67,6 +67,8 @@ def test_the_examples_of_rfc_6570_are_matched(
     [
         ("a://{/path*}", "a:///x.txt/b,c", {"path": ["x.txt", "b,c"]}),
         ("a://{+path*}", "a://x.txt,b/c", {"path": ["x.txt", "b/c"]}),
+        ("a://{path*}", "a://x/y.txt", {"path": ["x/y.txt"]}),
+        ("a://{dir}/{path*}.md{?q}", "a://b/c/d.md?q=1", {"dir": "b", "path": ["c/d"], "q": "1"}),
         ("a://{+path}{?q}", "a://b/c?q=1", {"path": "b/c", "q": "1"}),
         ("a://{+path}{;q}", "a://b/c;q=1", {"path": "b/c", "q": "1"}),
         ("a://x{?a}{&b}", "a://x?a=1&b=2", {"a": "1", "b": "2"}),
@@ -212,6 +214,7 @@ def test_any_uri_can_be_matched_against_any_template(uri: str, text: str) -> Non
         "x://{+a}/{+b}.txt",
         "x://{a}-{b}-{c}-{d}-{e}!",
         "x://{a*}{b*}!",
+        "x://{a*}/{b*}/{c}!",
         "x://{/a*}/{b}/{+c}!",
         "x://{.a*}.{b}.x",
         "x://{+a,b,c}!",

@@ -208,6 +208,10 @@ def _log_once(tool: Tool, kind: str) -> None:
     logger().info(message, tool.name, kind)
 
 
+def _refuse(message: str) -> None:
+    raise ValueError(message)
+
+
 def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
     """Log a host's first wrong key; send the reply, which may be another server's."""
     given: list[tuple[Any, Place, str]] = [(reply.meta, "result", "_meta")] if reply.meta else []
@@ -220,7 +224,7 @@ def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
 
     for meta, place, path in given:
         try:
-            check_meta(meta, place, path)
+            check_meta(meta, place, path, misspelt=_refuse)
         except (TypeError, ValueError) as error:
             tool.told_meta = True
             message = "tool %r returned a finished reply with metadata that hosts will not find: %s"

@@ -41,19 +41,21 @@ def tool_help(tool: Tool, command_line: str) -> str:
 
 
 def _arguments(tool: Tool) -> str:
-    rows = [_row(name, schema, tool) for name, schema in _properties(tool).items()]
+    rows = [row for name, schema in _properties(tool).items() for row in _rows(name, schema, tool)]
     if not rows:
         return "It takes no arguments."
     return "\n".join(["arguments:", *(f"  {line}" for line in aligned(rows))])
 
 
-def _row(name: str, schema: JsonObject, tool: Tool) -> tuple[str, str, str]:
+def _rows(name: str, schema: JsonObject, tool: Tool) -> list[tuple[str, str, str]]:
+    """Return an argument's row, and one for each further line of its description."""
     kind = _describe_schema(schema, tool.input_schema, members=True)
     if name in tool.input_schema.get("required", []):
         kind += ", required"
     elif "default" in schema:
         kind += f", default {msgspec.json.encode(schema['default']).decode()}"
-    return name, kind, schema.get("description", "")
+    first, *more = schema.get("description", "").split("\n")
+    return [(name, kind, first), *(("", "", line) for line in more)]
 
 
 def _example_call(tool: Tool) -> str:

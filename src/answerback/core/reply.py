@@ -220,7 +220,7 @@ def success(
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
     A first argument that is not text is the data: `success({"created": 1})`.
-    *meta* is for hosts and widgets; models do not read it. A misspelt host key is refused.
+    *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
     if text is not None and not isinstance(text, str):
         text, data = None, _only_data(text, data)

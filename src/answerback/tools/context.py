@@ -153,7 +153,7 @@ class Context(Generic[StateT]):
         def __getattr__(self, name: str) -> NoReturn:
             from .other_frameworks import missing_context_member
 
-            raise missing_context_member(name)
+            raise missing_context_member(name, dir(Context))
 
     @property
     def tool(self) -> str:

@@ -19,16 +19,14 @@ HEADINGS = {
         "params",
     ),
     "raises": ("exceptions", "raise", "raises", "throws"),
-    # Sections for readers of the source, or in the tool's schema.
+    "returns": ("return", "returns"),
+    "examples": ("example", "examples"),
+    # Sections for readers of the source.
     "dropped": (
         "attributes",
-        "example",
-        "examples",
         "methods",
         "receives",
         "references",
-        "return",
-        "returns",
         "see also",
         "todo",
         "warns",
@@ -39,7 +37,8 @@ HEADINGS = {
 FIELDS = {
     "arguments": ("arg", "argument", "key", "keyword", "kwarg", "param", "parameter"),
     "raises": ("except", "exception", "raise", "raises"),
-    "dropped": ("meta", "return", "returns", "rtype", "type", "yield", "yields"),
+    "returns": ("return", "returns"),
+    "dropped": ("meta", "rtype", "type", "yield", "yields"),
 }
 HEADING_KINDS = {name: kind for kind, names in HEADINGS.items() for name in names}
 FIELD_KINDS = {name: kind for kind, names in FIELDS.items() for name in names}
@@ -52,11 +51,18 @@ Reader = Callable[[str], Entry | None]
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """A docstring's parts; `description` is all of its prose."""
+    """A docstring's parts; `description` is all of its prose, and its examples."""
 
     description: str = ""
     arguments: dict[str, str] = msgspec.field(default_factory=dict)
     raises: dict[str, str] = msgspec.field(default_factory=dict)
+    returns: str = ""
+    """The section about the return value, with its heading."""
+
+    @property
+    def with_returns(self) -> str:
+        """The description and the section about the return value."""
+        return "\n\n".join(filter(None, (self.description, self.returns)))
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -71,6 +77,7 @@ def parse(doc: str | None) -> Docstring:
     """Split a docstring into its parts; never raise."""
     lines = _dedented_lines(doc or "")
     prose: list[str] = []
+    returns: list[str] = []
     sections: list[Section] = []
     at = 0
     while at < len(lines):
@@ -83,13 +90,24 @@ def parse(doc: str | None) -> Docstring:
         else:
             # Prose after the section begins a new paragraph.
             prose.append("")
+            if section.kind == "examples":
+                prose += [*lines[at : section.end], ""]
+            elif section.kind == "returns":
+                returns += [*_returns_lines(lines[at : section.end]), ""]
             sections.append(section)
             at = section.end
     return Docstring(
-        description="\n\n".join(_paragraphs(prose)),
+        description=_paragraphs(prose),
         arguments=_entries_of("arguments", sections),
         raises=_entries_of("raises", sections),
+        returns=_paragraphs(returns),
     )
+
+
+def _returns_lines(lines: list[str]) -> list[str]:
+    """Return the section's lines; `:returns: The sum.` becomes `Returns: The sum.`"""
+    field = _field(lines[0])
+    return lines if field is None else [f"Returns: {field[2].strip()}", *lines[1:]]
 
 
 def _entries_of(kind: str, sections: list[Section]) -> dict[str, str]:
@@ -103,14 +121,15 @@ def _dedented_lines(doc: str) -> list[str]:
     return [first.lstrip(), *(line[margin:] for line in rest)]
 
 
-def _paragraphs(lines: list[str]) -> list[str]:
+def _paragraphs(lines: list[str]) -> str:
+    """Return the lines with one empty line between paragraphs."""
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line:
             paragraphs[-1].append(line)
         elif paragraphs[-1]:
             paragraphs.append([])
-    return ["\n".join(paragraph) for paragraph in paragraphs if paragraph]
+    return "\n\n".join("\n".join(paragraph) for paragraph in paragraphs if paragraph)
 
 
 def _sphinx_section(lines: list[str], at: int) -> Section | None:
@@ -121,7 +140,7 @@ def _sphinx_section(lines: list[str], at: int) -> Section | None:
     end = at + 1
     while end < len(lines) and _continues(lines, end, _indent(lines[at])):
         end += 1
-    text = _one_line([text, *lines[at + 1 : end]])
+    text = _entry_text([text, *lines[at + 1 : end]])
     return Section(kind, end, dict.fromkeys(_names(subject), text))
 
 
@@ -237,14 +256,14 @@ def _skip_type(text: str) -> str:
 def _entries(lines: list[str], read: Reader) -> dict[str, str]:
     entries: list[tuple[list[str], list[str]]] = []
     margin = next((_indent(line) for line in lines if line), 0)
-    for line in filter(None, lines):
-        entry = read(line.strip()) if _indent(line) <= margin else None
+    for line in lines:
+        entry = read(line.strip()) if line and _indent(line) <= margin else None
         if entry:
             entries.append((entry[0], [entry[1]]))
         elif entries:
             entries[-1][1].append(line)
-    flowing = [(names, _one_line(texts)) for names, texts in entries]
-    return {name: text for names, text in flowing for name in names}
+    texts = [(names, _entry_text(lines)) for names, lines in entries]
+    return {name: text for names, text in texts for name in names}
 
 
 def _names(text: str) -> list[str]:
@@ -255,5 +274,8 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _one_line(lines: list[str]) -> str:
-    return " ".join(" ".join(lines).split())
+def _entry_text(lines: list[str]) -> str:
+    """Return an entry's text with its line breaks; the lines after the first are dedented."""
+    first, *rest = lines
+    margin = min((_indent(line) for line in rest if line), default=0)
+    return _paragraphs([first.strip(), *(line[margin:] for line in rest)])

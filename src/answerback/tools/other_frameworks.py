@@ -1,67 +1,17 @@
-"""Names that authors know from elsewhere, and what to write instead.
+"""The messages about words of other frameworks; `foreign_words` has the words.
 
-They are from FastMCP, the official SDK, other frameworks, and drafts of this library.
-
-Only messages use it, so it is imported when something is refused.
+It is imported when something is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import NoReturn
 
-_OPTIONS = {
-    "instructions": "write description=, which models read as the server's instructions",
-    "annotations": "write read_only=, destructive=, idempotent= or open_world=",
-    "output_schema": "write a return annotation, which makes the schema",
-    "structured_output": "write values=Values(structured=False), or a return annotation, which "
-    "makes the schema",
-    "mime_type": "write mime=",
-    "uri": "write the URI first, as in @app.resource('config://app')",
-    "host": "give it to the command: serve --host 127.0.0.1",
-    "port": "give it to the command: serve --port 8000",
-    "log_level": "give it to the command: serve --log-level info",
-    "debug": "give it to the command: serve --debug",
-    "mask_error_details": "exceptions are masked unless serve has --debug; raise ToolError to show "
-    "a message",
-    "strict_input_validation": "write values=Values(lenient=False)",
-    "on_duplicate_tools": "a second tool of one name is always refused",
-    "stateless_http": "HTTP clients choose; nothing is to be set",
-    "json_response": "HTTP clients choose; nothing is to be set",
-    "token_verifier": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
-    "auth_server_provider": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
-    # `auth` is an app's option; FastMCP has it on tools too.
-    "auth": "write requires=[login(), scope('admin')] of answerback.gates",
-    "scopes": "write requires=[scope('admin')] of answerback.gates",
-    "security_schemes": "write meta={'securitySchemes': [{'type': 'noauth'}]}",
-    "app": "write widget='NAME', and app.widget('NAME', path='NAME.html')",
-}
-_CONTEXT = {
-    **{
-        level: f"write ctx.log(message, {level!r}), without await"
-        for level in ("debug", "info", "warning", "error")
-    },
-    "report_progress": "write ctx.progress(done, total, message), without await",
-    "list_roots": "write await ctx.roots()",
-    "request_context": "write ctx.request for the request",
-    "request_id": "write ctx.request for the request",
-    "client_id": "write ctx.request for the request",
-    "session_id": "write ctx.request for the request",
-    "session": "write ctx.request for the request",
-    "lifespan_context": "write ctx.state",
-    "fastmcp": "use the App of your module",
-    "mcp_server": "use the App of your module",
-    "read_resource": "call the function of the resource",
-    "get_state": "keep state in your own objects",
-    "set_state": "keep state in your own objects",
-}
-_RUN = {
-    "transport": "the command decides: app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
-    "host": "write app.run(['serve', '--host', '127.0.0.1'])",
-    "port": "write app.run(['serve', '--port', '8000'])",
-    "mount_path": "mount app.asgi() in your application",
-    "path": "mount app.asgi() in your application",
-}
+from ..core.suggestions import did_you_mean, similar_names
+from .foreign_words import APP, CONTEXT, HOMES, OPTIONS, PACKAGE, RUN
+
 _WHOLE_ARGUMENTS = frozenset({"params", "args", "arguments", "input", "payload", "body", "kwargs"})
 _OF_THE_SERVER = frozenset(
     {"manager", "logger", "db", "database", "session", "client", "pool", "conn", "connection"}
@@ -103,22 +53,55 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, str | bool | set | list | tuple) else "…"
 
 
-def option_hint(name: str) -> str | None:
-    """Return what to write instead of another framework's option *name*."""
-    return _OPTIONS.get(name)
+def option_hint(name: str, known: Collection[str]) -> str:
+    """Return what to write instead of *name*, an option that is not among *known*."""
+    plain = _snake_case(name)
+    if plain in known:
+        return f"write {plain}="
+    if plain in OPTIONS:
+        return OPTIONS[plain]
+    if similar := similar_names(plain, known):
+        return did_you_mean(similar)
+    return f"there are {', '.join(sorted(known))}"
 
 
-def missing_context_member(name: str) -> AttributeError:
+def _snake_case(name: str) -> str:
+    """Return `inputSchema` as `input_schema`, and `_meta` as `meta`."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda capital: f"_{capital[0]}", name).lower().strip("_")
+
+
+def missing_context_member(name: str, known: Iterable[str]) -> AttributeError:
     """Return the error for a member that `Context` does not have."""
-    hint = _CONTEXT.get(name)
-    text = f"'Context' object has no attribute {name!r}"
-    return AttributeError(text if hint is None else f"{text}; {hint}")
+    return _missing_member("'Context' object", name, CONTEXT, known)
+
+
+def missing_app_member(name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a member that `App` does not have."""
+    return _missing_member("'App' object", name, APP, known)
+
+
+def _missing_member(
+    owner: str, name: str, words: Mapping[str, str], known: Iterable[str]
+) -> AttributeError:
+    hint = words.get(name, "")
+    if not hint and not name.startswith("_"):
+        hint = did_you_mean(similar_names(name, [each for each in known if each[0] != "_"]))
+    text = f"{owner} has no attribute {name!r}"
+    return AttributeError(f"{text}; {hint}" if hint else text)
+
+
+def package_hint(name: str, known: Collection[str]) -> str:
+    """Return what to write instead of a name that the package does not have; empty if unknown."""
+    for module, names in HOMES.items():
+        if name in names.split():
+            return f"write from {module} import {name}"
+    return PACKAGE.get(name) or did_you_mean(similar_names(name, known))
 
 
 def refuse_run_options(options: dict[str, object]) -> NoReturn:
     """Raise TypeError for options of `app.run`, which takes a command line's words."""
     name = min(options)
-    hint = _RUN.get(name, "it takes the words of a command line, as in app.run(['mcp'])")
+    hint = RUN.get(name, "it takes the words of a command line, as in app.run(['mcp'])")
     raise TypeError(f"app.run takes no {name}=; {hint}")
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType, MethodType, UnionType
+from functools import partial
+from types import FunctionType, MethodType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -51,32 +52,53 @@ class Source(msgspec.Struct, frozen=True):
     """The plain function behind a callable, from which the signature is read."""
 
     function: FunctionType
-    bound: bool
-    """Whether the first parameter is already filled, as `self` is."""
+    bound: int
+    """How many of the first parameters are already filled, as `self` is."""
     is_async: bool
     """Whether the callable certainly returns a coroutine; the outermost decorator decides."""
+    filled: frozenset[str] = frozenset()
+    """The parameters that `functools.partial` filled by name."""
+    given: Any = None
+    """The `__signature__` that replaces the function's own parameters; None without one."""
 
 
 def source_of(fn: Callable[..., Any]) -> Source:
-    """Find the function behind methods, callable objects and decorators with `__wrapped__`."""
+    """Find the function behind methods, partials, callable objects and `__wrapped__`.
+
+    As for `inspect`, a `__signature__` on the way replaces the parameters of what is behind it.
+    """
     seen: object = fn
-    bound = False
+    bound, filled = 0, set[str]()
     outermost: FunctionType | None = None
+    given: tuple[Any, int] | None = None
     while True:
+        # A method has all attributes of its function, so methods are unwrapped first.
+        if isinstance(seen, MethodType):
+            seen, bound = seen.__func__, bound + 1
+            continue
+        if given is None and is_signature(found := getattr(seen, "__signature__", None)):
+            given = found, bound
         if isinstance(seen, FunctionType):
             outermost = outermost or seen
-            if not hasattr(seen, "__wrapped__"):
-                return Source(seen, bound, bool(outermost.__code__.co_flags & _COROUTINE))
-        # A method has its function's `__wrapped__` too, so methods are unwrapped first.
-        if isinstance(seen, MethodType):
-            seen, bound = seen.__func__, True
+            if given or not hasattr(seen, "__wrapped__"):
+                is_async = bool(outermost.__code__.co_flags & _COROUTINE)
+                signature, bound = given or (None, bound)
+                return Source(seen, bound, is_async, frozenset(filled), signature)
+        if isinstance(seen, partial):
+            filled |= seen.keywords.keys()
+            seen, bound = seen.func, bound + len(seen.args)
         elif hasattr(seen, "__wrapped__"):
             seen = seen.__wrapped__
         # callable() would not do: the function in the object's class is needed.
         elif isinstance(call := getattr(type(seen), "__call__", None), FunctionType):  # noqa: B004
-            seen, bound = call, True
+            seen, bound = call, bound + 1
         else:
             raise TypeError(f"{fn!r} cannot be a tool; write a def that calls it")
+
+
+def is_signature(value: object) -> bool:
+    """Return whether this is an `inspect.Signature`, without importing `inspect`."""
+    return type(value).__name__ == "Signature" and hasattr(value, "parameters")
 
 
 def is_generator(function: FunctionType) -> bool:
@@ -98,6 +120,8 @@ def callable_kind(fn: Any) -> CallableKind:
     if isinstance(fn, type):
         return CallableKind(False, False, False)
     inner = source_of(fn).function.__code__.co_flags
+    while isinstance(fn, partial):
+        fn = fn.func
     outer: Any = getattr(fn, "__func__", fn)
     if not isinstance(outer, FunctionType):
         outer = getattr(type(fn), "__call__", fn)  # noqa: B004 -- the function of the class
@@ -115,11 +139,25 @@ def parameter_hints(fn: Any) -> dict[str, Any]:
     if isinstance(fn, type):
         if not isinstance(fn.__init__, FunctionType):  # type: ignore[misc]  # any class
             return {}
-        source = Source(fn.__init__, True, False)  # type: ignore[misc]  # any class
+        source = Source(fn.__init__, 1, False)  # type: ignore[misc]  # any class
     else:
         source = source_of(fn)
-    hints = get_type_hints(source.function, include_extras=True)
+    hints = _hints(source)
     return {name: hints.get(name) for name, _ in _parameters(source)}
+
+
+def _hints(source: Source) -> dict[str, Any]:
+    """Return the resolved annotations of the parameters and of the return value."""
+    if source.given is None:
+        return get_type_hints(source.function, include_extras=True)
+    function: Any = source.function  # mypy takes the field for a method
+    given = {name: each.annotation for name, each in source.given.parameters.items()}
+    given["return"] = source.given.return_annotation
+    missing = source.given.empty
+    own = {name: hint for name, hint in function.__annotations__.items() if name in given}
+    known = own | {name: hint for name, hint in given.items() if hint is not missing}
+    annotated = SimpleNamespace(__annotations__=known)
+    return get_type_hints(annotated, function.__globals__, include_extras=True)
 
 
 def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
@@ -144,21 +182,36 @@ def check_callable(source: Source, owner: str) -> None:
 
     *owner* names the function in messages, such as `tool 'add'`.
     """
-    code = source.function.__code__
-    if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
+    if is_generator(source.function):
         raise TypeError(f"{owner} is a generator; return a list instead of yielding")
-    if code.co_flags & _VARARGS:
+    flags, positional_only = _forms(source)
+    if flags & _VARARGS and flags & _VARKEYWORDS:
+        raise TypeError(
+            f"{owner} takes *args and **kwargs, as a decorator's inner function does; write "
+            "@functools.wraps(fn) above that function, or name each argument"
+        )
+    if flags & _VARARGS:
         raise TypeError(f"{owner} takes *args; name each argument, or take one list")
-    if code.co_flags & _VARKEYWORDS:
+    if flags & _VARKEYWORDS:
         raise TypeError(f"{owner} takes **kwargs; name each argument, or take one dict")
-    if code.co_posonlyargcount > source.bound:
+    if positional_only > source.bound:
         raise TypeError(f"{owner} has positional-only parameters; remove the '/'")
+
+
+def _forms(source: Source) -> tuple[int, int]:
+    """Return the flags for `*args` and `**kwargs`, and the number of positional-only parameters."""
+    if source.given is None:
+        code = source.function.__code__
+        return code.co_flags & (_VARARGS | _VARKEYWORDS), code.co_posonlyargcount
+    kinds = [each.kind.name for each in source.given.parameters.values()]
+    flags = ("VAR_POSITIONAL" in kinds) * _VARARGS | ("VAR_KEYWORD" in kinds) * _VARKEYWORDS
+    return flags, kinds.count("POSITIONAL_ONLY")
 
 
 def read_signature(source: Source, owner: str) -> Signature:
     """Resolve the annotations; raise NameError while a name in them is not defined yet."""
     with explain_undefined_names(owner, source):
-        hints = get_type_hints(source.function, include_extras=True)
+        hints = _hints(source)
     returns = hints.pop("return", Any)
     contexts: list[str] = []
     questions: list[Parameter] = []
@@ -245,7 +298,14 @@ def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the default of each parameter, or NODEFAULT."""
+    """Yield the name and the default, or NODEFAULT, of each parameter that is not filled yet."""
+    every = _own_parameters(source) if source.given is None else _given_parameters(source)
+    for index, (name, default) in enumerate(every):
+        if index >= source.bound and name not in source.filled:
+            yield name, default
+
+
+def _own_parameters(source: Source) -> Iterator[tuple[str, Any]]:
     function: Any = source.function  # mypy takes the field for a method
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
@@ -253,11 +313,15 @@ def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
     defaults = function.__defaults__ or ()
     required = len(positional) - len(defaults)
     for index, name in enumerate(positional):
-        if index == 0 and source.bound:
-            continue
         yield name, defaults[index - required] if index >= required else msgspec.NODEFAULT
     for name in keyword:
         yield name, (function.__kwdefaults__ or {}).get(name, msgspec.NODEFAULT)
+
+
+def _given_parameters(source: Source) -> Iterator[tuple[str, Any]]:
+    for name, each in source.given.parameters.items():
+        if each.kind.name not in ("VAR_POSITIONAL", "VAR_KEYWORD"):
+            yield name, msgspec.NODEFAULT if each.default is each.empty else each.default
 
 
 def is_context(annotation: object) -> bool:

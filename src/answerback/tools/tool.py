@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -171,11 +171,26 @@ class Tool:
     def docstring(self) -> Docstring:
         from .docstrings import parse
 
-        return parse(self.fn.__doc__ or self.source.function.__doc__)
+        # A partial has its class's docstring.
+        own = None if isinstance(self.fn, partial) else self.fn.__doc__
+        return parse(own or self.source.function.__doc__)
 
     @cached_property
     def description(self) -> str:
-        return self.settings.description or self.docstring.description
+        if self.settings.description:
+            return self.settings.description
+        docstring = self.docstring
+        if docstring.returns and not self._has_described_result():
+            return docstring.with_returns
+        return docstring.description
+
+    def _has_described_result(self) -> bool:
+        """Return whether callers see a schema that names the members of the result."""
+        if self.noun != "tool" or not self.settings.structured or not self.returns.declared:
+            return False
+        from ..types.json_schema import has_named_members
+
+        return has_named_members(self.returns.data_type)
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

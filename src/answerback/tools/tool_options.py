@@ -176,20 +176,11 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
 
         refuse_grouped(options, known.__annotations__)
         name = min(unknown)
-        names = ", ".join(sorted(known.__annotations__))
-        hint = option_hint(name) or f"there are {names}{_meant(name, known)}"
-        raise TypeError(f"no option is named {name!r}; {hint}")
+        raise TypeError(f"no option is named {name!r}; {option_hint(name, known.__annotations__)}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
             raise TypeError(f"{name}={value!r} should be {expected}")
-
-
-def _meant(name: str, known: type[Any]) -> str:
-    from ..core.suggestions import did_you_mean, similar_names
-
-    hint = did_you_mean(similar_names(name, known.__annotations__))
-    return hint and f"; {hint}"
 
 
 def _are_all(values: object, is_valid: Callable[[Any], bool]) -> bool:

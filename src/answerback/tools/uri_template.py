@@ -1,4 +1,7 @@
-"""Matches URIs against URI templates (RFC 6570) and returns the variables' values."""
+"""Matches URIs against URI templates (RFC 6570) and returns the variables' values.
+
+`{path*}` also matches any path, as it does in FastMCP.
+"""
 
 from __future__ import annotations
 
@@ -96,12 +99,13 @@ class UriTemplate:
             self._ambiguous += after is not None and (not after or after not in excluded)
             return f"(?:{re.escape(operator)}([^{excluded}]*))?"
         rule = _OPERATORS[operator]
-        # Pairs begin at the first ? or ;, so a value before them cannot contain that mark.
-        excluded = rule.excluded or self._query_marks
         following = [rule.separator] * (len(variables) - 1) + [_next_character(self.text[end:])]
         parts = []
         for variable, after in zip(variables, following, strict=True):
             self._groups.append(_Group((variable,), rule.separator))
+            is_path = variable.is_list and operator == ""
+            # Pairs begin at the first ? or ;, so a value before them cannot contain that mark.
+            excluded = ("" if is_path else rule.excluded) or self._query_marks
             one = f"[^{re.escape(excluded)}]+" if excluded else ".+"
             listed = variable.is_list and rule.separator in excluded
             parts.append(f"({one}(?:{re.escape(rule.separator)}{one})*)" if listed else f"({one})")

@@ -60,6 +60,12 @@ def output_schema(annotation: Any) -> Schema:
     return _with_definitions(schema, renderer)
 
 
+def has_named_members(annotation: Any) -> bool:
+    """Return whether the type is a class with fields, or contains one."""
+    below = nodes.reachable(read_type(annotation))
+    return any(isinstance(each, nodes.Record | nodes.Model) for each in below)
+
+
 def schemas(
     annotations: Sequence[Any],
     ref_template: str = "#/components/schemas/{name}",

@@ -1,12 +1,13 @@
 """Checks an author's `_meta`: misspelt keys, misplaced keys and wrong values.
 
-Keys that no host defines pass, and so do a host's keys that resemble none in the table: the
-host may have added them since.
+Keys that no host defines pass. So do a host's keys that are not in the table, because the host may
+have added them since; a key that resembles one in the table causes a warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -34,32 +35,47 @@ _GIVEN_BY: dict[Place, str] = {
 _SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
 
 
-def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
-    """Raise TypeError or ValueError if a host's key is misspelt, misplaced or wrong.
+def _warn(message: str) -> None:
+    """Warn at the author's own line, which is the nearest one outside this package."""
+    import warnings
+
+    package = __name__.partition(".")[0]
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
+def check_meta(
+    meta: object,
+    place: Place,
+    argument: str = "meta",
+    *,
+    misspelt: Callable[[str], None] = _warn,
+) -> None:
+    """Raise TypeError or ValueError if a host's key is misplaced or wrong.
 
     *argument* is the name of the author's parameter. A value that is not a dict is not checked
-    here: it is refused with the whole reply, or with the tool's options.
+    here: it is refused with the whole reply, or with the tool's options. *misspelt* receives the
+    message about a key that is probably misspelt.
     """
     if not isinstance(meta, dict):
         return
     for name, value in meta.items():
         if name in _NAMES or (isinstance(name, str) and name.lower().startswith(_PREFIXES)):
             key = _BY_PLACE.get((name, place))
-            if key is None:
-                _refuse_key(name, place)
-            else:
+            if key is not None:
                 _check_value(value, key.kind, f"{argument}[{name!r}]")
+            elif name in _NAMES:
+                _refuse_key(name, place)
+            elif (near := _near_key(name)) is not None:
+                misspelt(f"no known metadata key is named {name!r}; {did_you_mean([near])}")
 
 
 def _refuse_key(name: str, place: Place) -> None:
-    """Raise for a key that is known elsewhere or resembles a known one; others pass."""
-    if name in _NAMES:
-        first = next(key.places[0] for key in KEYS if key.name == name)
-        right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
-        raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
-    near = _near_key(name)
-    if near is not None:
-        raise ValueError(f"no metadata key is named {name!r}; {did_you_mean([near])}")
+    first = next(key.places[0] for key in KEYS if key.name == name)
+    right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+    raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
 
 
 def _check_value(value: Any, kind: ValueKind, path: str) -> None:
@@ -102,8 +118,13 @@ def _near(name: str, known: Iterable[str]) -> str | None:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Return how similar two names are, from 0 to 1; each part between slashes must be similar."""
+    """Return how similar two names are, from 0 to 1; each part between slashes must be similar.
+
+    Names with different prefixes are not similar: they belong to different hosts.
+    """
     parts, others = one.split("/"), other.split("/")
+    if len(parts) > 1 and parts[0] != others[0]:
+        return 0.0
     if parts[-1] == others[-1]:
         return 1.0
     if len(parts) != len(others):

@@ -1,0 +1,301 @@
+"""Words that authors know from elsewhere, each with what to write instead.
+
+They are from FastMCP, the official SDK, FastAPI, MCP's JSON, and drafts of this library. Only
+messages use them, so the module is loaded when something is refused.
+"""
+
+from __future__ import annotations
+
+_OAUTH = "write auth=OAuth(issuer=…, url=…) of answerback.auth"
+_DEPENDS = "write a parameter Annotated[T, Depends(fn)] for a value that the server provides"
+_NOTHING = "HTTP clients choose; nothing is to be set"
+_DUPLICATES = "a second one of the same name is always refused"
+_PATHS = "MCP is served at /mcp; to move it, mount app.asgi() in your application"
+_NO_PAGES = "lists of up to 1,000 entries are one page"
+_OPENAPI = "the OpenAPI document is at /openapi.json, and app.openapi() returns it"
+
+OPTIONS = {
+    "instructions": "write description=, which models read as the server's instructions",
+    "annotations": "write read_only=, destructive=, idempotent= or open_world=",
+    **{
+        f"{hint}_hint": f"write {hint}="
+        for hint in ("read_only", "destructive", "idempotent", "open_world")
+    },
+    "output_schema": "write a return annotation, which makes the schema",
+    "structured_output": "write values=Values(structured=False), or a return annotation, which "
+    "makes the schema",
+    "parameters": "write input_schema=, or leave it out: the parameters' types make the schema",
+    "mime_type": "write mime=",
+    "uri": "write the URI first, as in @app.resource('config://app')",
+    "name_or_fn": "write name=",
+    "host": "give it to the command: serve --host 127.0.0.1",
+    "port": "give it to the command: serve --port 8000",
+    "log_level": "give it to the command: serve --log-level info",
+    "client_log_level": "give it to the command: serve --log-level info",
+    "debug": "give it to the command: serve --debug",
+    "root_path": "give it to the command: serve --root-path /tools",
+    "mask_error_details": "exceptions are masked unless serve has --debug; raise ToolError to show "
+    "a message",
+    "strict_input_validation": "write values=Values(lenient=False)",
+    **dict.fromkeys(("on_duplicate", "on_duplicate_tools", "on_duplicate_prompts"), _DUPLICATES),
+    **dict.fromkeys(("on_duplicate_resources", "warn_on_duplicate_tools"), _DUPLICATES),
+    **dict.fromkeys(("warn_on_duplicate_resources", "warn_on_duplicate_prompts"), _DUPLICATES),
+    "stateless_http": _NOTHING,
+    "json_response": _NOTHING,
+    "event_store": "interrupted streams can be resumed; nothing is to be set",
+    "retry_interval": "interrupted streams can be resumed; nothing is to be set",
+    **dict.fromkeys(("mount_path", "sse_path", "message_path", "streamable_http_path"), _PATHS),
+    "max_request_body_size": "give it to the command: serve --max-body, or write "
+    "app.asgi(max_body=…)",
+    "transport_security": "give it to the command: serve --allow-host and --allow-origin, or write "
+    "app.asgi(hosts=…, origins=…)",
+    "token_verifier": _OAUTH,
+    "auth_server_provider": _OAUTH,
+    # `auth` is an app's option; FastMCP has it on tools too.
+    "auth": "write requires=[login(), scope('admin')] of answerback.gates",
+    "version": "an App has a version; put a tool's into its name, such as search_v2",
+    "scopes": "write requires=[scope('admin')] of answerback.gates",
+    "security": "write requires=[scope('admin')] of answerback.gates; for the paths of a resource "
+    "allow_paths=",
+    "resource_security": "paths are checked already; write allow_paths=('name',) on a resource "
+    "whose parameter may be any path",
+    "security_schemes": "write meta={'securitySchemes': [{'type': 'noauth'}]}",
+    "app": "write widget='NAME', and app.widget('NAME', path='NAME.html')",
+    "tools": "write app.add_tool(fn) for each function",
+    "resources": "write @app.resource('config://app') above each function",
+    "prompts": "write @app.prompt above each function",
+    "include_tags": "give it to the command: serve --tag read",
+    "exclude_tags": "give it to the command: serve --exclude-tag admin, or write "
+    "app.disable(tag='admin')",
+    "enabled": "write app.disable('NAME') after it is registered",
+    "exclude_args": _DEPENDS,
+    "dependencies": f"list packages in pyproject.toml; {_DEPENDS}",
+    "run_in_thread": "a def runs in a thread; write inline=True to run it in place",
+    "serializer": "write register_type(YourType, …), or return text",
+    "tool_serializer": "write register_type(YourType, …), or return text",
+    "tasks": "write task='optional' on a tool",
+    "list_page_size": _NO_PAGES,
+    "session_state_store": "keep state in your own objects, such as ctx.state",
+    "sampling_handler": "the client's model answers ctx.sample; there is no other handler",
+    "providers": "write app.include(other), with another App",
+    "transforms": "register a function with the name and the arguments that you want",
+    "tool_transformations": "register a function with the name and the arguments that you want",
+    "extensions": "register what you need on the App; capabilities follow from that",
+    "experimental_capabilities": "capabilities follow from what is registered",
+    # FastAPI.
+    "response_model": "write a return annotation, which makes the schema",
+    "status_code": "the reply decides: 200, or the status of the error that is raised",
+    "summary": "write title=, or description=",
+    "operation_id": "write name=",
+    "responses": "write raises=[NotFound]",
+    "include_in_schema": "write app.disable('NAME') to hide it from every caller",
+    "deprecated": "say so in the description, which models read",
+    "response_class": "return Text, Image or Embedded of answerback, or write @app.route for a "
+    "page of your own",
+    "docs_url": _OPENAPI,
+    "redoc_url": _OPENAPI,
+    "openapi_url": _OPENAPI,
+    "on_startup": "write App(lifespan=…), a context manager function",
+    "on_shutdown": "write App(lifespan=…), a context manager function",
+    "exception_handlers": "raise ToolError, or one of its subclasses such as NotFound",
+}
+"""Options of an app, a tool, a resource or a prompt; in snake_case."""
+
+CONTEXT = {
+    **{
+        level: f"write ctx.log(message, {level!r}), without await"
+        for level in ("debug", "info", "warning", "error")
+    },
+    "report_progress": "write ctx.progress(done, total, message), without await",
+    "list_roots": "write await ctx.roots()",
+    "request_context": "write ctx.request for the request, or ctx.state for what the lifespan "
+    "yielded",
+    "request_id": "write ctx.request.id",
+    "client_id": "write ctx.user for the user, or ctx.request.client for the client program",
+    "session_id": "write ctx.request.session",
+    "headers": "write ctx.request.headers",
+    "client_capabilities": "write ctx.can",
+    "transport": "write ctx.wire",
+    "session": "write ctx.request for the request, await ctx.sample(…) and await ctx.roots() for "
+    "questions",
+    "lifespan_context": "write ctx.state",
+    "fastmcp": "use the App of your module",
+    "mcp_server": "use the App of your module",
+    "server": "use the App of your module",
+    "app": "use the App of your module",
+    "read_resource": "call the function of the resource",
+    "list_resources": "write app.resources, with the App of your module",
+    "get_prompt": "call the function of the prompt",
+    "list_prompts": "call the function of the prompt",
+    **dict.fromkeys(("get_state", "set_state", "delete_state"), "keep state in your own objects"),
+    **dict.fromkeys(
+        ("enable_components", "disable_components", "reset_visibility"),
+        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or requires=",
+    ),
+    "elicit_url": "write requires=[linked(…)] of answerback.gates",
+    "close_sse_stream": "write ctx.close_stream()",
+    "close_standalone_sse_stream": "write ctx.close_stream()",
+    "notify_resource_updated": "write app.resource_changed(uri)",
+    "send_notification": "changes of lists are announced by themselves; write "
+    "app.resource_changed(uri) for a resource",
+    **dict.fromkeys(
+        ("notify_tools_changed", "notify_resources_changed", "notify_prompts_changed"),
+        "nothing is to be called: changes of the lists are announced by themselves",
+    ),
+    "create_message": "write await ctx.sample('…')",
+    "logger": "write ctx.log(message, 'info'), or use the module logging",
+    "warn": "write ctx.log(message, 'warning'), without await",
+}
+"""Members of the context."""
+
+_INCLUDE = "write app.include(other, prefix='other_'), with another App"
+_ASGI = "write app.asgi()"
+_ROUTE = "write @app.route('/path', methods=['GET'])"
+_METHOD = (
+    "write @app.tool, which is served at POST /functions/NAME, "
+    "or @app.route('/path', methods=['GET']) for a page of your own"
+)
+_RUN_STDIO = "write app.run(['mcp']), without await, where no event loop runs"
+_RUN_HTTP = (
+    "write app.run(['serve']), without await, where no event loop runs; "
+    "or serve app.asgi() with a server of your own"
+)
+_READ_TOOLS = "write app.tools, the tools by name"
+_READ_RESOURCES = "write app.resources, the resources by URI"
+_CONNECT = "write: async with connect(app) as server:"
+_ERRORS = "raise ToolError, or one of its subclasses such as NotFound, in the tool"
+_LIFESPAN = "write App(lifespan=…), a context manager function"
+_OWN_VALUE = "it is the value that you gave to App"
+_FUNCTIONS = "it is not available: write a function for each tool"
+_PROXY = "it is not available: call the other server in a tool, with connect(url) of answerback"
+
+APP = {
+    **dict.fromkeys(("mount", "import_server", "include_router", "add_provider"), _INCLUDE),
+    **dict.fromkeys(("http_app", "streamable_http_app", "wsgi_app"), _ASGI),
+    "sse_app": f"{_ASGI}, which serves streamable HTTP, the successor of SSE, at /mcp",
+    "custom_route": _ROUTE,
+    **dict.fromkeys(("add_route", "api_route", "add_api_route"), _METHOD),
+    **dict.fromkeys(("get", "post", "put", "patch", "delete", "head", "options", "trace"), _METHOD),
+    "websocket": "it is not available; a tool reports with ctx.progress and ctx.log while it runs",
+    "call_tool": "write await app.call('NAME', x=1)",
+    **dict.fromkeys(("get_tool", "get_tools", "list_tools"), _READ_TOOLS),
+    **dict.fromkeys(("get_resource", "get_resources", "list_resources"), _READ_RESOURCES),
+    **dict.fromkeys(("get_resource_template", "get_resource_templates"), _READ_RESOURCES),
+    "list_resource_templates": _READ_RESOURCES,
+    "read_resource": f"{_CONNECT} await server.read(uri)",
+    **dict.fromkeys(("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} server.prompts"),
+    **dict.fromkeys(
+        ("get_prompt", "render_prompt"), f"{_CONNECT} await server.prompt('NAME', x=1)"
+    ),
+    **dict.fromkeys(("run_async", "run_stdio_async"), _RUN_STDIO),
+    **dict.fromkeys(
+        ("run_http_async", "run_sse_async", "run_streamable_http_async", "serve"), _RUN_HTTP
+    ),
+    "get_context": "write a parameter ctx: Context, with Context from answerback",
+    "settings": "give settings to the command: serve --host 127.0.0.1 --port 8000",
+    "add_middleware": "write App(middleware=[timing]), with async def timing(call, next); "
+    "wrap app.asgi() in middleware for HTTP",
+    "middleware": "write App(middleware=[timing]), with async def timing(call, next); "
+    "wrap app.asgi() in middleware for HTTP",
+    **dict.fromkeys(("exception_handler", "add_exception_handler", "errorhandler"), _ERRORS),
+    **dict.fromkeys(("on_event", "on_startup", "on_shutdown", "session_manager"), _LIFESPAN),
+    "dependency_overrides": "write app.overrides, or with app.override(fn, replacement):",
+    **dict.fromkeys(
+        ("add_resource", "add_resource_fn", "add_template"), "write app.resource(uri)(fn)"
+    ),
+    "add_prompt": "write app.prompt(fn)",
+    "add_completion_handler": "write @app.completion('PROMPT', 'argument')",
+    "remove_resource": "write app.disable(uri)",
+    **dict.fromkeys(("from_openapi", "from_fastapi", "from_client"), _FUNCTIONS),
+    **dict.fromkeys(("as_proxy", "create_proxy"), _PROXY),
+    **dict.fromkeys(
+        ("add_transform", "add_tool_transformation", "wrap_transform"),
+        "register a function with the name and the arguments that you want",
+    ),
+    **dict.fromkeys(
+        ("add_extension", "create_initialization_options", "get_capabilities"),
+        "register what you need on the App; capabilities follow from that",
+    ),
+    **dict.fromkeys(
+        ("name", "version", "title", "icons", "website_url", "description"), _OWN_VALUE
+    ),
+    "instructions": f"write App(description=…); {_OWN_VALUE}",
+    "routes": "write @app.route('/path') to add one; app.asgi() serves them all",
+    **dict.fromkeys(("openapi_schema", "openapi_url", "docs_url"), _OPENAPI),
+    "logger": "use the module logging, or ctx.log for the client",
+    "get_tasks": "type: answerback tasks list --tasks FILE",
+}
+"""Members of the server object; an App has none of these names."""
+
+RUN = {
+    "transport": "the command decides: app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
+    "host": "write app.run(['serve', '--host', '127.0.0.1'])",
+    "port": "write app.run(['serve', '--port', '8000'])",
+    "mount_path": "mount app.asgi() in your application",
+    "path": "mount app.asgi() in your application",
+    "show_banner": "no banner is printed",
+    "log_level": "write app.run(['serve', '--log-level', 'info'])",
+    "debug": "write app.run(['serve', '--debug'])",
+    "reload": "write app.run(['serve', '--reload'])",
+    "workers": "write app.run(['serve', '--workers', '2'])",
+}
+"""Options of `run`."""
+
+_RETURN_BLOCKS = "write success('text', data), or return the value or the blocks themselves"
+
+PACKAGE = {
+    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), "write App"),
+    "Client": "write connect, as in: async with connect(app) as server:",
+    "ClientSession": "write connect, as in: async with connect('http://127.0.0.1:8000/mcp') as "
+    "server:",
+    **dict.fromkeys(("ToolResult", "CallToolResult"), _RETURN_BLOCKS),
+    "get_context": "write a parameter ctx: Context, with Context from answerback",
+    **dict.fromkeys(("CurrentContext", "Request"), "write a parameter ctx: Context"),
+    "TextContent": "write Text, or return a str",
+    "ImageContent": "write Image",
+    "AudioContent": "write Audio",
+    "EmbeddedResource": "write Embedded",
+    "ResourceLink": "write Link",
+    "File": "write Embedded",
+    "ToolAnnotations": "write the options read_only=, destructive=, idempotent= and open_world=",
+    **dict.fromkeys(("UserMessage", "AssistantMessage", "PromptMessage"), "write Message"),
+    **dict.fromkeys(("McpError", "MCPError", "HTTPException"), "write ToolError or NotFound"),
+    **dict.fromkeys(("ResourceError", "PromptError", "ValidationError"), "write ToolError"),
+    "NotFoundError": "write NotFound",
+    "Field": "write from pydantic import Field, or put descriptions into the docstring",
+    **dict.fromkeys(
+        ("Query", "Path", "Body", "Form", "UploadFile"),
+        "a parameter's type and its line in the docstring are enough",
+    ),
+    "Security": "write requires=[scope('admin')], with scope from answerback.gates",
+    "Middleware": "write a function, async def timing(call, next), in App(middleware=[timing])",
+    "TokenVerifier": "write OAuth or ApiKeys, from answerback.auth",
+    "AuthSettings": "write OAuth or ApiKeys, from answerback.auth",
+    "create_proxy": "call the other server in a tool, with connect(url)",
+    "BackgroundTasks": "write @app.tool(task='optional')",
+    "Error": "write failure('message', code='NOT_FOUND'), or raise NotFound",
+}
+"""Names that authors import from a framework's package."""
+
+HOMES = {
+    "answerback.auth": "ApiKey ApiKeys Authenticator Challenge Credentials Introspection OAuth "
+    "OAuthOptions TokenProof Unauthorized User",
+    "answerback.client": "BadTarget ConnectError ElicitationRequest FilledPrompt RemotePrompt "
+    "RemoteResource RemoteServer RemoteTemplate RemoteTool StartedTask start_task",
+    "answerback.client.login": "ClientCredentials FileTokens KeyringTokens Login MemoryTokens "
+    "RegisteredClient TokenStore browser paste",
+    "answerback.contract": "ALIGNED APPS DIRECT ENVELOPE PRESETS STANDARD",
+    "answerback.errors": "AnswerbackError Code add_codes",
+    "answerback.gates": "LinkRefused Redeemed Refusal UsedFiles UsedTokens link_prompt linked "
+    "login login_prompt scope subscription subscription_prompt",
+    "answerback.models": "ConversionReport ModelTools ToolReport to_anthropic to_gemini to_openai "
+    "to_openai_responses",
+    "answerback.models.langchain": "to_langchain",
+    "answerback.models.openai_agents": "to_openai_agents",
+    "answerback.models.pydantic_ai": "to_pydantic_ai",
+    "answerback.options": "Access Shown Task TaskLimits Values",
+    "answerback.records": "Entry Event JSONL Logging OpenTelemetry Records SQLite Sink Store",
+    "answerback.resilience": "Breaker BreakerStore Clock Limit LimitStore Retry",
+    "answerback.testing": "DisplayClient TestContext assert_valid_reply",
+}
+"""The public names that other modules than `answerback` have."""
