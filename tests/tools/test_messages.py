@@ -168,9 +168,9 @@ def test_run_with_the_arguments_of_another_framework_names_the_new_way(
 @pytest.mark.parametrize(
     ("member", "advice"),
     [
-        ("info", "write ctx.log(message, 'info'), without await"),
-        ("warning", "write ctx.log(message, 'warning'), without await"),
-        ("report_progress", "write ctx.progress(done, total, message), without await"),
+        ("info", "write ctx.log(message, 'info')"),
+        ("warning", "write ctx.log(message, 'warning')"),
+        ("report_progress", "write ctx.progress(done, total, message)"),
         ("request_context", "write ctx.request for the request"),
     ],
 )

@@ -7,7 +7,7 @@ returned, False, another value, an exception, and a time-out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from time import monotonic
 from types import CoroutineType
 from typing import Any, NoReturn
@@ -20,7 +20,7 @@ from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
 from ..error_codes import CODES, UNKNOWN_ERROR
 from ..errors import Forbidden, ToolError
-from ..tools.context import Context, ContextOfApp
+from ..tools.context import SENT, Context, ContextOfApp
 from ..tools.requires import Gate, Gates, Refusal
 from ..tools.tool import Tool
 from .call import Call
@@ -49,8 +49,9 @@ class GateContext(Context):
 
     sample = roots = together = elicit
 
-    def progress(self, *_: object, **__: object) -> None:
+    def progress(self, *_: object, **__: object) -> Awaitable[None]:
         """Do nothing: a gate sends nothing to the client."""
+        return SENT
 
     log = progress
 

@@ -45,7 +45,8 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
+        call.runtime = running_in
+        before = CURRENT.set(call)
         began = perf_counter()
         try:
             is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
@@ -68,8 +69,7 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            if before is not None:
-                CURRENT.reset(before)
+            CURRENT.reset(before)
             running.discard(call)
 
     return handle

@@ -11,7 +11,7 @@ are changed here, so that every wire sends the same:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
@@ -132,8 +132,31 @@ class Running(Protocol):
         """Run a coroutine on the call's event loop, from a thread, and wait for it."""
 
 
-CURRENT: ContextVar[Running | None] = ContextVar("answerback_runtime", default=None)
-"""The runtime of the current call, for code that has no other way to find it."""
+class Current(Protocol):
+    """The running call; or, between calls, the runtime of the server."""
+
+    @property
+    def runtime(self) -> Running | None: ...
+
+
+CURRENT: ContextVar[Current | None] = ContextVar("answerback_call", default=None)
+"""The current call, for code that has no other way to find it."""
+
+
+def current_runtime() -> Running | None:
+    """Return the runtime of the current call."""
+    current = CURRENT.get()
+    return None if current is None else current.runtime
+
+
+class _Sent:
+    """The result of `ctx.log` and `ctx.progress`: it may be awaited, and need not be."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+SENT = _Sent()
 
 
 class Context(Generic[StateT]):
@@ -199,17 +222,21 @@ class Context(Generic[StateT]):
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Report the tool's progress. Any thread may call this."""
+    ) -> Awaitable[None]:
+        """Report the tool's progress, with or without `await`. Any thread may call this."""
         done = _finite(progress)
         if done is not None:
             self._call.peer.notify(Progress(done, _finite(total), _text_or_none(message)))
+        return SENT
 
-    def log(self, data: object, level: Level = "info", *, logger: str | None = None) -> None:
-        """Send a log message to the client. Any thread may call this."""
+    def log(
+        self, data: object, level: Level = "info", *, logger: str | None = None
+    ) -> Awaitable[None]:
+        """Send the client a log message, with or without `await`. Any thread may call this."""
         known: Level = level if level in LEVELS else "error"
         name = _text_or_none(logger or self._call.name)
         self._call.peer.notify(Log(known, _json_value(data), name))
+        return SENT
 
     @property
     def can(self) -> Abilities:
