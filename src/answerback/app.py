@@ -115,6 +115,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         """For the host application this app is mounted in: `FastAPI(lifespan=app.lifespan)`."""
         return self._registry.lifespan
 
+    @lifespan.setter
+    def lifespan(self, value: object) -> None:
+        raise AttributeError("the lifespan is set when the app is made: App(..., lifespan=…)")
+
     @property
     def overrides(self) -> dict[Any, Callable[..., Any]]:
         """For tests: the replacement function for each dependency, by dependency."""

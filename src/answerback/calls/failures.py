@@ -30,6 +30,8 @@ LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 REPORT = "it is an error of the server: report the reference to those who run it"
 
+_MAX_EXCERPT = 200
+_MAX_SEARCHED = 2000
 SHOW_EXCEPTION = "(the exception itself)"
 """A contract with this very object as its masked text shows exceptions: `serve --debug`."""
 
@@ -148,10 +150,22 @@ def _invalid_output(exc: InvalidOutput, log_fields: LogFields) -> Error:
     reference = os.urandom(6).hex()
     fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
     event = f"returned a value that cannot be sent, reference {reference}: {exc}"
+    if exc.returned_text is not None:
+        event += (
+            f"; it returned the text {_excerpt(exc.returned_text)}; raise ToolError(...) instead"
+        )
     # Our own traceback says nothing; the author's exception behind it does.
     _log(event, exc.__cause__, fields)
     message = f"Invalid output: {exc.for_caller()} (reference {reference})"
     return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
+
+
+def _excerpt(text: str) -> str:
+    """Return the start of a text, without secrets, for the log."""
+    from ..core.secrets.mask import mask
+
+    shown = mask(text[:_MAX_SEARCHED])
+    return repr(shown if len(shown) <= _MAX_EXCERPT else shown[:_MAX_EXCERPT] + "…")
 
 
 def _masked(exc: BaseException, shown: Error, log_fields: LogFields, debug: bool) -> Error:

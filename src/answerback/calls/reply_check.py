@@ -44,7 +44,11 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
             return _checked(tool, Reply(content=(value,)))
     if not tool.returns.is_data:
         return _reply_without_type(tool, value)
-    encoded, data = tool.output.encode(value)
+    try:
+        encoded, data = tool.output.encode(value)
+    except InvalidOutput as exc:
+        _keep_text(exc, value)
+        raise
     return Reply(data=data, encoded=encoded)
 
 
@@ -63,8 +67,17 @@ def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
 
         if (reply := finished_reply(tool, value)) is not None:
             return _checked(tool, reply)
-    encoded, data = tool.output.encode(value)
+    try:
+        encoded, data = tool.output.encode(value)
+    except InvalidOutput as exc:
+        _keep_text(exc, value)
+        raise
     return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
+
+
+def _keep_text(exc: InvalidOutput, value: object) -> None:
+    """Keep a text that was returned instead of data, for the log: usually it is an error's."""
+    exc.returned_text = value if isinstance(value, str) else None
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:

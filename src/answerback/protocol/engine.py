@@ -72,7 +72,8 @@ class Engine:
             "prompts/get": ("prompts", self._get_prompt),
             "completion/complete": ("completion", self._complete),
             "server/discover": ("server", self._discover),
-            **{name: (name.partition("/")[0], self._lister(name)) for name in LISTS},
+            # Careless clients ask for lists that the server does not offer: those are empty.
+            **{name: ("", self._lister(name)) for name in LISTS},
             **{name: (offered, self._task_method(name)) for name, offered in _TASKS.items()},
         }
 

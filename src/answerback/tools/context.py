@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -29,8 +30,10 @@ from ..core.peer import (
     Question,
     RequestSource,
 )
+from ..core.unawaited import Unawaited
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     # Type variable defaults are newer than Python 3.11, and only type checkers need them.
@@ -159,6 +162,22 @@ class _Sent:
 SENT = _Sent()
 
 
+def _must_await(method: F) -> F:
+    """Return *method*, whose coroutine is refused where its result is expected."""
+    advice = (
+        f"ctx.{method.__name__}(…) is not awaited; write await ctx.{method.__name__}(…), which "
+        "needs an async def"
+    )
+    if method.__name__ == "elicit":
+        advice += "; in a plain def, let a parameter ask: Annotated[bool, Ask('Sure?')]"
+
+    @wraps(method)
+    def start(*args: object, **options: object) -> Unawaited[Any]:
+        return Unawaited(method(*args, **options), advice)
+
+    return cast("F", start)
+
+
 class Context(Generic[StateT]):
     """The call's context, injected into a parameter with this annotation; not part of the schema.
 
@@ -249,7 +268,10 @@ class Context(Generic[StateT]):
     async def elicit(
         self, message: str, form: dict[str, Any], *, key: str | None = None
     ) -> dict[str, Any]: ...
-    async def elicit(self, message: str, form: object, *, key: str | None = None) -> Any:
+    @_must_await
+    async def elicit(
+        self, message: str, form: object = None, *, key: str | None = None, **unknown: object
+    ) -> Any:
         """Ask the user; raise Declined if there is no answer.
 
         *form* is the answer's type, or your own form's JSON Schema.
@@ -257,12 +279,14 @@ class Context(Generic[StateT]):
         an answer, so the code before the question runs twice. There, *key* names the question.
         """
         from ..core.stopped_clocks import clocks_stopped
-        from .elicitation import Form
+        from .elicitation import Form, check_question
 
+        check_question(form, unknown)
         asked = Form(message, form, key=key)
         with clocks_stopped():
             return await asked.ask(self._call.peer)
 
+    @_must_await
     async def sample(
         self,
         prompt: str,
@@ -283,6 +307,7 @@ class Context(Generic[StateT]):
         text = content.get("text", "") if isinstance(content, dict) else ""
         return Sample(text, content, result.get("model", ""), result.get("stopReason"))
 
+    @_must_await
     async def roots(self, *, key: str | None = None) -> list[Root]:
         """Return the folders and URIs that the client lets the tool work in."""
         result = await self._ask(Question("roots/list", {}, key))
@@ -298,6 +323,7 @@ class Context(Generic[StateT]):
         """Close the response's stream if the client can resume it; otherwise do nothing."""
         self._call.peer.close_stream()
 
+    @_must_await
     async def together(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
         """Ask several questions at once: `await ctx.together(ctx.elicit(…), ctx.roots())`."""
         answers: list[Any] = []
