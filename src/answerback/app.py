@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from .records import Records
     from .registry.lifespan import Lifespan
     from .registry.own_routes import RouteFunction
+    from .registry.visibility import VisibleFunction
     from .server.asgi.application import AsgiApp
     from .tools.resource import Resource, ResourceOptions
     from .tools.tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
+VF = TypeVar("VF", bound="VisibleFunction")
 
 
 class _HintsOfClass(type):
@@ -201,6 +203,17 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
         return register
 
+    def visible(self, fn: VF, /) -> VF:
+        """Register a function that decides what a caller sees: `def visible(entry, request)`.
+
+        *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
+        which it returns False does not exist for the caller: it is neither listed nor called.
+        """
+        from .registry.visibility import add_visible
+
+        add_visible(self._registry, fn)
+        return fn
+
     def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
         """Register a function that makes the error callers see: `@app.error(ProjectError)`.
 
@@ -239,18 +252,19 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Serve again what `disable` removed: one entry by name or URI, or all with a tag."""
-        from .registry.enabling import switch
-
-        switch(self._registry, name, tag, on=True)
+        self._switch(name, tag, on=True)
 
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Stop serving a tool, prompt or resource, or all with a tag, until enabled again.
 
         For callers it does not exist. Running calls finish normally.
         """
+        self._switch(name, tag, on=False)
+
+    def _switch(self, name: str | None, tag: str | None, *, on: bool) -> None:
         from .registry.enabling import switch
 
-        switch(self._registry, name, tag, on=False)
+        switch(self._registry, name, tag, on=on)
 
     def apps(self) -> Iterator[App]:
         """Yield this app and the apps it includes, each once."""

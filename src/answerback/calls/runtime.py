@@ -194,6 +194,10 @@ class Runtime:
             decode_large=self._execution.decode_large,
             running_in=self,
         )
+        if any(app.visible for app in self.registry.apps()):
+            from .gating import only_visible
+
+            handle = only_visible(handle, table)
         lifespan = self.registry.lifespan
         if lifespan is None:
             return handle

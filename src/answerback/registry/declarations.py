@@ -188,6 +188,8 @@ class Registry:
     """The gates of everything served here."""
     has_gates = False
     """Whether anything served here has gates."""
+    visible: tuple[Callable[[Any, Any], bool], ...] = ()
+    """The functions that decide which entries a caller sees."""
     challenge: Literal["auto", "http", "result"] = "auto"
     """How an MCP client is told to log in."""
     has_tasks = False

@@ -130,7 +130,8 @@ CONTEXT = {
     **dict.fromkeys(("get_state", "set_state", "delete_state"), "keep state in your own objects"),
     **dict.fromkeys(
         ("enable_components", "disable_components", "reset_visibility"),
-        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or requires=",
+        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or "
+        "@app.visible for some",
     ),
     "elicit_url": "write requires=[linked(…)] of answerback.gates",
     "close_sse_stream": "write ctx.close_stream()",
