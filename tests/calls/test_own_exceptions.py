@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from tests.gates.named_users import post, rpc
 
 from answerback import App, Conflict, InvalidInput, NotFound, ToolError, connect, failure
 from answerback.core.reply import Error
@@ -250,3 +251,26 @@ def test_a_masked_resource_or_prompt_is_not_called_a_tool(
     assert "resource 'project://fail' failed, reference" in caplog.text
     assert "prompt 'fail' failed, reference" in caplog.text
     assert [vars(record)["kind"] for record in caplog.records] == ["resource", "prompt"]
+
+
+def test_an_own_exception_has_its_code_and_text_over_rest_and_mcp() -> None:
+    app = raising(App("p", errors={ProjectError: NotFound}), MissingProject("no project 7"))
+
+    rest = post(app, "/functions/fail", {})
+    tool = rpc(app, "tools/call", name="fail", arguments={}).json()["result"]
+    resource = rpc(app, "resources/read", uri="project://fail").json()["error"]
+    prompt = rpc(app, "prompts/get", name="fail").json()["error"]
+
+    assert (rest.status_code, rest.headers["x-error-code"]) == (404, "NOT_FOUND")
+    assert rest.json()["error"] == "no project 7"
+    assert (tool["isError"], tool["content"][0]["text"]) == (True, "no project 7")
+    assert resource == {
+        "code": -32002,
+        "message": "no project 7",
+        "data": {"uri": "project://fail", "code": "NOT_FOUND", "retryable": False},
+    }
+    assert prompt == {
+        "code": -32602,
+        "message": "no project 7",
+        "data": {"code": "NOT_FOUND", "retryable": False},
+    }
