@@ -68,6 +68,22 @@ _COSTLY: dict[str, Callable[[int], tuple[Any, Any]]] = {
         {"properties": {"a": {"uniqueItems": True}}},
         {"a": [{"k": at} for at in range(n)]},
     ),
+    "an enum of fractions": lambda n: (
+        {"properties": {"a": {"items": {"not": {"enum": [at + 0.5 for at in range(n)]}}}}},
+        {"a": [0.25] * 3_000},
+    ),
+    "bounds of fractions": lambda n: (
+        {"properties": {"a": {"items": {"minimum": 1e-300, "multipleOf": 0.5}}}},
+        {"a": [1e300] * n},
+    ),
+    "a pattern that looks ahead": lambda n: (
+        {"properties": {"a": {"items": {"not": {"pattern": "(?=[ab]*a.{60}c)d"}}}}},
+        {"a": ["ab" * (n // 2)] * 100},
+    ),
+    "a pattern with many states": lambda n: (
+        {"properties": {"a": {"items": {"not": {"pattern": "a[ab]{900}c"}}}}},
+        {"a": ["ab" * 100] * n},
+    ),
     "many errors": lambda n: (
         {"properties": {"a": {"items": {"type": "string"}}}},
         {"a": list(range(10 * n))},

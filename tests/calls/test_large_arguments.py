@@ -112,3 +112,18 @@ def test_small_arguments_are_decoded_on_the_event_loop(app: App, gate: Gate) -> 
 
     assert reply.data == 1_000
     assert gate.threads == [threading.get_ident()]
+
+
+def test_arguments_with_many_large_exponents_are_refused_before_they_are_decoded() -> None:
+    app = App("sums")
+
+    @app.tool
+    def total(numbers: list[float]) -> float:
+        return sum(numbers)
+
+    few = asyncio.run(app.call("total", numbers=[1e300] * 3_000))
+    many = asyncio.run(app.call("total", numbers=[1e300] * 10_001))
+
+    assert few.ok
+    assert many.error is not None
+    assert many.error.code == "TOO_LARGE"

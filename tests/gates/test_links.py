@@ -220,6 +220,8 @@ def test_files_of_expired_tokens_are_removed(tmp_path: Path) -> None:
         ("javascript:alert(1)", "should be a whole URL"),
         ("http://shop.example.com/plans", "should begin with https://"),
         (7, "should be a whole URL"),
+        (" https://shop.example.com/plans", "without spaces"),
+        ("https://shop.example.com/a\r\nSet-Cookie: b=c", "without spaces"),
     ],
 )
 def test_a_page_must_be_a_whole_url_over_https(url: Any, message: str) -> None:

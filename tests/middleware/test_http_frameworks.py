@@ -387,6 +387,21 @@ def test_the_flask_example_refuses_only_invalid_replies(path: str, code: str | N
 MEBIBYTE = 1024 * 1024
 
 
+@pytest.mark.parametrize(
+    ("status", "found"), [(None, "did not call start_response"), ("abc", "'abc'")]
+)
+def test_a_wsgi_app_without_a_status_is_an_error_that_says_so(
+    status: str | None, found: str
+) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if status is not None:
+            start_response(status, [])
+        return [b"{}"]
+
+    with pytest.raises(ValueError, match=f"a status such as '200 OK': .*{found}"):
+        wsgi.ValidReplies(app)({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}, print)
+
+
 def test_a_large_download_through_wsgi_is_passed_on_while_it_is_read() -> None:
     read: list[int] = []
     closed: list[bool] = []

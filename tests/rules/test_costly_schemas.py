@@ -65,6 +65,38 @@ COSTLY = {
         {"properties": {"a": {"items": {"pattern": r"^(a*)*\1b$"}}}},
         {"a": ["a" * 40] * 50_000},
     ),
+    "a pattern with many states for a long text": (
+        {"properties": {"a": {"pattern": "a[ab]{3000}c"}}},
+        {"a": "ab" * 10_000},
+    ),
+    "a pattern that looks ahead everywhere": (
+        {"properties": {"a": {"pattern": "(?=[ab]*a.{60}c)d"}}},
+        {"a": "ab" * 10_000},
+    ),
+    "a pattern that looks ahead everywhere for many texts": (
+        {"properties": {"a": {"items": {"not": {"pattern": "(?=[ab]*a.{60}c)d"}}}}},
+        {"a": ["ab" * 150] * 1_000},
+    ),
+    "a pattern that looks ahead in one of two branches": (
+        {"properties": {"a": {"pattern": "^(?!a)b|[ab]*a.{60}c"}}},
+        {"a": "ab" * 10_000},
+    ),
+    "an enum of fractions": (
+        {"properties": {"a": {"items": {"enum": [at + 0.5 for at in range(10_000)]}}}},
+        {"a": [9_999.5] * 1_000},
+    ),
+    "fractions and an enum of numbers": (
+        {"properties": {"a": {"items": {"not": {"enum": list(range(10_000))}}}}},
+        {"a": [0.25] * 1_000},
+    ),
+    "fractions with bounds": (
+        {"properties": {"a": {"items": {"minimum": 1e-300, "maximum": 0.5}}}},
+        {"a": [0.25] * 300_000},
+    ),
+    "very large fractions": (
+        {"properties": {"a": {"items": {"multipleOf": 0.5}}}},
+        {"a": [1e300] * 50_000},
+    ),
     "long numbers": (
         {"properties": {"a": {"items": {"multipleOf": 1e-300}}}},
         {"a": [10**4000] * 500},
@@ -167,6 +199,8 @@ ROW = {
 }
 ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": ROW}}}
 
+EMAIL = r"^(?!\.)(?!.*\.\.)([\w'+\-\.]*)[\w+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
+
 
 @pytest.mark.parametrize(
     ("schema", "data"),
@@ -178,6 +212,22 @@ ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": ROW}
         (
             {"additionalProperties": {"items": {"pattern": r"^(?!\.)[^@]+@[^@]+$"}}},
             {"rows": ["a@b.example"] * 1000},
+        ),
+        (
+            {"additionalProperties": {"items": {"pattern": EMAIL}}},
+            {"rows": ["someone.with.a.name@mail.example"] * 5_000},
+        ),
+        (
+            {"additionalProperties": {"items": {"type": "number", "maximum": 1.0}}},
+            {"rows": [0.25] * 30_000},
+        ),
+        (
+            {"additionalProperties": {"items": {"type": "integer", "enum": list(range(1, 13))}}},
+            {"rows": [12] * 50_000},
+        ),
+        (
+            {"additionalProperties": {"items": {"type": "number", "multipleOf": 0.01}}},
+            {"rows": [1.25] * 50_000},
         ),
         ({"additionalProperties": {"items": {"pattern": "^.{2,255}$"}}}, {"rows": ["ab"]}),
         (

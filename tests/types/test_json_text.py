@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.types.json_text import MAX_DEPTH, has_more_marks, is_too_deep
+from answerback.types.json_text import LARGE, MAX_DEPTH, has_more_marks, is_too_deep
 
 TRICKY = st.recursive(
     st.text(st.sampled_from('[]{}"\\ax\n'), max_size=8) | st.none(),
@@ -106,3 +106,14 @@ def test_the_depth_of_a_large_text_is_found_quickly(text: bytes, too_deep: bool)
     assert is_too_deep(text) is too_deep
 
     assert time.process_time() - began < 0.5
+
+
+def test_a_number_with_a_large_exponent_counts_as_a_hundred_values() -> None:
+    numbers = 5 * ["1e300", "-2.5E+305", "1.7e-308 "]
+    text = f"[{','.join(numbers)}]{' ' * LARGE}".encode()
+    in_a_string = f'["{" ".join(numbers)}e301"]{" " * LARGE}'.encode()
+
+    assert has_more_marks(text, 100 * len(numbers))
+    assert not has_more_marks(text, 101 * len(numbers) + 6)
+    assert not has_more_marks(b"[1e30]" + b" " * LARGE, 6)
+    assert not has_more_marks(in_a_string, 101 * len(numbers) + 6)

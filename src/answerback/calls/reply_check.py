@@ -10,11 +10,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..core.content import BLOCKS, Audio, Block, Embedded, Image, Link, Text, changed_block
 from ..core.log import logger
-from ..core.reply import FINISHED_MARKS, Error, Reply
+from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
-from ..tools.return_type import is_result_class, shape_of_value
+from ..error_codes import UNKNOWN_TEXT
+from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
@@ -25,6 +26,10 @@ ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
 _Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)
+_PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
+_SCALARS = frozenset({int, float, bool, type(None)})
+# The starts of a text that may be JSON, or the print of an object: then it is judged.
+_SUSPECT_STARTS = ("{", "[", "<", "```", " ", "\n", "\t", "\r", *_PRINTED_STARTS)
 _MEMBER_TYPES = {
     "content": list | tuple,
     "error": Error | None,
@@ -42,7 +47,15 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
             return _checked(tool, value)
         if isinstance(value, BLOCKS):
             return _checked(tool, Reply(content=(value,)))
-    if not tool.returns.is_data:
+    returns = tool.returns
+    is_judged = returns.finished and type(value) not in _SCALARS
+    if is_judged and may_be_finished(returns, value):
+        # Imported here, because few tools return finished replies.
+        from .finished_reply import finished_reply
+
+        if (reply := finished_reply(tool, value)) is not None:
+            return _checked(tool, reply)
+    if not returns.is_data:
         return _reply_without_type(tool, value)
     try:
         encoded, data = tool.output.encode(value)
@@ -52,21 +65,24 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
     return Reply(data=data, encoded=encoded)
 
 
+def may_be_finished(returns: ReturnType, value: object) -> bool:
+    """Return False for nearly all data, which then need not be judged."""
+    if isinstance(value, dict):
+        return not value.keys().isdisjoint(returns.marks)
+    if isinstance(value, str):
+        return value.startswith(_SUSPECT_STARTS)
+    if returns.is_data:
+        return False
+    return not isinstance(value, list) or (bool(value) and type(value[0]) is dict)
+
+
 def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
-    """Return the reply for a value that may be content or a finished reply as well as data."""
+    """Return the reply for a value that may be content as well as data."""
     returns = tool.returns
     if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
-    if returns.finished and is_result_class(type(value)):
-        value = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    if returns.finished and isinstance(value, dict) and not FINISHED_MARKS.isdisjoint(value):
-        # Imported here, because few tools return finished replies.
-        from .finished_reply import finished_reply
-
-        if (reply := finished_reply(tool, value)) is not None:
-            return _checked(tool, reply)
     try:
         encoded, data = tool.output.encode(value)
     except InvalidOutput as exc:
@@ -82,7 +98,7 @@ def _keep_text(exc: InvalidOutput, value: object) -> None:
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
     """Return the shape of data without a declared type."""
-    if not tool.returns.by_value:
+    if not tool.returns.by_value and not tool.returns.free_data:
         return None
     return tool.sent_shape(shape_of_value(value, encoded, tool.contract))
 
@@ -95,6 +111,8 @@ def checked_error(error: Error, owner: str) -> Error:
     message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, owner)
+    elif _is_suspect_text(message):
+        error = msgspec.structs.replace(error, message=_readable_message(error))
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
@@ -102,6 +120,17 @@ def checked_error(error: Error, owner: str) -> Error:
         logger().error(message, owner, exc, exc_info=exc.__cause__)
         return _sendable_part(error)
     return error
+
+
+def _readable_message(error: Error) -> str:
+    """Return the message; words for the code if it is empty, a printed object or a whole result."""
+    from .finished_reply import text_in
+
+    return text_in(error.message) or text_in(_words(error.code)) or UNKNOWN_TEXT
+
+
+def _words(code: object) -> str:
+    return _valid_text(code).replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
 
 
 def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
@@ -112,16 +141,14 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
         "to show its text, pass str(exc)"
     )
     logger().error(message, owner, reference, exc_info=exc)
-    words = _valid_text(error.code).replace("_", " ").capitalize()
     details = {"reference": reference} if error.details is None else error.details
-    shown = f"{words} (reference {reference})"
+    shown = f"{_words(error.code)} (reference {reference})"
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def check_content(blocks: Sequence[Block]) -> None:
-    """Raise InvalidOutput for a block that cannot be sent."""
-    for index, block in enumerate(blocks):
-        _check_block(block, f"content[{index}]")
+def checked_content(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Return the blocks, with the media types of their bytes; raise InvalidOutput."""
+    return tuple(_checked_block(block, f"content[{n}]") for n, block in enumerate(blocks))
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
@@ -130,10 +157,13 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     for name, kind in _MEMBER_TYPES.items():
         if not isinstance(members[name], kind):
             raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
-    check_content(reply.content)
+    if tool.returns.finished and _is_suspect(tool.returns, reply):
+        from .finished_reply import judged_reply
+
+        reply = judged_reply(tool, reply)
+    content = checked_content(reply.content)
     if reply.meta:
         _encode(reply.meta, "meta")
-    content = tuple(reply.content)
     if reply.error is not None:
         error = checked_error(reply.error, tool.owner)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
@@ -144,9 +174,22 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     )
 
 
+def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
+    """Return whether the data or a text of the reply has to be judged."""
+    if reply.has_data and may_be_finished(returns, reply.data):
+        return True
+    return any(isinstance(block, Text) and _is_suspect_text(block.text) for block in reply.content)
+
+
+def _is_suspect_text(text: object) -> bool:
+    if not isinstance(text, str):
+        return False
+    return text.startswith(_SUSPECT_STARTS) or not text.strip()
+
+
 def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
     if data is not msgspec.UNSET:
-        return tool.output.encode(data)
+        return (_any_output() if tool.returns.free_data else tool.output).encode(data)
     if not tool.returns.declared:
         return None, msgspec.UNSET
     if tool.returns.shape is EMPTY:
@@ -168,7 +211,7 @@ def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
     return tuple(Text(item) if isinstance(item, str) else item for item in value)
 
 
-def _check_block(block: object, path: str) -> None:
+def _checked_block(block: object, path: str) -> Block:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
     without: dict[str, Any] = {}
@@ -182,6 +225,30 @@ def _check_block(block: object, path: str) -> None:
             _through_json(members[name], _Meta, f"{path}.{name}")
             without[name] = None
     _through_json(changed_block(block, **without) if without else block, type(block), path)
+    return block if isinstance(block, Text | Link) else _with_media_type(block, path)
+
+
+def _with_media_type(block: Image | Audio | Embedded, path: str) -> Block:
+    """Return the block with its bytes' media type; raise InvalidOutput if it cannot have that."""
+    is_media = isinstance(block, Image | Audio)
+    if isinstance(block, Image | Audio):
+        payload = block.data
+        if block.url is not None:
+            return block
+        if not payload:
+            raise InvalidOutput(f"{path}.data", f"the {block.type} has no bytes")
+    else:
+        payload = block.blob or b""
+    # Imported here, because few replies have bytes.
+    from ..core.media_types import is_media_type_of, media_type_of, media_types_agree
+
+    mime, detected = block.mime, media_type_of(payload)
+    if mime is not None and detected is not None and not media_types_agree(mime, detected):
+        mime = detected
+    if is_media and not is_media_type_of(block.type, mime or ""):
+        message = f"expected a media type such as {block.type}/…, got {mime!r}"
+        raise InvalidOutput(f"{path}.mime", message)
+    return block if mime == block.mime else changed_block(block, mime=mime)
 
 
 def _through_json(value: object, kind: type[T], path: str) -> T:

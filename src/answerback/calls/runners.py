@@ -25,6 +25,7 @@ from ..core.unawaited import Unawaited
 from ..error_codes import CHECK_FIRST
 from ..errors import TimedOut, ToolError
 from ..tools.tool import Tool
+from ..types.json_text import MAX_SLOW_NUMBERS, slow_numbers
 from .call import Call
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ NO_LOOP = "something waited, and there is no loop to wait on; import asyncio at 
 
 def decode_arguments(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
     """Return the typed arguments; for pydantic types, refuse more than *max_values* values."""
+    if slow_numbers(raw) > MAX_SLOW_NUMBERS:
+        raise ToolError(
+            f"The arguments have more than {MAX_SLOW_NUMBERS} numbers with large exponents",
+            code="TOO_LARGE",
+            hint="send fewer values in one call",
+        )
     if len(raw) > max_values and tool.arguments.has_too_many_values(raw, max_values):
         raise ToolError(
             f"The arguments have more than {max_values} values",

@@ -78,6 +78,9 @@ def check_page(url: object) -> str:
     is_local = parts is not None and parts.hostname in ("localhost", "127.0.0.1", "::1")
     if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
         raise ValueError(f"url={url!r} should be a whole URL, such as 'https://example.com/plans'")
+    # `urlsplit` removes spaces and line breaks, which a browser or a header would not.
+    if any(each <= " " for each in str(url)):
+        raise ValueError(f"url={url!r} should be a URL without spaces and control characters")
     if parts.scheme == "http" and not is_local:
         raise ValueError(f"url={url!r} should begin with https://, because its token is secret")
     process_signer()

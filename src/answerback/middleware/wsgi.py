@@ -21,7 +21,7 @@ class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
             return self.app(environ, start_response)
         timer, started = CallTimer(), _StartResponse()
         chunks = _AppBody(self.app(environ, started), started)
-        status = int(started.status.split()[0])
+        status = started.code
         if not self.has_checkable_body(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
@@ -52,6 +52,14 @@ class _StartResponse:
     ) -> Callable[[bytes], None]:
         self.status, self.headers = status, headers
         return self.written.append
+
+    @property
+    def code(self) -> int:
+        number = self.status.partition(" ")[0]
+        if number.isdecimal():
+            return int(number)
+        found = repr(self.status) if self.status else "it did not call start_response"
+        raise ValueError(f"the app must start its response with a status such as '200 OK': {found}")
 
     @property
     def media_type(self) -> str:

@@ -33,7 +33,8 @@ def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]
 
 
 def _proposed(name: str, rule: NameRule) -> str:
-    new = re.sub(f"[^{rule.characters}]", "_", name) or "_"
+    # A hostile name may have millions of characters; the result has only the first ones.
+    new = re.sub(f"[^{rule.characters}]", "_", name[: rule.length]) or "_"
     if rule.first and not re.match(f"[{rule.first}]", new):
         new = "_" + new
     return new[: rule.length]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from random import random
+from typing import ClassVar
 
 from ..core.json_value import is_number
 from .clock import REAL_CLOCK, Clock
@@ -44,7 +45,7 @@ class Retry(Part):
     raised at once. *deadline* covers all attempts and waits together.
     """
 
-    option = "retry"
+    option: ClassVar[str] = "retry"
 
     def __init__(
         self,

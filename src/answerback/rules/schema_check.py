@@ -78,13 +78,14 @@ def _refuse_reference(uri: str) -> Any:
 
 
 def _violations(validator: Any, cost: SchemaCost, data: Any) -> list[tuple[str, str]]:
-    if _size(data) <= cost.small and validator.is_valid(data):
+    is_small = _size(data) <= cost.small
+    if is_small and validator.is_valid(data):
         return []
     try:
         checks, quoted = cost.checks(data)
     except TooCostly as exc:
         return [("", str(exc))]
-    if validator.is_valid(data):
+    if not is_small and validator.is_valid(data):
         return []
     try:
         if checks <= _MAX_ERROR_CHECKS and quoted <= _MAX_QUOTED:

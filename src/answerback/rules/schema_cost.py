@@ -7,8 +7,10 @@ It is multiplied by the number of values of that depth; above `_MAX_CHECKS`, not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from math import prod
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,8 +25,16 @@ _MAX_NUMBERS = 100_000
 """How many numbers are worked out for the schemas and the depths of the data."""
 _SLOW = 40
 """As how many schemas a slow keyword counts, such as `pattern`."""
+_BACKTRACKING = 60
+"""How much slower a pattern is that looks around or refers back: the time is quadratic."""
+_BACKTRACKS = re.compile(r"\(\?(?!:)|\\[1-9kKgGRX]|[*+?}]\+")
+_FIRST_LOOKAHEADS = re.compile(r"\^(?:\(\?[=!][^()|]*\))+(?![*+?{])")
+"""Look-aheads at the start, which are compared once; those of an e-mail address, for example."""
+_REPEATS = re.compile(r"\{(?:\d{1,6},)?(\d{1,6}),?\}")
+_MAX_REPEATS = 5_000
 _SLOW_FORMATS = ("idn-hostname", "idn-email", "iri", "iri-reference")
 _TEXT, _LONG_TEXT, _LONG_NUMBER, _USUAL_DEPTH = 16, 1_000, 1 << 64, 8
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _NAMES = ("required", "dependentRequired", "dependencies")
 _ALL_BELOW: dict[str, Any] = {}
@@ -215,7 +225,8 @@ def _item_schemas(schema: dict[str, Any]) -> list[list[Any]]:
         _several(schema, "prefixItems", "items", "additionalItems"),
         [schema.get("contains")],
         [schema.get("unevaluatedItems")],
-        [_ALL_BELOW if "uniqueItems" in schema else None],
+        # To compare two values takes as long as four checks.
+        *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
     ]
 
 
@@ -225,12 +236,47 @@ def _weight(schema: dict[str, Any]) -> int:
     containers = [each for each in literals if isinstance(each, dict | list)]
     factor = schema.get("multipleOf")
     tiny = isinstance(factor, float) and abs(factor) < _MIN_FACTOR
-    if tiny or sum(_values_by_depth(containers)) > _MAX_LITERAL_VALUES:
+    inner = sum(_values_by_depth(containers)) if containers else 0
+    if tiny or inner > _MAX_LITERAL_VALUES:
         raise TooCostly
     names = sum(_values_by_depth([schema[each] for each in _NAMES if each in schema]))
-    slow = ("pattern" in schema) + isinstance(factor, float) + bool(containers)
+    quick = len(literals) // 4 + 4 * inner + 4 * ("format" in schema)
+    # To compare a number with a fraction takes a microsecond.
+    quick += _numbers(literals) * (4 if schema.get("type") == "integer" else _SLOW)
+    slow = sum(_is_slow(schema.get(each)) for each in _BOUNDS)
+    slow += ("multipleOf" in schema) + ("contentMediaType" in schema) + bool(containers)
     slow += schema.get("format") in _SLOW_FORMATS
-    return names + len(literals) // 16 + slow * _SLOW
+    pattern = _pattern_weight(str(schema["pattern"])) if "pattern" in schema else 0
+    return names + quick + slow * _SLOW + pattern
+
+
+def _numbers(value: Any) -> int:
+    """Count the numbers in an `enum` or a `const`."""
+    if isinstance(value, dict | list):
+        return sum(map(_numbers, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_slow(bound: Any) -> bool:
+    is_long = isinstance(bound, int) and not -_LONG_NUMBER < bound < _LONG_NUMBER
+    return is_long or isinstance(bound, float)
+
+
+def _pattern_weight(pattern: str) -> int:
+    """Estimate how many states the pattern has: `{9}` makes nine copies of what it repeats."""
+    repeats = [max(1, int(each)) for each in _REPEATS.findall(pattern)]
+    states = prod(repeats) if "){" in pattern else sum(repeats)
+    lookarounds = pattern.count("(?=") + pattern.count("(?!") + pattern.count("(?<")
+    weight = _SLOW * (1 + lookarounds) + len(pattern) // 4 + 2 * min(states, _MAX_REPEATS)
+    return weight * _BACKTRACKING if _backtracks(pattern) else weight
+
+
+def _backtracks(pattern: str) -> bool:
+    start = _FIRST_LOOKAHEADS.match(pattern)
+    if start and "|" not in pattern[start.end() :]:
+        once = start[0].replace("(?=", "(?:").replace("(?!", "(?:")
+        pattern = once + pattern[start.end() :]
+    return _BACKTRACKS.search(pattern) is not None
 
 
 def _values_by_depth(data: Any) -> Iterator[int]:
@@ -243,7 +289,8 @@ def _values_by_depth(data: Any) -> Iterator[int]:
             kind = type(value)
             if kind is dict:
                 below.extend(value.values())
-                names += sum(map(len, value))
+                is_long = max(map(len, value), default=0) >= _LONG_TEXT
+                names += sum(map(len, value)) * (4 if is_long else 1)
             elif kind is list or kind is tuple:
                 below.extend(value)
             elif kind is str:
@@ -251,5 +298,7 @@ def _values_by_depth(data: Any) -> Iterator[int]:
                 count += len(value) // (_TEXT if len(value) < _LONG_TEXT else 4)
             elif kind is int and not -_LONG_NUMBER < value < _LONG_NUMBER:
                 count += value.bit_length()
+            elif kind is float and value and not 1 / _LONG_NUMBER < abs(value) < _LONG_NUMBER:
+                count += _TEXT
         yield count
         level = below

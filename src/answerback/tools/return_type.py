@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from ..contract import Contract
 from ..core.content import BLOCKS
-from ..core.reply import Reply
+from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from ..types.annotation_reader import check_type, is_object
+from ..types.annotation_reader import check_type, is_object, read_type
 from ..types.describe import without_metadata
+from ..types.record_members import member_names
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,16 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     """
     finished: bool = False
     """A value that is a finished reply, such as an MCP result, is taken as that reply."""
+    marks: frozenset[str] = REPLY_MARKS
+    """The members that make a returned dict suspicious: those that the type does not declare."""
+    form: Literal["reply", "flagged"] | None = None
+    """Set if the declared class itself says whether the call failed.
+
+    "reply": all its members are those of a reply, so every value is a finished reply. "flagged": it
+    has members of its own, so only its failures are.
+    """
+    free_data: bool = False
+    """A finished reply's data may be of any type, because a bare `dict` declares nothing."""
     by_value: bool = False
     """No type is declared, so the value decides the shape."""
     is_data: bool = False
@@ -41,22 +52,37 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
 def read_return_type(
     annotation: object, contract: Contract, where: str, *, finished: bool = False
 ) -> ReturnType:
-    """Read the annotation; *finished* replies are recognised where no type is declared.
+    """Read the annotation; with *finished*, finished replies are recognised.
 
     Raises UnservableType, which names *where*, if the data cannot be written as JSON.
     """
-    if finished and is_result_class(without_metadata(annotation)):
-        annotation = Any
+    if not finished:
+        return _read_data_type(annotation, contract, where)
+    whole = [_data_type(member) for member in _members(annotation)]
+    members = [member for member in whole if member not in (None, NoneType)]
+    forms = [_form_of(member) for member in members]
+    if "reply" in forms:
+        data_type = _reply_data(annotation) if forms == ["reply"] == [_form_of(annotation)] else Any
+        returns = _read_data_type(data_type, contract, where)
+        form = None if None in forms else "reply"
+        return msgspec.structs.replace(returns, finished=True, form=form, is_data=False)
+    returns = _read_data_type(annotation, contract, where)
+    if _is_plain_dict(annotation):
+        undeclared = msgspec.structs.replace(returns, declared=False, is_data=False)
+        return msgspec.structs.replace(undeclared, finished=True, free_data=True)
+    if "flagged" in forms:
+        return msgspec.structs.replace(returns, finished=True, form="flagged", is_data=False)
+    named = {name for member in members for name in member_names(_class_of(member))}
+    return msgspec.structs.replace(returns, finished=True, marks=REPLY_MARKS - named)
+
+
+def _read_data_type(annotation: object, contract: Contract, where: str) -> ReturnType:
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
     data_members = [member for member in members if not _is_block(member)]
     if any(without_metadata(member) in (Any, object) for member in data_members):
-        return ReturnType(finished=finished, by_value=True)
-    if finished and _is_plain_dict(annotation):
-        check_type(annotation, where)
-        shape = _shape(annotation, contract)
-        return ReturnType(data_type=annotation, shape=shape, finished=True)
+        return ReturnType(by_value=True)
     # An annotation without replies and blocks is kept whole: a union inside `Annotated`
     # would lose its metadata if it were rebuilt from its members.
     unchanged = data_members == list(_members(annotation))
@@ -72,6 +98,46 @@ def read_return_type(
     return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
 
 
+def _class_of(annotation: object) -> object:
+    """Return the class that an annotation names, also for `Page[int]`."""
+    plain = without_metadata(annotation)
+    return get_origin(plain) or plain
+
+
+def _form_of(annotation: object) -> Literal["reply", "flagged"] | None:
+    cls = _class_of(annotation)
+    return "reply" if is_result_class(cls) else _reply_form(member_names(cls).keys())
+
+
+def _reply_form(names: Set[str]) -> Literal["reply", "flagged"] | None:
+    """Return whether members of these names say by themselves whether a call failed.
+
+    "reply": they are the members of a finished reply. "flagged": there are others among them.
+    """
+    is_result = {"content", "isError"} <= names
+    is_envelope = "success" in names and not {"error", "data"}.isdisjoint(names)
+    if not (is_result or is_envelope or {"ok", "error"} <= names):
+        return None
+    return "reply" if names <= ENVELOPE_MEMBERS | RESULT_MEMBERS else "flagged"
+
+
+def _reply_data(annotation: object) -> object:
+    """Return the type of the data in a class with the form of a reply; Any if it may be missing."""
+    cls: Any = _class_of(annotation)
+    own = member_names(cls).get("data", member_names(cls).get("structuredContent"))
+    if hasattr(cls, "model_fields"):
+        required = {
+            name: each.annotation for name, each in cls.model_fields.items() if each.is_required()
+        }
+    else:
+        hints = get_type_hints(cls, include_extras=True)
+        fields: Any = getattr(read_type(cls), "fields", ())
+        required = {each.name: hints[each.name] for each in fields if each.required}
+    data_type = required.get(own, Any)
+    may_be_missing = NoneType in _members(data_type) or isinstance(data_type, TypeVar)
+    return Any if may_be_missing else data_type
+
+
 def is_result_class(kind: object) -> bool:
     """Return whether this is a result class from the MCP SDK, which is not imported."""
     return (
@@ -79,11 +145,6 @@ def is_result_class(kind: object) -> bool:
         and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
         and hasattr(kind, "model_dump")
     )
-
-
-def of_wrapped_function(returns: ReturnType) -> ReturnType:
-    """Return the return type of a function that `wrap` made: an envelope with such data."""
-    return msgspec.structs.replace(returns, finished=True, is_data=False)
 
 
 def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:

@@ -13,7 +13,7 @@ from ..contract import NAME_CHARACTERS, Contract
 from ..core.shape import Shape
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
-from .return_type import ReturnType, of_wrapped_function, read_return_type
+from .return_type import ReturnType, read_return_type
 from .signature import (
     Signature,
     Source,
@@ -79,11 +79,16 @@ class Tool:
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
         self.contract = contract
-        self.fn = fn
+        # A function that `wrap` made is served without it: a tool judges the return value alike.
+        wrapped = getattr(fn, "made_by_wrap", None)
+        if wrapped is not None and wrapped.made is not fn:
+            wrapped = None
+        self.fn = fn if wrapped is None else wrapped.fn
+        self._nan_of_wrap = None if wrapped is None else wrapped.nan
         settings = resolve_options(options)
         self.use_settings(settings)
-        self.source = source_of(fn)
-        self.name = self._check_name(settings.name or _name_of(fn, self.source))
+        self.source = source_of(self.fn)
+        self.name = self._check_name(settings.name or _name_of(self.fn, self.source))
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
         """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
@@ -93,8 +98,8 @@ class Tool:
             self.has_gates_or_policy = True
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
-        # A function that `wrap` made always returns a finished reply, so this is not logged.
-        self.told_finished = bool(getattr(fn, "returns_envelope", False))
+        # The author of a wrapped function knows that its finished replies are sent.
+        self.told_finished = wrapped is not None
         """A finished reply of this tool was logged, which is done once."""
         self.told_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
@@ -106,11 +111,10 @@ class Tool:
 
     def use_settings(self, settings: ToolSettings) -> None:
         """Set the options, before anything is derived from them."""
+        if self._nan_of_wrap is not None:
+            settings = msgspec.structs.replace(settings, nan=self._nan_of_wrap)
         self.settings = settings
         self.lenient = settings.lenient
-        if settings.nan == "null":
-            # A function that `wrap` made has another form for this setting.
-            self.fn = getattr(self.fn, "with_nan_as_null", lambda: self.fn)()
 
     @property
     def public_name(self) -> str:
@@ -149,8 +153,7 @@ class Tool:
 
             nullable = with_nan_as_null(returns.data_type)
             returns = msgspec.structs.replace(returns, data_type=nullable)
-        is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
-        return of_wrapped_function(returns) if is_wrapped else returns
+        return returns
 
     @cached_property
     def shape(self) -> Shape:

@@ -60,7 +60,7 @@ def _or_none(annotation: Any) -> Any:
     # A validator must not see the null, which is not a value of its type.
     if not metadata or read_metadata(metadata).needs_pydantic:
         return Optional[annotation]
-    return Annotated[(Optional[bare], *metadata)]
+    return Annotated[(bare | None, *metadata)]
 
 
 def refuse_shared_names(parameters: Sequence[Parameter], where: str) -> None:

@@ -58,6 +58,8 @@ def data_missing(reply: ReplyView) -> Faults:
         return ()
     if reply.json.get("resultType", "complete") != "complete":
         return ()
+    if reply.version is not None and not reply.version.structured:
+        return ()
     return [Fault("", "the tool has an output schema, and the reply no structuredContent")]
 
 
