@@ -27,7 +27,7 @@ STATE = {
     "resilience/breaker.py: _SERVICES",
     # A context variable with the clocks of the call that runs.
     "core/stopped_clocks.py: RUNNING",
-    # A context variable with the runtime that runs the current call.
+    # A context variable with the call that runs now.
     "tools/context.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
