@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, assert_type
+from typing import Annotated, Any, TypedDict, assert_type
 
 from fastapi import FastAPI
 
 from answerback import (
     CSP,
+    AllArguments,
     Annotations,
     App,
     Audio,
@@ -162,6 +163,23 @@ FastAPI(lifespan=with_state.lifespan)
 def get_pool(ctx: Context[State]) -> list[str]:
     assert_type(ctx.state, State)
     return ctx.state.pool
+
+
+class Order(TypedDict):
+    product: str
+
+
+@app.tool
+def order(params: Annotated[Order, AllArguments]) -> str:
+    assert_type(params, Order)
+    return params["product"]
+
+
+def by_schema(**arguments: Any) -> Any:
+    return arguments
+
+
+app.add_tool(by_schema, input_schema={"type": "object"}, output_schema={"type": "object"})
 
 
 @with_state.tool

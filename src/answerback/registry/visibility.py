@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ..core.log import logger
-from ..tools.signature import required_parameters, source_of
+from ..tools.callable_source import required_parameters, source_of
 from ..tools.tool import Tool
 from .declarations import Registry
 
