@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .rules import validate
     from .tools.context import Context
     from .tools.elicitation import Declined
-    from .tools.markers import Ask, Depends, Header
+    from .tools.markers import AllArguments, Ask, Depends, Header
     from .tools.prompt import Message
     from .types.codecs import register_type
 
@@ -55,13 +55,14 @@ _NAMES = {
     "rules": "validate",
     "tools.context": "Context",
     "tools.elicitation": "Declined",
-    "tools.markers": "Ask Depends Header",
+    "tools.markers": "AllArguments Ask Depends Header",
     "tools.prompt": "Message",
     "types.codecs": "register_type",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are not first
+    "AllArguments",
     "Annotations",
     "App",
     "Ask",

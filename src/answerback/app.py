@@ -352,6 +352,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         """
         from .server.http.openapi import document
 
+        self._registry.changes.was_used = True
         return document(self._registry, dialects=dialects)
 
     def asgi(
@@ -424,10 +425,10 @@ def _remind_to_run() -> None:
         return
     main = vars(sys.modules["__main__"])
     apps = {name: value for name, value in main.items() if isinstance(value, App)}
-    if apps and not any(app._registry.changes.was_served for app in apps.values()):
+    if apps and not any(app._registry.changes.was_used for app in apps.values()):
         from .cli.own_program import remind_to_run
 
-        remind_to_run(next(iter(apps)))
+        remind_to_run(*next(iter(apps.items())))
 
 
 def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:

@@ -103,7 +103,7 @@ def test_a_schema_without_the_lint_extra_raises_an_install_hint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-    monkeypatch.delitem(sys.modules, "answerback.rules.schema_check", raising=False)
+    monkeypatch.delitem(sys.modules, "answerback.types.schema_check", raising=False)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'answerback\[lint\]'"):
         validate(text("{}", structuredContent={}), schema={"type": "object"})

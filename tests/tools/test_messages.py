@@ -79,7 +79,7 @@ def test_a_message_about_a_resource_or_a_prompt_does_not_call_it_a_tool() -> Non
         (
             untyped_params,
             "write one parameter for each argument, as in def untyped_params(x: int, y: str), "
-            "or params: dict for one argument that is an object",
+            "or params: Annotated[dict, AllArguments] for all arguments as one object",
         ),
         (
             untyped_logger,

@@ -9,7 +9,7 @@ from ..core.log import logger
 from ..core.reply import Reply
 from ..errors import AnswerbackError, ToolError
 from ..registry.declarations import Registry
-from ..tools.signature import required_parameters, source_of
+from ..tools.callable_source import required_parameters, source_of
 from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput, UnservableType
 from .reply_check import reply_to

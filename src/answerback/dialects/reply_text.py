@@ -19,8 +19,6 @@ DONE = "Operation completed successfully"
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
-OWN_TEXT = "textContent"
-"""The member in which the convention's handlers put the text for people into their data."""
 _OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
 """The table's codes that authors use; the others are for failures of the call itself."""
 
@@ -140,9 +138,7 @@ def _readable_text(encoded: bytes) -> str:
         return DONE
     from .readable import render
 
-    data = msgspec.json.decode(encoded)
-    own_text = data.get(OWN_TEXT) if isinstance(data, dict) else None
-    return render(own_text if isinstance(own_text, str) else data) or DONE
+    return render(msgspec.json.decode(encoded)) or DONE
 
 
 def _string_member(text: str, name: str) -> str | None:

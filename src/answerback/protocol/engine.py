@@ -263,7 +263,7 @@ class Engine:
         seen = self._seen_by(peer)
         if prompt is None or not (seen is None or seen(prompt)):
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
-        arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
+        arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
         if peer.version.stateless:
             self._recall_answers("prompt", call, peer, raw)

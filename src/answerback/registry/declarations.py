@@ -60,13 +60,13 @@ class ChangeFeed:
         self._listeners: dict[object, Listener] = {}
         self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
         self._attached: list[ref[Attached]] = []
-        self.was_served = False
-        """Whether a call or a wire has used the registry."""
+        self.was_used = False
+        """Whether a call, a wire or a document has used the registry."""
 
     def attach(self, runtime: Attached) -> None:
         """Let *runtime* check later includes. Only a weak reference to it is kept."""
         self._attached.append(ref(runtime, self._attached.remove))
-        self.was_served = True
+        self.was_used = True
 
     def attached(self) -> list[Attached]:
         """Return the runtimes that serve the registry now, the newest last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import random
+from typing import ClassVar
 
 from ..core.json_value import is_number
 from .clock import REAL_CLOCK, Clock
@@ -33,7 +34,7 @@ class Retry(Part):
     raised at once. *deadline* covers all attempts and waits together.
     """
 
-    option = "retry"
+    option: ClassVar[str] = "retry"
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
 def _keeps(data: Any, schema: dict[str, Any]) -> bool:
     """Return whether data keeps the schema; True without the extra that checks it."""
     try:
-        from .schema_check import schema_check
+        from ..types.schema_check import schema_check
 
         return not schema_check(schema)(data)
     except MissingExtraError:

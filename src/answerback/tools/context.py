@@ -123,6 +123,8 @@ class Running(Protocol):
 
     development: bool
     """Whether widget files are read again each time."""
+    auth: AppAuth | None
+    """The authentication of HTTP requests."""
 
     @property
     def endpoint(self) -> str:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from .callable_source import callable_kind, parameter_hints
 from .context import CURRENT
 from .markers import Depends, marker_of
-from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
+from .signature import HIDDEN_CONTEXT, Signature, is_context
 
 if TYPE_CHECKING:
     import asyncio

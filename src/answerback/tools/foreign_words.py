@@ -21,7 +21,6 @@ OPTIONS = {
         f"{hint}_hint": f"write {hint}="
         for hint in ("read_only", "destructive", "idempotent", "open_world")
     },
-    "output_schema": "write a return annotation, which makes the schema",
     "structured_output": "write values=Values(structured=False), or a return annotation, which "
     "makes the schema",
     "parameters": "write input_schema=, or leave it out: the parameters' types make the schema",

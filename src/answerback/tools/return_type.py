@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -15,7 +15,7 @@ from ..core.content import BLOCKS
 from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types.annotation_reader import check_type, is_object, read_type
-from ..types.describe import without_metadata
+from ..types.describe import is_plain_dict, name_of, without_metadata
 from ..types.record_members import member_names
 
 
@@ -50,12 +50,20 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_return_type(
-    annotation: object, contract: Contract, where: str, *, finished: bool = False
+    annotation: object,
+    contract: Contract,
+    where: str,
+    *,
+    finished: bool = False,
+    schema: Mapping[str, Any] | None = None,
 ) -> ReturnType:
     """Read the annotation; with *finished*, finished replies are recognised.
 
-    Raises UnservableType, which names *where*, if the data cannot be written as JSON.
+    *schema* is the author's schema of the data, for a function that declares no type. Raises
+    UnservableType, which names *where*, if the data cannot be written as JSON.
     """
+    if schema is not None:
+        return _by_schema(annotation, contract, where, schema, finished)
     if not finished:
         return _read_data_type(annotation, contract, where)
     whole = [_data_type(member) for member in _members(annotation)]
@@ -67,7 +75,7 @@ def read_return_type(
         form = None if None in forms else "reply"
         return msgspec.structs.replace(returns, finished=True, form=form, is_data=False)
     returns = _read_data_type(annotation, contract, where)
-    if _is_plain_dict(annotation):
+    if is_plain_dict(annotation):
         undeclared = msgspec.structs.replace(returns, declared=False, is_data=False)
         return msgspec.structs.replace(undeclared, finished=True, free_data=True)
     if "flagged" in forms:
@@ -136,6 +144,23 @@ def _reply_data(annotation: object) -> object:
     data_type = required.get(own, Any)
     may_be_missing = NoneType in _members(data_type) or isinstance(data_type, TypeVar)
     return Any if may_be_missing else data_type
+
+
+def _by_schema(
+    annotation: object, contract: Contract, where: str, schema: Mapping[str, Any], finished: bool
+) -> ReturnType:
+    if without_metadata(annotation) not in (Any, object) and not is_plain_dict(annotation):
+        raise TypeError(
+            f"{where} has a type, {name_of(annotation)}, and output_schema=; remove one of them: "
+            "the type makes the schema"
+        )
+    is_object = schema.get("type") == "object"
+    return ReturnType(
+        data_type=dict[str, Any] if is_object else Any,
+        shape=BARE if is_object and not contract.wrap_objects else RESULT,
+        declared=True,
+        finished=finished,
+    )
 
 
 def is_result_class(kind: object) -> bool:
@@ -220,10 +245,3 @@ def _is_fixed_tuple(annotation: object) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, tuple):
         return hasattr(annotation, "_fields")
     return get_origin(annotation) is tuple and ... not in get_args(annotation)
-
-
-def _is_plain_dict(annotation: object) -> bool:
-    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
-    plain = without_metadata(annotation)
-    items = get_args(plain)
-    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))

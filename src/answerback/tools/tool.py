@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,13 @@ import msgspec
 
 from ..contract import NAME_CHARACTERS, Contract
 from ..core.shape import Shape
+from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
+from ..types.problems import UnservableType
+from .callable_source import Source, check_callable, source_of
 from .return_type import ReturnType, read_return_type
-from .signature import (
-    Signature,
-    Source,
-    check_callable,
-    explain_undefined_names,
-    read_signature,
-    source_of,
-)
+from .signature import Signature, explain_undefined_names, read_signature
 from .tool_options import ToolSettings, policy_of, resolve_options
 
 if TYPE_CHECKING:
@@ -103,11 +99,23 @@ class Tool:
         """A finished reply of this tool was logged, which is done once."""
         self.told_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
-        check_callable(self.source, self.owner)
+        check_callable(self.source, self.owner, allow_kwargs=True)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
+            self._check_schemas()
+
+    def _check_schemas(self) -> None:
+        """Raise ValueError for a schema that arguments or results cannot be checked by."""
+        given = {"output_schema": self.settings.output_schema}
+        if (whole := self.signature.whole) is not None and whole.is_free:
+            given["input_schema"] = self.settings.input_schema
+        for option, schema in given.items():
+            if schema is not None:
+                from ..types.schema_arguments import check_schema
+
+                check_schema(schema, f"{option} of {self.owner}")
 
     def use_settings(self, settings: ToolSettings) -> None:
         """Set the options, before anything is derived from them."""
@@ -123,9 +131,13 @@ class Tool:
 
     @cached_property
     def signature(self) -> Signature:
-        signature = read_signature(self.source, self.owner)
+        signature = read_signature(self.source, self.owner, self.settings.input_schema)
         for parameter in signature.parameters:
-            check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
+            where = f"parameter {parameter.target!r} of {self.owner}"
+            try:
+                check_parameter(parameter, where)
+            except UnservableType as exc:
+                raise _with_advice(exc, parameter, where) from None
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -142,6 +154,7 @@ class Tool:
                 self.contract,
                 f"the return value of {self.owner}",
                 finished=finished,
+                schema=self.settings.output_schema,
             )
         if self.settings.nan == "null":
             from ..types.nan_as_null import with_nan_as_null
@@ -163,11 +176,27 @@ class Tool:
     @cached_property
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
-        return Arguments(self.signature.parameters, lenient=self.lenient)
+        whole, schema = self.signature.whole, self.settings.input_schema
+        if whole is None:
+            return Arguments(self.signature.parameters, lenient=self.lenient)
+        if whole.is_free and schema is not None:
+            from ..types.schema_arguments import SchemaArguments
+
+            return SchemaArguments(
+                whole.parameter, schema, reserved=whole.reserved, lenient=self.lenient
+            )
+        from ..types.whole_arguments import WholeArguments
+
+        # Keywords have a schema, so these arguments are for a parameter.
+        return WholeArguments(str(whole.parameter), whole.annotation, lenient=self.lenient)
 
     @cached_property
     def output(self) -> Output:
         """The return value's encoder, which also checks it."""
+        if self.settings.output_schema is not None:
+            from ..types.schema_arguments import SchemaOutput
+
+            return SchemaOutput(self.returns.data_type, self.settings.output_schema)
         return Output(self.returns.data_type)
 
     @cached_property
@@ -191,6 +220,8 @@ class Tool:
         """Return whether callers see a schema that names the members of the result."""
         if self.noun != "tool" or not self.settings.structured or not self.returns.declared:
             return False
+        if self.settings.output_schema is not None:
+            return True
         from ..types.json_schema import has_named_members
 
         return has_named_members(self.returns.data_type)
@@ -204,14 +235,32 @@ class Tool:
             for parameter in self.signature.parameters
         )
 
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of the arguments, in the order of the schema."""
+        if self.signature.whole is None:
+            return [each.name for each in self.signature.parameters]
+        return list(self.input_schema.get("properties", ()))
+
+    def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
+        """Return the argument object for `name=value` strings, read by the arguments' types."""
+        if self.signature.whole is None:
+            return self.signature.from_strings(pairs)
+        from ..types.schema_parameters import parameters_of
+        from ..types.values_from_text import from_strings
+
+        return from_strings(parameters_of(self.input_schema, [name for name, _ in pairs]), pairs)
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The author's schema, else the parameters' schema."""
         if self.settings.input_schema is not None:
             return self.settings.input_schema
-        from ..types.json_schema import arguments_schema
+        from ..types.json_schema import argument_object_schema, arguments_schema
 
         with explain_undefined_names(self.owner, self.source):
+            if (whole := self.signature.whole) is not None:
+                return argument_object_schema(whole.annotation)
             schema = arguments_schema(self.parameters)
         for (name,), header in self.signature.header_params.items():
             schema["properties"][name]["x-mcp-header"] = header
@@ -222,10 +271,27 @@ class Tool:
         """The wrapped data's schema; None if the return annotation has no data type."""
         if not self.returns.declared:
             return None
+        if self.settings.output_schema is not None:
+            return self.returns.shape.wrap_schema(self.settings.output_schema)
         from ..types.json_schema import output_schema
 
         with explain_undefined_names(self.owner, self.source):
             return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
+
+
+def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
+    """Return the error, with advice about `Depends` if the type is a class without JSON."""
+    kind = parameter.annotation
+    if exc.where != where or not isinstance(kind, type) or kind.__module__ == "builtins":
+        return exc
+    try:
+        check_type(kind, where)
+    except UnservableType:
+        example = f"{parameter.target}: Annotated[{kind.__name__}, Depends(fn)]"
+        problem = str(exc).removeprefix(f"{where}: ")
+        return UnservableType(where, f"{problem}; for a value of the server's, write {example}")
+    # The default is wrong, not the type.
+    return exc
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:

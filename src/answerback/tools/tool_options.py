@@ -81,7 +81,12 @@ class ToolOptions(CommonOptions, total=False):
     raises: Sequence[type[ToolError]]
     """The errors that callers should expect, for the OpenAPI document."""
     input_schema: dict[str, Any]
-    """Shown instead of the parameters' schema; the parameters still decide what is accepted."""
+    """For `**kwargs` or `Annotated[dict, AllArguments]`, the schema that arguments must fit.
+
+    For other functions it is only shown: their parameters decide what is accepted.
+    """
+    output_schema: dict[str, Any]
+    """The schema that results must fit; for a function that declares no return type."""
     inline: bool
     """Run a plain `def` in place, not in a thread; for quick functions that never block."""
     timeout: float | None
@@ -118,6 +123,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
+    output_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
     retry: PolicyPart | None = None
@@ -293,5 +299,6 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "a JSON Schema with 'type': 'object'",
         lambda value: isinstance(value, dict) and value.get("type") == "object",
     ),
+    "output_schema": ("a JSON Schema, which is a dict", lambda value: isinstance(value, dict)),
 }
 """For each checked option: how a message describes its values, and the check."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from . import nodes
 from .nodes import Node
@@ -24,6 +24,13 @@ def without_metadata(annotation: Any) -> Any:
     while hasattr(annotation, "__metadata__"):
         annotation = annotation.__origin__
     return annotation
+
+
+def is_plain_dict(annotation: Any) -> bool:
+    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
+    plain = without_metadata(annotation)
+    items = get_args(plain)
+    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))
 
 
 def name_of(annotation: Any) -> str:

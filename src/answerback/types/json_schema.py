@@ -35,6 +35,21 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
     return _with_definitions(schema, renderer)
 
 
+def argument_object_schema(annotation: Any) -> Schema:
+    """Return the schema of an argument object that is one value of this type.
+
+    A class takes no other members, unless it is a model that allows them.
+    """
+    node = read_type(annotation)
+    renderer = Renderer(_definition_names([node]), mode="validation")
+    schema = {"type": "object", "properties": {}, **renderer.render_root(node)}
+    if isinstance(nodes.without_notes(node), nodes.Record | nodes.Model):
+        schema.setdefault("additionalProperties", False)
+    # The name and the description of the class, which are not the tool's.
+    own = {name: each for name, each in schema.items() if name not in ("title", "description")}
+    return _with_definitions(own, renderer)
+
+
 def _property(parameter: Parameter, schema: Schema) -> Schema:
     add_description(schema, parameter.description)
     if not parameter.required:

@@ -36,7 +36,7 @@ def output_schema_violated(reply: ReplyView) -> Faults:
 
 
 def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
-    from ..schema_check import schema_check
+    from ...types.schema_check import schema_check
 
     data_pointer = {"mcp": "/structuredContent", "envelope": "/data"}.get(reply.dialect, "")
     return [
