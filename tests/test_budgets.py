@@ -27,7 +27,7 @@ STATE = {
     "resilience/breaker.py: _SERVICES",
     # A context variable with the clocks of the call that runs.
     "core/stopped_clocks.py: RUNNING",
-    # A context variable with the runtime that runs the current call.
+    # A context variable with the call that runs now.
     "tools/context.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
@@ -423,11 +423,11 @@ PACKAGE_LINES = {
     "http1": 1_050,
     "middleware": 650,
     "models": 2_450,
-    "protocol": 3_550,
+    "protocol": 3_600,
     "reading": 1_550,
     "records": 2_200,
-    "registry": 1_200,
-    "resilience": 1_350,
+    "registry": 1_300,
+    "resilience": 1_400,
     "rules": 5_200,
     "server": 7_600,
     "tasks": 2_200,

@@ -48,6 +48,8 @@ DESIGNED = {
 MORE = {"AllArguments", "Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
     # The hook for an author's own type.
     "register_type",
+    # For a helper that has no parameter for the context.
+    "get_context",
 }
 # The types that middleware around calls and observers are written with.
 AROUND = {"Invocation", "Next", "Observation"}

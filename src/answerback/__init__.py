@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
+    from .calls.call import get_context
     from .calls.middleware_and_observers import Invocation, Next, Observation
     from .calls.wrapping import wrap
     from .client.connecting import connect
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 # `import answerback` costs next to nothing.
 _NAMES = {
     "app": "App",
+    "calls.call": "get_context",
     "calls.middleware_and_observers": "Invocation Next Observation",
     "calls.wrapping": "wrap",
     "client.connecting": "connect",
@@ -99,6 +101,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "audit",
     "connect",
     "failure",
+    "get_context",
     "read",
     "register_type",
     "success",

@@ -93,10 +93,6 @@ def declared(name: str, options: AppOptions) -> Registry:
         from .calls.middleware_and_observers import checked_observers
 
         registry.observers = checked_observers(observers)
-    if errors := options.get("errors"):
-        from .calls.own_exceptions import checked_errors
-
-        registry.errors = checked_errors(errors)
     return registry
 
 

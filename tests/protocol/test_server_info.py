@@ -122,3 +122,47 @@ def test_an_icon_s_mcp_name_for_the_media_type_has_a_hint() -> None:
 
     with pytest.raises(TypeError, match="Icon has no argument 'mimeType'; write mime="):
         Icon("https://example.com/icon.png", **wrong)
+
+
+def responses(tmp_path: Path, version: str, *methods: str) -> list[Any]:
+    """The responses of a server with one tool, whose title is "Add"."""
+    program = tmp_path / "titled.py"
+    program.write_text(SITE.replace("@app.tool", "@app.tool(title='Add', read_only=True)"))
+    client = {"name": "test", "version": "1"}
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    requests = [("initialize", params), *((method, {}) for method in methods)]
+    sent = b"".join(
+        json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
+        + b"\n"
+        for id, (method, params) in enumerate(requests)
+    )
+    command = [sys.executable, str(program), "mcp"]
+    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=60)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return [each["result"] for each in sorted(found, key=lambda each: int(each["id"]))[1:]]
+
+
+@pytest.mark.parametrize(
+    ("version", "members"),
+    [
+        ("2025-11-25", {"annotations": {"readOnlyHint": True}, "title": "Add"}),
+        ("2025-03-26", {"annotations": {"readOnlyHint": True, "title": "Add"}}),
+        ("2024-11-05", {}),
+    ],
+)
+def test_a_tool_s_title_is_where_the_client_s_version_has_it(
+    tmp_path: Path, version: str, members: dict[str, Any]
+) -> None:
+    (listed,) = responses(tmp_path, version, "tools/list")
+
+    (tool,) = listed["tools"]
+    assert {name: tool[name] for name in ("annotations", "title") if name in tool} == members
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25"])
+def test_lists_without_entries_are_empty(tmp_path: Path, version: str) -> None:
+    methods = ("prompts/list", "resources/list", "resources/templates/list")
+
+    found = responses(tmp_path, version, *methods)
+
+    assert found == [{"prompts": []}, {"resources": []}, {"resourceTemplates": []}]

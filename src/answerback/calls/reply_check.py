@@ -64,8 +64,9 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
         return _reply_without_type(tool, value)
     try:
         encoded, data = tool.output.encode(value)
-    except InvalidOutput:
+    except InvalidOutput as exc:
         _refuse_block(value)
+        _keep_text(exc, value)
         raise
     return Reply(data=data, encoded=encoded)
 
@@ -95,7 +96,11 @@ def _reply_without_type(tool: Tool, value: object) -> Reply[Any]:
         _refuse_block(value)
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
-    encoded, data, content = _encode_data(tool.output, returns, value)
+    try:
+        encoded, data, content = _encode_data(tool.output, returns, value)
+    except InvalidOutput as exc:
+        _keep_text(exc, value)
+        raise
     shape = _value_shape(tool, value, encoded)
     return Reply(content=content, data=data, encoded=encoded, shape=shape)
 
@@ -128,6 +133,11 @@ def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Bl
     from ..dialects.nested_blocks import take_blocks
 
     return take_blocks(value, content)
+
+
+def _keep_text(exc: InvalidOutput, value: object) -> None:
+    """Keep a text that was returned instead of data, for the log: usually it is an error's."""
+    exc.returned_text = value if isinstance(value, str) else None
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:

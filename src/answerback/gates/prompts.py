@@ -12,7 +12,7 @@ from typing import Any
 from ..core.authentication import AppAuth
 from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
-from ..tools.context import CURRENT
+from ..tools.context import current_runtime
 from ..tools.requires import Refusal
 from .links import Redeemed, check_page, link_to
 
@@ -60,7 +60,7 @@ async def link_prompt(
 
 def keys_of_app() -> AppAuth | None:
     """Return the authentication of the app that runs, if its programs have keys, and no logins."""
-    running = CURRENT.get()
+    running = current_runtime()
     auth = None if running is None else running.auth
     return None if auth is None or auth.has_logins else auth
 

@@ -125,6 +125,11 @@ class Tool:
         self.lenient = settings.lenient
 
     @property
+    def public_name(self) -> str:
+        """The name that callers use; for a resource it is the URI or URI template."""
+        return self.name
+
+    @property
     def owner(self) -> str:
         """The tool's name in messages, such as `tool 'add'`."""
         return f"{self.noun} {self.name!r}"

@@ -257,6 +257,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
     ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "errors": (
+        "a dict of exception classes, such as {KeyError: NotFound}",
+        lambda value: isinstance(value, dict),
+    ),
     "content_meta": ("a dict", lambda value: isinstance(value, dict)),
     "allow_paths": (
         "a list of parameters' names",
@@ -283,9 +287,18 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _are_all(value, _is_error_class),
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
-    "retry": ("a Retry of answerback.resilience", lambda value: _is_part(value, "retry")),
-    "breaker": ("a Breaker of answerback.resilience", lambda value: _is_part(value, "breaker")),
-    "limit": ("a Limit of answerback.resilience, or a list of them", _are_limits),
+    "retry": (
+        "a Retry of answerback.resilience, such as Retry(3)",
+        lambda value: _is_part(value, "retry"),
+    ),
+    "breaker": (
+        "a Breaker of answerback.resilience, such as Breaker('billing')",
+        lambda value: _is_part(value, "breaker"),
+    ),
+    "limit": (
+        "a Limit of answerback.resilience, such as Limit('10/s'), or a list of them",
+        _are_limits,
+    ),
     "values": (
         "a Values of answerback.options, such as Values(lenient=False)",
         lambda value: _is_grouped(value, "Values"),

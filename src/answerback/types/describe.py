@@ -61,11 +61,23 @@ def kind_name(value: Any) -> str:
 
 
 def describe_length(node: Node, value: Any) -> str:
-    """Return an array's or object's length, if the length may be what is wrong with it."""
+    """Return a text's, array's or object's length, if the length may be what is wrong with it."""
     node = nodes.without_notes(node)
+    if isinstance(value, str):
+        members = node.members if isinstance(node, nodes.Union) else (node,)
+        return f" of length {len(value)}" if any(_limits(each, value) for each in members) else ""
     is_array = isinstance(node, nodes.Array | nodes.Fixed) or getattr(node, "array", False)
     wanted = list if is_array else dict if isinstance(node, nodes.Mapping) else ()
     return f" of length {len(value)}" if isinstance(value, wanted) else ""
+
+
+def _limits(node: Node, text: str) -> bool:
+    """Return whether *node* is a str type that allows only shorter or only longer texts."""
+    node = nodes.without_notes(node)
+    if not isinstance(node, nodes.Scalar) or node.kind is not str:
+        return False
+    shortest, longest = node.limits.min_length or 0, node.limits.max_length
+    return len(text) < shortest or (longest is not None and len(text) > longest)
 
 
 def _describe_number(value: Any) -> str:

@@ -124,6 +124,8 @@ def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str
         text = refusal(error, sent, path, aliases)
     elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path, aliases):
         text = f"refused ({problem['type']})"
+    if problem["type"] in ("string_too_short", "string_too_long"):
+        text += f", got str of length {len(problem['input'])}"
     return text[:1].lower() + text[1:]
 
 
