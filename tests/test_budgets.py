@@ -412,12 +412,12 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1_300,
+    "": 1_350,
     "auth": 1_400,
     "calls": 3_300,
     "cli": 5_850,
     "client": 8_050,
-    "core": 3_350,
+    "core": 3_400,
     "dialects": 3_600,
     "gates": 650,
     "http1": 1_050,
@@ -432,7 +432,7 @@ PACKAGE_LINES = {
     "server": 7_600,
     "tasks": 2_200,
     "testing": 350,
-    "tools": 3_850,
+    "tools": 3_950,
     "types": 6_500,
 }
 
