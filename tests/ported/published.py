@@ -10,7 +10,7 @@ from typing import Any
 from tests.ported.mechanical import Edit, Published
 
 SDK = "mcp==1.30.0"
-OURS = "msgspec"
+OURS = "msgspec>=0.20,<0.23"
 WORD = {"filename": "PLACE/report.docx"}
 ONE = {"presentation_id": "one"}
 BARS = {"title": "Bars", "y_label": "ms", "categories": ["a", "b"]}
@@ -135,7 +135,7 @@ PUBLISHED = (
     Published(
         "redis",
         "redis-mcp-server 0.5.1",
-        ("redis-mcp-server==0.5.1", SDK, OURS, "fakeredis"),
+        ("redis-mcp-server==0.5.1", SDK, OURS, "fakeredis==2.40.0"),
         ("src",),
         "from src.main import cli; cli(['--port', 'PORT'])",
         [
