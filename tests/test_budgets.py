@@ -417,7 +417,7 @@ PACKAGE_LINES = {
     "calls": 3_300,
     "cli": 4_800,
     "client": 8_050,
-    "core": 3_350,
+    "core": 3_400,
     "dialects": 3_600,
     "gates": 650,
     "http1": 1_050,
@@ -432,7 +432,7 @@ PACKAGE_LINES = {
     "server": 7_600,
     "tasks": 2_200,
     "testing": 350,
-    "tools": 3_850,
+    "tools": 3_950,
     "types": 6_500,
 }
 
