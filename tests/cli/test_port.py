@@ -251,7 +251,7 @@ def test_without_write_a_diff_is_shown_and_the_file_stays(
         "@@ -1,5 +1,5 @@",
         "-from fastmcp import FastMCP, Context",
     ]
-    assert shown.err == "1 file to change; --write changes them\n"
+    assert shown.err == "1 file to change; --write changes it\n"
     applied = subprocess.run(["git", "apply"], input=shown.out, text=True, check=False)
     assert applied.returncode == 0
     assert Path("server.py").read_text() == f"{OUR_HEAD}\n@mcp.tool\ndef f(): ..."

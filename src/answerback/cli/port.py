@@ -94,4 +94,5 @@ def _print_summary(sources: Sequence[PythonFile], *, write: bool) -> None:
             f"{counted(len(changed), 'file')} changed{looked}; run the tests, then: git diff"
         )
     else:
-        write_stderr(f"{counted(len(changed), 'file')} to change{looked}; --write changes them")
+        them = "it" if len(changed) == 1 else "them"
+        write_stderr(f"{counted(len(changed), 'file')} to change{looked}; --write changes {them}")
