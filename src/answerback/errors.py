@@ -51,10 +51,10 @@ class MalformedReply(AnswerbackError, ValueError):
 class ToolError(AnswerbackError):
     """A failure with a message for the caller.
 
-    `code` may be any UPPER_SNAKE name or an Enum member whose value is one, given here or as
-    an attribute of a subclass. A code that is not in `CODES` gets the status of the class that
-    was raised. `retry_after` is the
-    number of seconds after which the caller should try again; it is sent among the details.
+    `code` may be any UPPER_SNAKE name, or an Enum member whose value is one. A code that is not in
+    `CODES` gets the status of the class that was raised. `retry_after` is the number of seconds
+    after which the caller should try again; it is sent among the details. A subclass may set these
+    members as class attributes.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
@@ -82,9 +82,13 @@ class ToolError(AnswerbackError):
         super().__init__(message)
         self.message = message
         self.code = code_name(code or self.code)
-        self.details = details
-        self.retryable = retryable
-        self.hint = hint
+        # A subclass may have these as attributes.
+        if details is not None:
+            self.details = details
+        if retryable is not None:
+            self.retryable = retryable
+        if hint is not None:
+            self.hint = hint
         if retry_after is not None:
             self.retry_after = retry_after
 

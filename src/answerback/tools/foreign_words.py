@@ -21,7 +21,6 @@ OPTIONS = {
         f"{hint}_hint": f"write {hint}="
         for hint in ("read_only", "destructive", "idempotent", "open_world")
     },
-    "output_schema": "write a return annotation, which makes the schema",
     "structured_output": "write values=Values(structured=False), or a return annotation, which "
     "makes the schema",
     "parameters": "write input_schema=, or leave it out: the parameters' types make the schema",
@@ -97,16 +96,16 @@ OPTIONS = {
     "openapi_url": _OPENAPI,
     "on_startup": "write App(lifespan=…), a context manager function",
     "on_shutdown": "write App(lifespan=…), a context manager function",
-    "exception_handlers": "raise ToolError, or one of its subclasses such as NotFound",
+    "exception_handlers": "write errors={KeyError: NotFound}",
 }
 """Options of an app, a tool, a resource or a prompt; in snake_case."""
 
 CONTEXT = {
     **{
-        level: f"write ctx.log(message, {level!r}), without await"
+        level: f"write ctx.log(message, {level!r})"
         for level in ("debug", "info", "warning", "error")
     },
-    "report_progress": "write ctx.progress(done, total, message), without await",
+    "report_progress": "write ctx.progress(done, total, message)",
     "list_roots": "write await ctx.roots()",
     "request_context": "write ctx.request for the request, or ctx.state for what the lifespan "
     "yielded",
@@ -130,7 +129,8 @@ CONTEXT = {
     **dict.fromkeys(("get_state", "set_state", "delete_state"), "keep state in your own objects"),
     **dict.fromkeys(
         ("enable_components", "disable_components", "reset_visibility"),
-        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or requires=",
+        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or "
+        "@app.visible for some",
     ),
     "elicit_url": "write requires=[linked(…)] of answerback.gates",
     "close_sse_stream": "write ctx.close_stream()",
@@ -144,7 +144,7 @@ CONTEXT = {
     ),
     "create_message": "write await ctx.sample('…')",
     "logger": "write ctx.log(message, 'info'), or use the module logging",
-    "warn": "write ctx.log(message, 'warning'), without await",
+    "warn": "write ctx.log(message, 'warning')",
 }
 """Members of the context."""
 
@@ -163,7 +163,10 @@ _RUN_HTTP = (
 _READ_TOOLS = "write app.tools, the tools by name"
 _READ_RESOURCES = "write app.resources, the resources by URI"
 _CONNECT = "write: async with connect(app) as server:"
-_ERRORS = "raise ToolError, or one of its subclasses such as NotFound, in the tool"
+_ERRORS = (
+    "write @app.error(KeyError) above a function of the exception, "
+    "or App(errors={KeyError: NotFound})"
+)
 _LIFESPAN = "write App(lifespan=…), a context manager function"
 _OWN_VALUE = "it is the value that you gave to App"
 _FUNCTIONS = "it is not available: write a function for each tool"
@@ -191,7 +194,8 @@ APP = {
     **dict.fromkeys(
         ("run_http_async", "run_sse_async", "run_streamable_http_async", "serve"), _RUN_HTTP
     ),
-    "get_context": "write a parameter ctx: Context, with Context from answerback",
+    "get_context": "write get_context(), with get_context from answerback, or a parameter "
+    "ctx: Context",
     "settings": "give settings to the command: serve --host 127.0.0.1 --port 8000",
     "add_middleware": "write App(middleware=[timing]), with async def timing(call, next); "
     "wrap app.asgi() in middleware for HTTP",
@@ -249,7 +253,6 @@ PACKAGE = {
     "ClientSession": "write connect, as in: async with connect('http://127.0.0.1:8000/mcp') as "
     "server:",
     **dict.fromkeys(("ToolResult", "CallToolResult"), _RETURN_BLOCKS),
-    "get_context": "write a parameter ctx: Context, with Context from answerback",
     **dict.fromkeys(("CurrentContext", "Request"), "write a parameter ctx: Context"),
     "TextContent": "write Text, or return a str",
     "ImageContent": "write Image",

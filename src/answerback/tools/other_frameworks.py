@@ -121,7 +121,7 @@ def missing_type_hint(parameter: str, function: str) -> str:
     if parameter in _WHOLE_ARGUMENTS:
         return (
             f"write one parameter for each argument, as in def {function}(x: int, y: str), "
-            f"or {parameter}: dict for one argument that is an object"
+            f"or {parameter}: Annotated[dict, AllArguments] for all arguments as one object"
         )
     if parameter in _OF_THE_SERVER:
         return (

@@ -60,6 +60,10 @@ class Resource(Tool):
         self._any_path = frozenset(options.get("allow_paths") or ())
         self._check_allowed_paths()
 
+    @property
+    def public_name(self) -> str:
+        return self.uri
+
     def arguments_for(self, uri: str) -> bytes | None:
         """Return the function's arguments for *uri* as JSON, or None if *uri* does not match.
 

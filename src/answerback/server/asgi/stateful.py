@@ -7,7 +7,7 @@ import asyncio
 from ...core.versions import V2025_11_25
 from ...protocol.engine import Engine
 from ...protocol.gate_refusals import batch_challenge
-from ...protocol.hidden_entries import is_gated
+from ...protocol.hidden_entries import described_if_hiding, is_gated
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -78,7 +78,7 @@ class Stateful:
         # Nothing is lost by it: the client can wait for the same task again.
         peer.cancel_on_disconnect = request.method == "tasks/result" and peer.stream.id is None
         if request.method in SESSION_METHODS:
-            await peer.finish(await self._answer_session(request, client, http))
+            await peer.finish(await self._answer_session(request, client, peer))
         elif peer.cancel_on_disconnect:
             await self._answer(request, peer)
         elif _can_be_asked(client.capabilities) and self._engine.may_ask(request):
@@ -204,15 +204,13 @@ class Stateful:
         peer.prime = client.version is V2025_11_25
         peer.begin_stream(self.sync.resumable.new(client))
 
-    async def _answer_session(
-        self, request: Request, client: HttpClient, http: HttpRequest
-    ) -> bytes:
-        user = http.describe_request("mcp").user if self._registry.has_gates else None
+    async def _answer_session(self, request: Request, client: HttpClient, peer: HttpPeer) -> bytes:
+        described = described_if_hiding(self._registry, peer)
         try:
             if request.method != "ping" and not self._sessions.are_kept:
                 message = f"{request.method} needs a session, and this server has none"
                 raise RpcError(METHOD_NOT_FOUND, message)
-            return result_frame(request.id, await self.sync.answer(request, client, user))
+            return result_frame(request.id, await self.sync.answer(request, client, described))
         except RpcError as error:
             return error_frame(request.id, error)
 
@@ -233,7 +231,7 @@ class Stateful:
         except RpcError as error:
             return error_frame(message.id, error)
         if message.method in SESSION_METHODS:
-            return await self._answer_session(message, client, batch.http)
+            return await self._answer_session(message, client, batch)
         peer = BatchPeer(message.id, batch)
         peer.level = batch.level
         if meta is not None:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from ...core.background import spawn
+from ...core.request_info import RequestInfo
 from ...protocol.jsonrpc import Notification, Request, Response, RpcError, read_params
 from ...protocol.params import CancelledParams, ReadResource, SetLevel
 from ...protocol.subscriptions import subscribed_uri
@@ -52,8 +53,13 @@ class SessionSync:
         self.active = ActiveStreams(bus.number)
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def answer(self, request: Request, client: HttpClient, user: object = None) -> bytes:
-        """Return the result of a request about the session; raises RpcError."""
+    async def answer(
+        self, request: Request, client: HttpClient, described: RequestInfo | None = None
+    ) -> bytes:
+        """Return the result of a request about the session; raises RpcError.
+
+        *described* has the request's data; None if nothing can be hidden.
+        """
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level
             await self._apply_everywhere(LogLevelSet(client.nonce, level))
@@ -61,7 +67,7 @@ class SessionSync:
             wanted = request.method == "resources/subscribe"
             if wanted:
                 subscribed = self._sessions.subscriptions(client)
-                uri = subscribed_uri(self._registry, request.params, subscribed, user)
+                uri = subscribed_uri(self._registry, request.params, subscribed, described)
             else:
                 uri = read_params(request.params, ReadResource).uri
             await self._apply_everywhere(ResourceSubscribed(client.nonce, uri, wanted))
