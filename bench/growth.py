@@ -32,6 +32,7 @@ OWNERS = 1_000
 CALLS = 200_000
 ROUNDS = 5
 NOW = 1_000_000.0
+SERVED = ("job",)
 UNLIMITED = TaskLimits(queue=10**9, per_owner=10**9, total_bytes=10**12)
 
 
@@ -115,7 +116,7 @@ def _execute(path: Path, statement: str, rows: Sequence[tuple[Any, ...]]) -> Non
 
 
 def _end_all(store: TaskStore) -> None:
-    while taken := store.claim("w", NOW, 60.0, 1_000):
+    while taken := store.claim("w", 60.0, 1_000, SERVED):
         for task in taken:
             store.change(task.id, _ended)
 
@@ -127,8 +128,8 @@ def _store_figures(name: str, store: TaskStore, end_all: Callable[[], None]) -> 
     refused = _least(lambda number: _refusal(store, _task(TASKS + ROUNDS + number), limits))
     end_all()
     store.add(_task(-1), UNLIMITED)
-    store.claim("w", NOW, 60.0, 1)
-    renew = _least(lambda number: store.renew("w", NOW + number))
+    store.claim("w", 60.0, 1, SERVED)
+    renew = _least(lambda number: store.renew("w", number))
     first = _least(lambda number: store.page("owner 999", None, 100))
     last = store.page("owner 999", None, 99)[-1].id
     later = _least(lambda number: store.page("owner 999", last, 100))
@@ -154,14 +155,14 @@ def _refusal(store: TaskStore, task: TaskRecord, limits: TaskLimits) -> None:
 def _expiry() -> Figure:
     store = MemoryStore()
     for number in range(TASKS):
-        store.add(_task(number, expires=NOW + 1), UNLIMITED)
+        store.add(_task(number, expires=NOW - 1), UNLIMITED)
     for number in range(TASKS):
         store.change(f"task-{number}", _ended)
     steps: list[float] = []
     removed = 0
     while removed < TASKS:
         started = time.process_time()
-        removed += store.remove_expired(NOW + 1000 + len(steps))
+        removed += store.remove_expired()
         steps.append(time.process_time() - started)
     detail = f"{len(steps)} steps of together {sum(steps) * 1e3:.0f} ms"
     what = f"longest step of removing {TASKS:,} expired tasks, ms"
@@ -201,7 +202,7 @@ def _task(number: int, expires: float | None = None) -> TaskRecord:
     )
 
 
-def _ended(task: TaskRecord) -> TaskRecord:
+def _ended(task: TaskRecord, now: float) -> TaskRecord:
     return msgspec.structs.replace(task, state="completed", worker="", result=b"")
 
 

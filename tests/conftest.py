@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.state.postgres import Postgres
 
 from answerback import App
 
@@ -55,6 +56,20 @@ def everything() -> App:
 def example() -> Callable[[str], App]:
     """Loads a fresh copy of an example, so that tests do not share its changes."""
     return lambda name: load_app(ROOT / "examples" / f"{name}.py")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that does not wait for the disk."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def state_url(postgres: Postgres) -> str:
+    """The URL of an empty database."""
+    return postgres.new_database()
 
 
 class Server:

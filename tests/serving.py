@@ -1,6 +1,7 @@
 """Serves apps in tests with the settings that the command line gives a runtime."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -44,3 +45,9 @@ async def until(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(60):
         while not await asyncio.to_thread(condition):
             await asyncio.sleep(0.005)
+
+
+def free_port() -> int:
+    """A port of this machine that no server listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -345,10 +345,13 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *user* is the user logged in at the page, and must be the one the link was made for. A token
         can be redeemed only once. Raises LinkRefused.
         """
+        from .calls.runtime import serving
         from .gates.links import redeem
-        from .gates.used_tokens import UsedFiles
+        from .gates.used_tokens import used_tokens_in
 
-        return redeem(token, user, self._used_tokens or UsedFiles())
+        runtime = serving(self._registry)
+        state = None if runtime is None else runtime.state
+        return redeem(token, user, self._used_tokens or used_tokens_in(state))
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import pytest
 from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
 from tests.records.support import replies_in
 from tests.server.processes import wait_until
+from tests.serving import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "guides" / "deployment.md").read_text()
@@ -33,12 +33,6 @@ def block(language: str) -> str:
     found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
     assert found is not None
     return found[1]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @pytest.fixture

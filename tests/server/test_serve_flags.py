@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from tests.server.processes import BOUND
+from tests.serving import free_port
 
 FAILING = """
 import logging
@@ -78,11 +79,6 @@ def refused(path: Path, *flags: str, **environ: str) -> str:
     )
     assert done.returncode == 2
     return done.stderr
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
 
 
 @WORKERS
@@ -332,7 +328,7 @@ def test_a_client_that_leaves_a_tls_connection_causes_no_log_line(
     failing: Path, certificate: tuple[Path, Path]
 ) -> None:
     cert, key = map(str, certificate)
-    port = free_port()
+    port = str(free_port())
     with started(failing, "--port", port, "--tls-cert", cert, "--tls-key", key) as server:
         context = ssl.create_default_context(cafile=cert)
         for _ in range(3):
@@ -396,7 +392,7 @@ def test_the_message_about_a_certificate_names_the_file_and_what_to_do(
 
 
 def test_the_environment_gives_the_host_and_the_port(failing: Path) -> None:
-    port = free_port()
+    port = str(free_port())
 
     with started(failing, HOST="localhost", PORT=port) as server:
         response = httpx.get(f"http://127.0.0.1:{port}/healthz")
@@ -406,7 +402,7 @@ def test_the_environment_gives_the_host_and_the_port(failing: Path) -> None:
 
 
 def test_flags_win_over_the_environment(failing: Path) -> None:
-    port = free_port()
+    port = str(free_port())
 
     with started(failing, "--host", "127.0.0.1", "--port", port, HOST="nowhere", PORT="x") as it:
         assert f"http://127.0.0.1:{port}/mcp" in it.banner

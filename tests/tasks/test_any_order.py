@@ -16,6 +16,7 @@ from answerback.tasks.task_record import OpenQuestion, TaskRecord, new_id
 from answerback.tasks.task_store import Change
 
 NOW = 1_000_000.0
+TOOLS = ("job",)
 QUESTIONS = {"a": OpenQuestion("roots/list", {})}
 WORKERS = st.sampled_from(["w1", "w1", "w1", "w2"])
 STEPS = st.one_of(
@@ -28,11 +29,11 @@ STEPS = st.one_of(
 
 def _change(step: str, claim: TaskRecord | None) -> Change:
     if step == "answer":
-        return partial(transitions.answered, answers={"a": {}}, now=NOW)
+        return partial(transitions.answered, answers={"a": {}})
     if step == "cancel":
-        return partial(transitions.cancelled, now=NOW)
+        return transitions.cancelled
     assert claim is not None
-    held: dict[str, Any] = {"worker": claim.worker, "fence": claim.fence, "now": NOW}
+    held: dict[str, Any] = {"worker": claim.worker, "fence": claim.fence}
     changes: dict[str, Change] = {
         "finish": partial(transitions.finished, reply=success(str(claim.fence)), **held),
         "ask": partial(transitions.asked, questions=QUESTIONS, **held),
@@ -61,7 +62,7 @@ def test_a_task_ends_once_and_only_by_the_worker_that_holds_it(
     ends: list[TaskRecord] = []
     for step, which in steps:
         if step == "claim":
-            claims += store.claim(which, NOW, 10, 1)
+            claims += store.claim(which, 10, 1, TOOLS)
         elif step in ("answer", "cancel") or claims:
             claim = claims[which % len(claims)] if claims else None
             changed = store.change(task.id, _change(step, claim))

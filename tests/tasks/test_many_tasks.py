@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.steps import steps_of
+from tests.tasks.store_clock import NOW, StoreClock
 
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
@@ -19,8 +20,8 @@ from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord
 from answerback.tasks.task_store import TaskStore
 
-NOW = 1_000_000.0
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)
+TOOLS = ("job",)
 
 
 def _task(number: int, **members: Any) -> TaskRecord:
@@ -28,7 +29,7 @@ def _task(number: int, **members: Any) -> TaskRecord:
     return TaskRecord(**{**given, "created": NOW, "changed": NOW, **members})
 
 
-def _ended(task: TaskRecord) -> TaskRecord:
+def _ended(task: TaskRecord, now: float = NOW) -> TaskRecord:
     return msgspec.structs.replace(task, state="completed", worker="", result=b"")
 
 
@@ -61,12 +62,12 @@ STEPS: dict[str, Callable[[TaskStore], object]] = {
     "add": lambda store: store.add(_task(9), LIMITS),
     "get": lambda store: store.get("task-1"),
     "change": lambda store: store.change("task-1", _ended),
-    "claim": lambda store: store.claim("w", NOW, 10, 5),
-    "renew": lambda store: store.renew(["w"], NOW + 20),
+    "claim": lambda store: store.claim("w", 10, 5, TOOLS),
+    "renew": lambda store: store.renew(["w"], 20),
     "claims": lambda store: store.claims(),
     "first page": lambda store: store.page("ann", None, 5),
     "next page": lambda store: store.page("ann", "task-1", 5),
-    "expiry": lambda store: store.remove_expired(NOW + 100),
+    "expiry": lambda store: store.remove_expired(),
 }
 
 
@@ -75,9 +76,11 @@ def test_each_statement_of_the_file_uses_an_index(
     step: str, tmp_path: Path, watched: _Watched
 ) -> None:
     path = tmp_path / "tasks.db"
-    store = SQLiteStore(path, durable=False)
+    clock = StoreClock()
+    store = SQLiteStore(path, durable=False, clock=clock)
     for number in range(4):
         store.add(_task(number, expires=NOW + 1), LIMITS)
+    clock.set(NOW + 2)
     watched.statements.clear()
 
     STEPS[step](store)
@@ -181,36 +184,43 @@ def test_a_page_in_memory_looks_at_the_tasks_of_its_owner_alone() -> None:
 
 
 def test_expired_tasks_in_memory_are_removed_a_thousand_at_a_time() -> None:
-    store = MemoryStore()
+    clock = StoreClock()
+    store = MemoryStore(clock)
     for number in range(2_500):
         store.add(_task(number, expires=NOW + 1), LIMITS)
         store.change(f"task-{number}", _ended)
     kept = store.add(_task(-1, expires=NOW + 100), LIMITS)
 
-    removed = [store.remove_expired(NOW + 2) for _ in range(4)]
+    clock.set(NOW + 2)
+    removed = [store.remove_expired() for _ in range(4)]
 
     assert removed == [1_000, 1_000, 500, 0]
     assert store.page(None, None, 10) == [kept]
 
 
 def test_a_task_in_memory_that_outlives_its_expiry_is_removed_after_its_end() -> None:
-    store = MemoryStore()
+    clock = StoreClock()
+    store = MemoryStore(clock)
     store.add(_task(1, expires=NOW + 1), LIMITS)
 
-    while_it_waits = [store.remove_expired(NOW + seconds) for seconds in (2, 3, 4)]
+    def removed_at(seconds: float) -> int:
+        clock.set(NOW + seconds)
+        return store.remove_expired()
+
+    while_it_waits = [removed_at(seconds) for seconds in (2, 3, 4)]
     store.change("task-1", _ended)
-    after = [store.remove_expired(NOW + seconds) for seconds in (6, 7)]
+    after = [removed_at(seconds) for seconds in (6, 7)]
 
     assert while_it_waits == [0, 0, 0]
     assert after == [1, 0]
 
 
 def test_a_task_in_memory_that_expires_earlier_than_before_is_removed_first() -> None:
-    store = MemoryStore()
+    store = MemoryStore(StoreClock())
     for number in range(1_500):
         store.add(_task(number, expires=NOW + 1), LIMITS)
-    store.change("task-1400", lambda task: msgspec.structs.replace(_ended(task), expires=0.0))
+    store.change("task-1400", lambda task, _: msgspec.structs.replace(_ended(task), expires=0.0))
 
-    store.remove_expired(NOW)
+    store.remove_expired()
 
     assert store.get("task-1400") is None

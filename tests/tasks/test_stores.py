@@ -7,22 +7,25 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.state.stores import postgres_store
+from tests.tasks.store_clock import NOW, StoreClock
 
 from answerback import Image, Link, success
 from answerback.core.limits import TaskLimits
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
+from answerback.tasks import postgres_store as postgres_module
 from answerback.tasks import transitions
 from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 from answerback.tasks.task_record import FORMAT, OpenQuestion, TaskRecord, fingerprint_of, new_id
 from answerback.tasks.task_store import TaskStore
 
-NOW = 1_000_000.0
+TOOLS = ("report",)
 QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})
 
 
@@ -31,15 +34,30 @@ def _task(**members: object) -> TaskRecord:
     return TaskRecord(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> TaskStore:
-    if request.param == "memory":
-        return MemoryStore()
-    return SQLiteStore(tmp_path / "tasks.db", durable=False)
+@pytest.fixture
+def clock() -> StoreClock:
+    return StoreClock()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: StoreClock) -> Iterator[TaskStore]:
+    made: TaskStore
+    match request.param:
+        case "memory":
+            made = MemoryStore(clock)
+        case "sqlite":
+            made = SQLiteStore(tmp_path / "tasks.db", durable=False, clock=clock)
+        case _:
+            url = request.getfixturevalue("state_url")
+            clock.url = url
+            made = postgres_store(url, "jobs")
+            clock.set(NOW)
+    yield made
+    made.close()
 
 
 def _claim(store: TaskStore, worker: str = "w1") -> TaskRecord:
-    [task] = store.claim(worker, NOW, 10, 1)
+    [task] = store.claim(worker, 10, 1, TOOLS)
     return task
 
 
@@ -60,9 +78,7 @@ def test_the_reply_of_a_finished_task_has_all_its_parts(store: TaskStore) -> Non
         meta={"shop/page": 2},
     )
 
-    store.change(
-        task.id, partial(transitions.finished, worker="w1", fence=task.fence, reply=reply, now=NOW)
-    )
+    store.change(task.id, partial(transitions.finished, worker="w1", fence=task.fence, reply=reply))
 
     found = store.get(task.id)
     assert found is not None
@@ -73,7 +89,7 @@ def test_the_reply_of_a_finished_task_has_all_its_parts(store: TaskStore) -> Non
 def test_a_worker_that_lost_its_claim_cannot_write_a_result(store: TaskStore) -> None:
     store.add(_task(idempotent=True), TaskLimits())
     first = _claim(store, "w1")
-    store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
+    store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence))
     second = _claim(store, "w2")
 
     def finish(task: TaskRecord, worker: str, text: str) -> TaskRecord | None:
@@ -84,7 +100,6 @@ def test_a_worker_that_lost_its_claim_cannot_write_a_result(store: TaskStore) ->
                 worker=worker,
                 fence=task.fence,
                 reply=success(text),
-                now=NOW,
             ),
         )
 
@@ -97,25 +112,23 @@ def test_a_task_that_is_not_idempotent_fails_when_its_worker_is_lost(store: Task
     store.add(_task(), TaskLimits())
     task = _claim(store)
 
-    lost = store.change(
-        task.id, partial(transitions.given_up, worker="w1", fence=task.fence, now=NOW)
-    )
+    lost = store.change(task.id, partial(transitions.given_up, worker="w1", fence=task.fence))
 
     assert lost is not None
     assert lost.state == "failed"
     assert "may have taken effect" in lost.message
-    assert store.claim("w2", NOW, 10, 1) == []
+    assert store.claim("w2", 10, 1, TOOLS) == []
 
 
 def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -> None:
     store.add(_task(idempotent=True), TaskLimits())
     first = _claim(store, "w1")
-    store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
+    store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence))
     second = _claim(store, "w2")
 
     def refuse(worker: str, fence: int) -> TaskRecord | None:
         error = ToolError("no such tool")
-        change = partial(transitions.refused, worker=worker, fence=fence, error=error, now=NOW)
+        change = partial(transitions.refused, worker=worker, fence=fence, error=error)
         return store.change(first.id, change)
 
     assert refuse("w1", first.fence) is None
@@ -127,20 +140,18 @@ def test_an_idempotent_task_that_ends_its_workers_fails_after_the_fifth(store: T
     states = []
     for worker in ("w1", "w2", "w3", "w4", "w5"):
         task = _claim(store, worker)
-        lose = partial(transitions.given_up, worker=worker, fence=task.fence, now=NOW)
+        lose = partial(transitions.given_up, worker=worker, fence=task.fence)
         states.append(store.change(task.id, lose).state)  # type: ignore[union-attr]  # it holds
 
     assert states == ["working", "working", "working", "working", "failed"]
-    assert store.claim("w6", NOW, 10, 1) == []
+    assert store.claim("w6", 10, 1, TOOLS) == []
 
 
 def test_shutdowns_of_workers_do_not_end_an_idempotent_task(store: TaskStore) -> None:
     store.add(_task(idempotent=True), TaskLimits())
     for worker in ("w1", "w2", "w3", "w4", "w5"):
         task = _claim(store, worker)
-        leave = partial(
-            transitions.given_up, worker=worker, fence=task.fence, now=NOW, is_shutdown=True
-        )
+        leave = partial(transitions.given_up, worker=worker, fence=task.fence, is_shutdown=True)
         store.change(task.id, leave)
 
     assert _claim(store, "w6").attempts == 6
@@ -152,20 +163,20 @@ def test_a_record_of_a_later_format_does_not_stop_the_other_tasks(tmp_path: Path
     known = store.add(_task(), TaskLimits())
 
     assert [task.id for task in store.page(None, None, 10)] == [known.id]
-    assert [task.id for task in store.claim("w1", NOW, 10, 1)] == [known.id]
+    assert [task.id for task in store.claim("w1", 10, 1, TOOLS)] == [known.id]
     assert store.get(later.id) is None
-    assert store.change(later.id, partial(transitions.cancelled, now=NOW)) is None
+    assert store.change(later.id, transitions.cancelled) is None
 
 
 def test_a_final_state_never_changes(store: TaskStore) -> None:
     store.add(_task(), TaskLimits())
     task = _claim(store)
-    store.change(task.id, partial(transitions.cancelled, now=NOW))
+    store.change(task.id, transitions.cancelled)
 
-    late = partial(transitions.finished, worker="w1", fence=task.fence, reply=success("x"), now=NOW)
+    late = partial(transitions.finished, worker="w1", fence=task.fence, reply=success("x"))
 
     assert store.change(task.id, late) is None
-    assert store.change(task.id, partial(transitions.cancelled, now=NOW)) is None
+    assert store.change(task.id, transitions.cancelled) is None
     assert store.get(task.id).state == "cancelled"  # type: ignore[union-attr]  # it is there
 
 
@@ -175,11 +186,11 @@ def test_a_task_resumes_when_its_last_question_is_answered(store: TaskStore) -> 
     questions = {"a": QUESTION, "b": QUESTION}
     store.change(
         task.id,
-        partial(transitions.asked, worker="w1", fence=task.fence, questions=questions, now=NOW),
+        partial(transitions.asked, worker="w1", fence=task.fence, questions=questions),
     )
 
     def answer(**answers: object) -> TaskRecord | None:
-        return store.change(task.id, partial(transitions.answered, answers=answers, now=NOW))
+        return store.change(task.id, partial(transitions.answered, answers=answers))
 
     assert answer(unknown=1) is None
     one = answer(a={"action": "accept"})
@@ -197,7 +208,7 @@ def test_each_task_is_claimed_once_however_many_workers_ask(store: TaskStore) ->
     claimed: list[str] = []
 
     def work(worker: str) -> None:
-        while tasks := store.claim(worker, NOW, 10, 3):
+        while tasks := store.claim(worker, 10, 3, TOOLS):
             claimed.extend(task.id for task in tasks)
 
     threads = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(4)]
@@ -220,7 +231,9 @@ def test_the_same_idempotency_key_gives_the_same_task(store: TaskStore) -> None:
         store.add(_task(idempotency_key="k", fingerprint=b"other"), TaskLimits())
 
 
-def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
+def test_tasks_above_a_limit_are_refused(store: TaskStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    # PostgreSQL is asked for the length of the queue once a second.
+    monkeypatch.setattr(postgres_module, "_REFRESH", 0.0)
     limits = TaskLimits(queue=2, per_owner=1)
     store.add(_task(owner="ann"), limits)
 
@@ -230,24 +243,25 @@ def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
     with pytest.raises(Unavailable):
         store.add(_task(owner="cid"), limits)
     task = _claim(store)
-    store.change(task.id, partial(transitions.cancelled, now=NOW))
+    store.change(task.id, transitions.cancelled)
     assert store.add(_task(owner="ann"), limits).owner == "ann"
 
 
-def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(store: TaskStore) -> None:
+def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(
+    store: TaskStore, clock: StoreClock
+) -> None:
     asking = store.add(_task(expires=NOW + 1, idempotency_key="k"), TaskLimits())
     claim = _claim(store)
-    ask = partial(
-        transitions.asked, worker="w1", fence=claim.fence, questions={"a": QUESTION}, now=NOW
-    )
+    ask = partial(transitions.asked, worker="w1", fence=claim.fence, questions={"a": QUESTION})
     store.change(asking.id, ask)
     running = store.add(_task(expires=NOW + 1), TaskLimits())
     _claim(store)
     waiting = store.add(_task(expires=NOW + 1), TaskLimits())
     kept = store.add(_task(expires=None), TaskLimits())
 
-    assert store.remove_expired(NOW) == 0
-    assert store.remove_expired(NOW + 2) == 1
+    assert store.remove_expired() == 0
+    clock.set(NOW + 2)
+    assert store.remove_expired() == 1
     assert store.get(asking.id) is None
     assert [task.id for task in store.page(None, None, 10)] == [running.id, waiting.id, kept.id]
     assert store.add(_task(idempotency_key="k"), TaskLimits()).id != asking.id
@@ -353,7 +367,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 store = SQLiteStore(sys.argv[1], durable=False)
 store.add(TaskRecord(id="1", tool="add", arguments=b"", created=1, changed=1), TaskLimits())
 for number in range(60):
-    changed = store.change("1", lambda task: replace(task, message=f"{number} " + "x" * 10_000))
+    message = f"{number} " + "x" * 10_000
+    changed = store.change("1", lambda task, now: replace(task, message=message))
 print(changed.message[:3])
 """
 
@@ -372,7 +387,7 @@ def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
     task = _claim(store)
 
     assert store.claims() == [(task.id, "w1", task.fence, NOW + 10)]
-    store.renew(["w1"], NOW + 20)
-    store.renew(["w2"], NOW + 30)
-    store.change(task.id, partial(transitions.cancelled, now=NOW))
+    store.renew(["w1"], 20)
+    store.renew(["w2"], 30)
+    store.change(task.id, transitions.cancelled)
     assert store.claims() == []

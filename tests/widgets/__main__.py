@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from typing import Any
 
 from tests.conftest import ROOT, serving
 from tests.protocol.official_tools import INSPECTOR, node_command, node_environment
+from tests.serving import free_port
 from tests.widgets.browser_driver import BRIDGE, PAGES, Browser, chromium, sandbox
 from tests.widgets.two_hosts import WIDGETS, two_hosts
 
@@ -66,12 +66,6 @@ def install() -> None:
     command = [*INSTALL, "--loglevel=error", "--prefix", str(INSTALLED), *PACKAGES]
     subprocess.run(command, cwd=INSTALLED, check=True, timeout=900)
     done.write_text(wanted)
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
 
 
 @contextmanager

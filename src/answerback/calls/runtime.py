@@ -24,6 +24,7 @@ from .runners import Execution, Runnable, Runner, execution_in, execution_in_pla
 if TYPE_CHECKING:
     import asyncio
 
+    from ..state.shared import SharedState
     from ..tools.tool import Tool
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
@@ -69,6 +70,10 @@ class Runtime:
     """Whether its wire has ended."""
     development = False
     """Whether widget files are reread each time."""
+    task_slots: int | None = None
+    """How many tasks run here at a time; None takes the author's limit."""
+    state: SharedState | None = None
+    """What this server shares with other hosts."""
     get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     """Returns the event loop for tasks, on a wire without its own."""
 

@@ -42,7 +42,9 @@ COMMANDS = {
     "key": "make an API key, and the digest that the server stores",
     "token": "print a test token of a server that was started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
-    "tasks": "list, show and cancel the tasks in the file of a server",
+    "tasks": "list, show and cancel the tasks of a server",
+    "worker": "run the tasks that servers on other hosts create",
+    "state": "make, check and update the tables that several hosts share",
 }
 
 WITHOUT_TARGET = {
@@ -56,6 +58,7 @@ WITHOUT_TARGET = {
     "token": "http://127.0.0.1:8000 --user alice",
     "audit": "stats audit.db",
     "tasks": "list --tasks tasks.db",
+    "state": "init postgresql://localhost/tools",
 }
 """The commands whose first argument is not a target, each with example arguments."""
 

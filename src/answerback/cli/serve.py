@@ -14,6 +14,7 @@ from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets
 from .record_file import open_records
 from .serve_flags import check_together, parser, serve_options, serve_widgets
+from .state_options import open_state_of
 from .target import program_folder
 from .task_file import open_task_store
 
@@ -61,12 +62,22 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _runtime(app: App, options: Namespace) -> Runtime:
-    return runtime_on_loop(
+    runtime = runtime_on_loop(
         registry_of(app),
         records=open_records(options),
         task_store=None if options.tasks is None else open_task_store(options.tasks),
         debug=options.debug,
     )
+    shared = open_state_of(options)
+    if shared is not None:
+        from ..server.shared_state import use_state
+
+        use_state(runtime, shared)
+    if options.no_tasks:
+        if shared is None:
+            raise BadOption("--no-tasks needs --state: other hosts run the tasks")
+        runtime.task_slots = 0
+    return runtime
 
 
 def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:

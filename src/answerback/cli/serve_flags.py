@@ -17,6 +17,7 @@ from .program import (
     positive_int,
 )
 from .record_file import add_audit_options
+from .state_options import add_state_options
 from .task_file import add_tasks_option
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ def parser(program: Program) -> ArgumentParser:
     _add_access(made)
     _add_everyday(made)
     add_tasks_option(made)
+    add_state_options(made)
+    made.add_argument(
+        "--no-tasks",
+        action="store_true",
+        help="run no tasks here: the workers that share --state run them",
+    )
     add_tag_options(made)
     return made
 
@@ -76,6 +83,8 @@ def check_together(options: Namespace) -> None:
     """Raise BadOption for flags that exclude each other."""
     if options.reload and options.workers > 1:
         raise BadOption("--reload runs one process; leave out --workers, or --reload")
+    if options.state is not None and options.tasks is not None:
+        raise BadOption("--state keeps the tasks; leave out --tasks")
     if options.uds is not None and (options.host is not None or options.port is not None):
         raise BadOption("--uds takes the place of --host and --port; leave them out")
 
@@ -86,7 +95,7 @@ def _add_address(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--port",
-        type=_port,
+        type=port_number,
         help="0 takes a free one (default: PORT of the environment, or 8000)",
     )
     parser.add_argument("--uds", metavar="PATH", help="listen on this unix socket instead")
@@ -162,7 +171,7 @@ def _endpoint(text: str) -> str:
     return text
 
 
-def _port(text: str) -> int:
+def port_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:10]) < 65536):
         raise ArgumentTypeError(f"must be a number from 0 to 65535, not {text!r}")
     return int(text)
@@ -171,6 +180,6 @@ def _port(text: str) -> int:
 def _port_from_environment() -> int:
     given = os.environ.get("PORT", "")
     try:
-        return _port(given) if given else 8000
+        return port_number(given) if given else 8000
     except ArgumentTypeError as exc:
         raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None

@@ -1,4 +1,4 @@
-"""`tasks`: lists, shows and cancels the tasks in the file of `serve --tasks`."""
+"""`tasks`: lists, shows and cancels the tasks in a server's file or in the shared state."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from time import time
 from typing import TYPE_CHECKING
 
@@ -15,18 +15,20 @@ import msgspec
 
 from ..core.secrets.mask import Masker
 from ..dialects.readable import render
-from ..tasks.sqlite_store import SQLiteStore
 from ..tasks.task_record import FINAL, TaskRecord
+from ..tasks.task_store import TaskStore
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
+from .state_options import WrongState, add_state_options, open_state_of
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
 
 
+_FILE = "tasks.db"
 _PAGE = 500
 _MAX_MESSAGE = 60
 _NOT_FOUND = 1
@@ -34,15 +36,37 @@ _NOT_FOUND = 1
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = _parser(program).parse_args(arguments)
-    if not os.path.isfile(options.tasks):
-        raise CannotOpenTasks(
-            f"there is no file {options.tasks!r}; give the one of `serve --tasks` with --tasks"
-        )
-    store = open_task_store(options.tasks)
-    try:
+    with _store_of(options) as store:
         return _SUBCOMMANDS[options.subcommand][1](store, options)
-    finally:
-        store.close()
+
+
+@contextmanager
+def _store_of(options: Namespace) -> Iterator[TaskStore]:
+    shared = None if options.tasks else open_state_of(options)
+    if shared is not None:
+        from ..tasks.postgres_store import PostgresStore, apps_with_tasks
+
+        with closing(shared):
+            yield PostgresStore(shared, _app_in(apps_with_tasks(shared), options.app))
+        return
+    path = options.tasks or _FILE
+    if not os.path.isfile(path):
+        raise CannotOpenTasks(
+            f"there is no file {path!r}; give the one of `serve --tasks` with --tasks, "
+            "or the database of `serve --state` with --state"
+        )
+    with closing(open_task_store(path)) as store:
+        yield store
+
+
+def _app_in(apps: Sequence[str], wanted: str | None) -> str:
+    """Return the app whose tasks are meant; raises WrongState if that is not clear."""
+    if wanted is not None:
+        return wanted
+    if len(apps) > 1:
+        names = ", ".join(apps)
+        raise WrongState(f"the state has the tasks of several apps; give --app: {names}")
+    return apps[0] if apps else ""
 
 
 def _parser(program: Program) -> ArgumentParser:
@@ -50,26 +74,31 @@ def _parser(program: Program) -> ArgumentParser:
     for name, each in subparsers.items():
         if name != "list":
             each.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
-        text = "the SQLite file of the server (default: %(default)s)"
-        each.add_argument("--tasks", default="tasks.db", metavar="FILE", help=text)
+        text = f"the SQLite file of the server (default: {_FILE})"
+        each.add_argument("--tasks", metavar="FILE", help=text)
+        add_state_options(each)
+        text = "the name of the app, if the state has tasks of several"
+        each.add_argument("--app", metavar="NAME", help=text)
         text = "print JSON, for programs; so it is where stdout is no terminal"
         each.add_argument("--json", action="store_true", help=text)
     text = "how many, the latest ones (default: %(default)s)"
     subparsers["list"].add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
     states = ("working", "input_required", *sorted(FINAL))
-    subparsers["list"].add_argument("--state", choices=states, help="only the tasks in this state")
+    subparsers["list"].add_argument("--status", choices=states, help="only the tasks in this state")
     return parser
 
 
-def _list(store: SQLiteStore, options: Namespace) -> int:
-    found = [task for task in _all(store) if options.state in (None, task.state)]
+def _list(store: TaskStore, options: Namespace) -> int:
+    found = [task for task in _all(store) if options.status in (None, task.state)]
     shown = found[-options.n :]
     if _as_json(options):
         for task in shown:
             print_json(msgspec.json.encode(_members(task, with_result=False)))
         return 0
     if not shown:
-        print_line("there are no tasks" if options.state is None else f"no task is {options.state}")
+        print_line(
+            "there are no tasks" if options.status is None else f"no task is {options.status}"
+        )
         return 0
     header = ("id", "state", "tool", "age", "message")
     print_line("\n".join(aligned([header, *map(_cells, shown)])))
@@ -78,7 +107,7 @@ def _list(store: SQLiteStore, options: Namespace) -> int:
     return 0
 
 
-def _show(store: SQLiteStore, options: Namespace) -> int:
+def _show(store: TaskStore, options: Namespace) -> int:
     task = _found(store, options.id)
     if task is None:
         return _NOT_FOUND
@@ -92,11 +121,11 @@ def _show(store: SQLiteStore, options: Namespace) -> int:
     return 0
 
 
-def _cancel(store: SQLiteStore, options: Namespace) -> int:
+def _cancel(store: TaskStore, options: Namespace) -> int:
     task = _found(store, options.id)
     if task is None:
         return _NOT_FOUND
-    changed = store.change(task.id, partial(cancelled, now=time()))
+    changed = store.change(task.id, cancelled)
     # Without a change the task has ended, perhaps a moment ago.
     task = changed or store.get(task.id) or task
     if _as_json(options):
@@ -106,14 +135,14 @@ def _cancel(store: SQLiteStore, options: Namespace) -> int:
     return 0 if task.state == "cancelled" else 1
 
 
-def _all(store: SQLiteStore) -> Iterator[TaskRecord]:
+def _all(store: TaskStore) -> Iterator[TaskRecord]:
     after: str | None = None
     while page := store.page(None, after, _PAGE):
         yield from (task for task in page if not task.is_plain_call)
         after = page[-1].id
 
 
-def _found(store: SQLiteStore, id: str) -> TaskRecord | None:
+def _found(store: TaskStore, id: str) -> TaskRecord | None:
     task = store.get(id)
     if task is None or task.is_plain_call:
         write_stderr(f"no task has the id {id!r}; it never existed, or has expired")

@@ -59,7 +59,15 @@ class Signer:
 def signer_from_environment() -> tuple[Signer, bool]:
     """Return the signer, and whether its key was made only for this process and its children.
 
-    ANSWERBACK_SECRET may hold several secrets, separated by commas; the first one signs.
+    The first secret of ANSWERBACK_SECRET signs. Raises WeakSecret.
+    """
+    secrets = secrets_from_environment()
+    return Signer(*(secrets or [os.urandom(32)])), not secrets
+
+
+def secrets_from_environment() -> list[bytes]:
+    """Return the secrets of ANSWERBACK_SECRET, which commas separate.
+
     Raises WeakSecret if one is too short.
     """
     parts = os.environ.get(SECRET, "").split(",")
@@ -70,7 +78,7 @@ def signer_from_environment() -> tuple[Signer, bool]:
                 f"{SECRET} holds a secret of {len(secret)} bytes; it needs at least "
                 f"{_MIN_SECRET}, such as the output of: openssl rand -hex 32"
             )
-    return Signer(*(secrets or [os.urandom(32)])), not secrets
+    return secrets
 
 
 def _id(key: bytes) -> int:

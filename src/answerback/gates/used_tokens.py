@@ -7,8 +7,13 @@ import stat
 import time
 from contextlib import suppress
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
+from ..core.authentication import UsedTokens
 from ..errors import AnswerbackError
+
+if TYPE_CHECKING:
+    from ..state.shared import SharedState
 
 _SPARE = 86_400
 """Seconds that a file is kept after its token has expired: the clock may be set back later."""
@@ -18,6 +23,15 @@ class UnsafeDirectory(AnswerbackError):
     """Users other than this process's can write into a directory."""
 
     code = "BAD_SETTING"
+
+
+def used_tokens_in(state: SharedState | None) -> UsedTokens:
+    """Return what remembers used tokens: the hosts' shared state, or else files of this machine."""
+    if state is None:
+        return UsedFiles()
+    from .used_rows import UsedRows
+
+    return UsedRows(state)
 
 
 class UsedFiles:

@@ -24,13 +24,13 @@ class FileNotice:
     def __init__(self, path: str) -> None:
         self._descriptor = _watch(path)
 
-    def wait(self, seconds: float, *, urgent: bool) -> None:
+    def wait(self, seconds: float, *, is_urgent: bool) -> None:
         """Wait until the file is written, at most *seconds*; may return early for no reason.
 
-        Without the kernel's help it returns sooner if *urgent*.
+        Without the kernel's help it returns sooner if *is_urgent*.
         """
         if self._descriptor is None:
-            sleep(_SHORT if urgent else min(10 * _SHORT, seconds))
+            sleep(_SHORT if is_urgent else min(10 * _SHORT, seconds))
         elif select.select([self._descriptor], [], [], seconds)[0]:
             os.read(self._descriptor, 65536)
 

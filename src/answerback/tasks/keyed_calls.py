@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from time import time
 from typing import Any
 
 import msgspec
@@ -22,7 +21,6 @@ from .service import TaskService
 from .stored_reply import dump_reply
 from .task_record import KEYS, TaskRecord
 from .task_runner import LEASE
-from .task_store import TaskStore
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
 
@@ -62,15 +60,16 @@ async def _run_claimed(
     try:
         outcome = await handle(call)
     except BaseException:
-        give_up = partial(given_up, **claim, now=time())
+        give_up = partial(given_up, **claim)
         runner.soon(store.change, record.id, give_up)
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
-        await runner.off_loop(_forget, store, record.id)
+        # The next call with this key runs.
+        await runner.off_loop(store.remove, record.id)
         return outcome
     fits = len(dump_reply(outcome)) <= service.limits.result_bytes
     reply = outcome if fits else _TOO_LARGE
-    finish = partial(finished, **claim, reply=reply, shape=call.shape, now=time())
+    finish = partial(finished, **claim, reply=reply, shape=call.shape)
     # The store logs its failure. The call took effect, so its reply is sent anyway.
     with suppress(ToolError):
         await runner.off_loop(store.change, record.id, finish)
@@ -115,12 +114,6 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
     """
     error = reply.error
     return error is not None and error.row.status in (429, 503) and error.retryable is not False
-
-
-def _forget(store: TaskStore, id: str) -> None:
-    """Remove the record, so that the next call with this key runs."""
-    store.change(id, lambda task: _replace(task, state="cancelled", worker="", expires=0.0))
-    store.remove_expired(0.0)
 
 
 _TOO_LARGE: Reply[Any] = failure(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
+from time import time
 
 from ..core.limits import TaskLimits
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room
+from .task_expiry import ExpiryClock
 from .task_record import TaskRecord
 from .task_store import Change, Claim
 from .transitions import claimed
@@ -21,13 +24,14 @@ _EXPIRED_AT_A_TIME = 1_000
 
 
 class MemoryStore:
-    """Keeps records in this process; they are lost when it ends."""
+    """Keeps records in this process; they are lost when it ends. *clock* is for tests."""
 
     blocks = False
-    notice_path = ""
     is_failing = False
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time) -> None:
+        self.now = clock
+        self._expiry = ExpiryClock(clock)
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskRecord] = {}
         # Dicts keep their order, and removing an entry is quick.
@@ -70,20 +74,23 @@ class MemoryStore:
         with self._lock:
             return self._change(id, change)
 
-    def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
-        def take(task: TaskRecord) -> TaskRecord | None:
-            return claimed(task, worker=worker, now=now, lease=lease)
-
+    def claim(
+        self, worker: str, lease: float, count: int, tools: Collection[str]
+    ) -> list[TaskRecord]:
+        take = partial(claimed, worker=worker, lease=lease)
         with self._lock:
             ids = [id for id, _ in zip(self._waiting, range(count), strict=False)]
             return [task for id in ids if (task := self._change(id, take)) is not None]
 
-    def renew(self, workers: Collection[str], until: float) -> None:
+    def renew(self, workers: Collection[str], lease: float) -> None:
         """Do nothing: a worker that dies takes this store with it."""
 
-    def claims(self) -> list[Claim]:
-        claimed = [task for task in tuple(self._tasks.values()) if task.worker]
-        return [Claim(task.id, task.worker, task.fence, task.lease) for task in claimed]
+    def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
+        return [
+            Claim(task.id, task.worker, task.fence, task.lease)
+            for task in tuple(self._tasks.values())
+            if task.worker and (workers is None or task.worker in workers)
+        ]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         with self._lock:
@@ -92,7 +99,14 @@ class MemoryStore:
                 return []
             return [self._tasks[id] for id in islice(ids, count)]
 
-    def remove_expired(self, now: float) -> int:
+    def remove(self, id: str) -> None:
+        with self._lock:
+            task = self._tasks.get(id)
+            if task is not None:
+                self._remove(task)
+
+    def remove_expired(self) -> int:
+        now = self._expiry.now()
         removed = 0
         with self._lock:
             for _ in range(_EXPIRED_AT_A_TIME):
@@ -113,15 +127,15 @@ class MemoryStore:
     def try_to_write(self) -> None:
         """Do nothing: memory can be written."""
 
-    def version(self) -> int:
-        return 0
+    def changes(self) -> None:
+        """Return None: no other process can change these records."""
 
     def close(self) -> None:
         pass
 
     def _change(self, id: str, change: Change) -> TaskRecord | None:
         before = self._tasks.get(id)
-        after = None if before is None else change(before)
+        after = None if before is None else change(before, self.now())
         if before is not None and after is not None:
             if after.is_final and not before.is_final:
                 self._count_finished(after.owner)

@@ -20,7 +20,7 @@ from ..errors import ToolError, Unavailable
 from ..registry.declarations import HealthState
 from .idempotency_keys import checked_key
 from .memory_store import MemoryStore
-from .task_expiry import ExpiryClock, first_expiry
+from .task_expiry import first_expiry
 from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import TaskStore
@@ -54,14 +54,16 @@ class TaskService:
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         self._waiting: Counter[str] = Counter()
         """How many requests wait for each task."""
-        self._expiry = ExpiryClock()
         worker = new_worker_name()
         self.runner = TaskRunner(runtime, self.store, self.limits, worker, self.wake)
         self.runner.use_loop()
         self._watch: TaskWatch | None = None
-        if self.store.blocks:
+        changes = self.store.changes()
+        if changes is not None:
             waits = self._waiters.__len__
-            self._watch = TaskWatch(self.store, self.runner, lambda: waits() > 0, self.wake)
+            self._watch = TaskWatch(
+                self.store, changes, self.runner, lambda: waits() > 0, self.wake
+            )
             runtime.checks["tasks"] = partial(_health, self.store, self.runner)
 
     async def create(
@@ -124,11 +126,11 @@ class TaskService:
         size, largest = len(msgspec.json.encode(answers)), self.limits.answer_bytes
         if size > largest:
             raise ToolError(f"The answers have {size} bytes, more than {largest}", code="TOO_LARGE")
-        change = partial(answered, answers=answers, now=time())
+        change = partial(answered, answers=answers)
         changed = await self.runner.off_loop(self.store.change, id, change)
         if changed is None:
             return await self.get(id, owner)
-        self.wake(changed)
+        self.wake(id)
         if changed.is_waiting:
             self.runner.use_loop()
             await self._fill()
@@ -141,13 +143,12 @@ class TaskService:
         return await self._to_the_end(self._cancel(id)) or await self.get(id, owner)
 
     async def _cancel(self, id: str) -> TaskRecord | None:
-        change = partial(cancelled, now=time())
-        changed = await self.runner.off_loop(self.store.change, id, change)
+        changed = await self.runner.off_loop(self.store.change, id, cancelled)
         if changed is None:
             return None
         if (run := self.runner.runs.get(id)) is not None:
             run.cancel()
-        self.wake(changed)
+        self.wake(id)
         return changed
 
     async def wait(
@@ -208,8 +209,7 @@ class TaskService:
         runner.use_loop()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
-            now = task.created
-            taken = claimed(task, worker=runner.worker, now=now, lease=LEASE)
+            taken = claimed(task, task.created, worker=runner.worker, lease=LEASE)
             assert taken is not None
             task = taken
         try:
@@ -273,12 +273,12 @@ class TaskService:
         """Remove expired tasks."""
         # For a store that may block, the watch does it.
         if self._watch is None:
-            self.store.remove_expired(self._expiry.now())
+            self.store.remove_expired()
 
-    def wake(self, task: TaskRecord | None = None) -> None:
-        """Wake everyone who waits for this task, or for any task if none is given."""
+    def wake(self, id: str | None) -> None:
+        """Wake everyone who waits for this task, or for any task if the id is None."""
         for listener in tuple(self._waiters.values()):
-            listener(None if task is None else task.id)
+            listener(id)
 
 
 def _do_nothing() -> None:

@@ -7,6 +7,8 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -16,8 +18,10 @@ from ..core.log import logger
 from ..core.moved_file import FileIdentity, FileMoved
 from ..core.private_file import make_private
 from ..errors import AnswerbackError, Unavailable
+from .file_notice import FileNotice
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room
+from .task_expiry import ExpiryClock
 from .task_record import FORMAT, TaskRecord
 from .task_store import Change, Claim
 from .transitions import claimed
@@ -77,17 +81,22 @@ class SQLiteStore:
     """Keeps tasks in a file that only this user can read; creates it if needed.
 
     Each process opens the file on first use, so a store may be created before workers fork.
-    *durable* also survives a power failure: each change waits for the disk.
+    *durable* also survives a power failure: each change waits for the disk. *clock* is for tests.
     """
 
     blocks = True
 
     def __init__(
-        self, path: str | os.PathLike[str], *, durable: bool = True, busy: float = _BUSY_SECONDS
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durable: bool = True,
+        busy: float = _BUSY_SECONDS,
+        clock: Callable[[], float] = time,
     ) -> None:
         self.path = os.fspath(path)
-        # The write-ahead log exists as long as a connection is open.
-        self.notice_path = f"{self.path}-wal"
+        self.now = clock
+        self._expiry = ExpiryClock(clock)
         self._durable = durable
         self._busy = busy
         self._lock = threading.RLock()
@@ -108,25 +117,27 @@ class SQLiteStore:
         return task
 
     def change(self, id: str, change: Change) -> TaskRecord | None:
-        return self._write(lambda connection: _change(connection, id, change))
+        return self._write(lambda connection: _change(connection, id, change, self.now()))
 
-    def claim(self, worker: str, now: float, lease: float, count: int) -> list[TaskRecord]:
+    def claim(
+        self, worker: str, lease: float, count: int, tools: Collection[str]
+    ) -> list[TaskRecord]:
         if count < 1 or not self._read(f"SELECT 1 {_WAITING} LIMIT 1"):
             return []
-
-        def take(task: TaskRecord) -> TaskRecord | None:
-            return claimed(task, worker=worker, now=now, lease=lease)
+        take = partial(claimed, worker=worker, lease=lease)
 
         def claim_oldest(connection: Connection) -> list[TaskRecord]:
             # Reads further rows only to make up for unreadable records.
             rows = connection.execute(f"SELECT record {_WAITING} ORDER BY number")
             oldest = _first(rows, count)
-            taken = [_change(connection, task.id, take) for task in oldest]
+            taken = [_change(connection, task.id, take, self.now()) for task in oldest]
             return [task for task in taken if task is not None]
 
         return self._write(claim_oldest)
 
-    def renew(self, workers: Collection[str], until: float) -> None:
+    def renew(self, workers: Collection[str], lease: float) -> None:
+        until = self.now() + lease
+
         # The column's lease is current; the record's is from the last full write.
         def renew_all(connection: Connection) -> None:
             # SQLite uses the index of claims only if the worker is certainly not empty.
@@ -135,9 +146,10 @@ class SQLiteStore:
 
         self._write(renew_all)
 
-    def claims(self) -> list[Claim]:
+    def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
         rows = self._read("SELECT id, worker, fence, lease FROM tasks WHERE worker <> ''")
-        return [Claim(*row) for row in rows]
+        claims = [Claim(*row) for row in rows]
+        return [each for each in claims if workers is None or each.worker in workers]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
         query, values = "SELECT record FROM tasks WHERE 1", []
@@ -149,7 +161,11 @@ class SQLiteStore:
         with self._opened(_READING) as connection:
             return _first(connection.execute(f"{query} ORDER BY number", values), count)
 
-    def remove_expired(self, now: float) -> int:
+    def remove(self, id: str) -> None:
+        self._write(lambda connection: connection.execute("DELETE FROM tasks WHERE id = ?", (id,)))
+
+    def remove_expired(self) -> int:
+        now = self._expiry.now()
         over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND state <> 'working'"
         if not self._read(f"SELECT 1 {over} LIMIT 1", now):
             return 0
@@ -164,7 +180,11 @@ class SQLiteStore:
         statement = f"PRAGMA user_version = {SCHEMA_VERSION}"
         self._write(lambda connection: connection.execute(statement))
 
+    def changes(self) -> SQLiteChanges:
+        return SQLiteChanges(self)
+
     def version(self) -> int:
+        """Return a number that changes whenever another process may have changed a record."""
         return int(self._read("PRAGMA data_version")[0][0])
 
     def close(self) -> None:
@@ -268,6 +288,38 @@ class SQLiteStore:
         return connection
 
 
+class SQLiteChanges:
+    """Notices that another process has changed a record, but not which."""
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+        self._notice: FileNotice | None = None
+        self._version = -1
+
+    def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
+        try:
+            if self._has_changed():
+                return None
+            if self._notice is None:
+                # The write-ahead log exists as long as a connection is open.
+                self._notice = FileNotice(f"{self._store.path}-wal")
+            self._notice.wait(seconds, is_urgent=is_urgent)
+            return None if self._has_changed() else ()
+        except Unavailable:
+            # The file may be opened again with another log.
+            self.close()
+            raise
+
+    def _has_changed(self) -> bool:
+        before, self._version = self._version, self._store.version()
+        return self._version != before
+
+    def close(self) -> None:
+        if self._notice is not None:
+            self._notice.close()
+            self._notice = None
+
+
 def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -> T:
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -335,10 +387,10 @@ class _Kept:
         return self._connection.execute(row, (*values, count - 1)).fetchone() is not None
 
 
-def _change(connection: Connection, id: str, change: Change) -> TaskRecord | None:
+def _change(connection: Connection, id: str, change: Change, now: float) -> TaskRecord | None:
     found = connection.execute("SELECT record FROM tasks WHERE id = ?", (id,)).fetchone()
     before = None if found is None else _decode(found[0])
-    changed = None if before is None else change(before)
+    changed = None if before is None else change(before, now)
     if changed is not None:
         connection.execute(
             "UPDATE tasks SET state = ?, worker = ?, lease = ?, fence = ?, expires = ?, record = ?"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from time import monotonic, time
+from collections.abc import Callable
+from time import monotonic
 
 from ..core.limits import TaskLimits
 
@@ -24,10 +25,11 @@ def expiry_after_end(expires: float | None, now: float) -> float | None:
 
 
 class ExpiryClock:
-    """The time by which records expire."""
+    """The time by which a store's records expire; *clock* is the store's."""
 
-    def __init__(self) -> None:
-        self._clocks = time(), monotonic()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._clocks = clock(), monotonic()
         self._stands_until = 0.0
 
     def now(self) -> float:
@@ -37,7 +39,7 @@ class ExpiryClock:
         back.
         """
         then, ticks_then = self._clocks
-        now, ticks = self._clocks = time(), monotonic()
+        now, ticks = self._clocks = self._clock(), monotonic()
         if now - then - (ticks - ticks_then) > _JUMP:
             self._stands_until = ticks + _GRACE
         return now if ticks >= self._stands_until else 0.0

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from time import time
 from typing import Any, TypeVar
 
 from ..calls.call import Call, reply_or_refusal
@@ -96,7 +95,7 @@ class TaskRunner:
         store: TaskStore,
         limits: TaskLimits,
         worker: str,
-        on_change: Callable[[TaskRecord], None],
+        on_change: Callable[[str], None],
     ) -> None:
         self._wire = runtime
         self._store = store
@@ -107,11 +106,12 @@ class TaskRunner:
         self._on_change = on_change
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
-        self.slots = Slots(limits.slots)
+        self._size = limits.slots if runtime.task_slots is None else runtime.task_slots
+        self.slots = Slots(self._size)
         self._filling = threading.Lock()
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="answerback-tasks")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._runtime = runtime_for_tasks(runtime, limits.slots)
+        self._runtime = runtime_for_tasks(runtime, max(self._size, 1))
 
     def use_loop(self) -> None:
         """Run tasks on the current event loop, if there is one."""
@@ -137,11 +137,13 @@ class TaskRunner:
         # One thread at a time: a task added while another thread holds all the slots is claimed by
         # the next thread.
         with self._filling:
-            count = self.slots.take(self._limits.slots)
+            count = self.slots.take(self._size)
             claimed: list[TaskRecord] = []
             try:
                 if count:
-                    claimed = self._store.claim(self.worker, time(), LEASE, count)
+                    claimed = self._store.claim(
+                        self.worker, LEASE, count, self._wire.registry.tools
+                    )
             finally:
                 self.slots.free(count - len(claimed))
             for task in claimed:
@@ -154,7 +156,7 @@ class TaskRunner:
         if running:
             await asyncio.wait(running, timeout=seconds)
         for run in tuple(self.runs.values()):
-            give_up: Change = partial(given_up, **run.claim, now=time(), is_shutdown=True)
+            give_up: Change = partial(given_up, **run.claim, is_shutdown=True)
             with suppress(Unavailable):
                 await self.off_loop(self._store.change, run.task.id, give_up)
             run.cancel()
@@ -227,18 +229,18 @@ class TaskRunner:
             outcome = await self._runtime.handlers.tools(call)
         except Exception:  # noqa: BLE001 -- a bug of ours ends one task, not the runner
             log_internal_error(f"the task of {task.tool!r}")
-            return partial(refused, **run.claim, error=ToolError("Internal error"), now=time())
+            return partial(refused, **run.claim, error=ToolError("Internal error"))
         if call.tool is None:
             message = f"The tool {task.tool!r} is no longer served"
             error = ToolError(message, code="TOOL_NOT_FOUND")
-            return partial(refused, **run.claim, error=error, now=time())
+            return partial(refused, **run.claim, error=error)
         questions = (
             None if isinstance(outcome, Reply) else open_questions(outcome.questions, task.can)
         )
         if questions:
-            return partial(asked, **run.claim, questions=questions, now=time())
+            return partial(asked, **run.claim, questions=questions)
         reply = _checked_size(reply_or_refusal(outcome), self._limits.result_bytes)
-        return partial(finished, **run.claim, reply=reply, shape=call.shape, now=time())
+        return partial(finished, **run.claim, reply=reply, shape=call.shape)
 
     async def _write(self, run: TaskRun, change: Change) -> None:
         """Write the outcome, and retry while the store cannot be written."""
@@ -252,7 +254,7 @@ class TaskRunner:
             else:
                 break
         if changed is not None:
-            self._on_change(changed)
+            self._on_change(changed.id)
 
     def _report(self, run: TaskRun, message: str) -> None:
         if self._store.blocks:
@@ -261,10 +263,10 @@ class TaskRunner:
             self._write_message(run, message)
 
     def _write_message(self, run: TaskRun, message: str) -> None:
-        change = partial(reported, **run.claim, message=message, now=time())
+        change = partial(reported, **run.claim, message=message)
         changed = self._store.change(run.task.id, change)
         if changed is not None:
-            self._on_change(changed)
+            self._on_change(changed.id)
 
 
 def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import threading
-from collections.abc import Callable
-from functools import partial
-from time import monotonic, time
+from collections.abc import Callable, Collection
+from functools import lru_cache, partial
+from time import monotonic
 
 from ..calls.failures import log_internal_error
 from ..errors import Unavailable
-from .file_notice import FileNotice
-from .task_expiry import ExpiryClock
-from .task_record import TaskRecord
 from .task_runner import LEASE, TaskRunner
-from .task_store import Claim, TaskStore
+from .task_store import Claim, TaskChanges, TaskStore
 from .transitions import given_up
 
 _GAP = 0.01
@@ -38,18 +36,18 @@ class TaskWatch:
     def __init__(
         self,
         store: TaskStore,
+        changes: TaskChanges,
         runner: TaskRunner,
         is_waiting: Callable[[], bool],
-        wake: Callable[[TaskRecord | None], None],
+        wake: Callable[[str | None], None],
     ) -> None:
         self._store = store
+        self._changes = changes
         self._runner = runner
         self._is_waiting = is_waiting
         self._wake = wake
-        self._version = -1
         self._next_step = 0.0
-        self._clocks = time(), monotonic()
-        self._expiry = ExpiryClock()
+        self._clocks: tuple[float, float] | None = None
         self._leases_count_from = 0.0
         self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
         self._every = {
@@ -66,76 +64,72 @@ class TaskWatch:
 
     def _work(self) -> None:
         seconds = 0.0
-        notice: FileNotice | None = None
         while not self._stopped.wait(seconds):
             try:
-                if notice is None:
-                    self._store.version()  # This opens the file.
-                    notice = FileNotice(self._store.notice_path)
-                self._look()
-                seconds = _GAP
+                self._take_steps()
                 is_busy = bool(self._runner.runs) or self._is_waiting()
-                notice.wait(_REPORTS if is_busy else _RECONCILE, urgent=is_busy)
+                limit = _REPORTS if is_busy else _RECONCILE
+                changed = self._changes.wait(limit, is_urgent=is_busy)
+                if changed is None or changed:
+                    self._catch_up(changed)
+                seconds = _GAP
             except Unavailable:
                 seconds = _AFTER_FAILURE  # Already logged.
-                # The file may be opened again with another log.
-                if notice is not None:
-                    notice.close()
-                    notice = None
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
                 log_internal_error("looking after tasks")
                 seconds = _AFTER_FAILURE
-        if notice is not None:
-            notice.close()
+        self._changes.close()
 
-    def _look(self) -> None:
+    def _take_steps(self) -> None:
         now = monotonic()
-        if self._runner.runs or now >= self._next_step:
-            for step, due in self._due.items():
-                if now >= due:
-                    step()
-                    self._due[step] = now + self._every[step]
-            # Without a task of its own a worker has nothing to renew or to write.
-            self._next_step = self._due[self._reconcile]
-        version = self._store.version()
-        if version != self._version:
-            self._version = version
-            self._catch_up()
+        if not self._runner.runs and now < self._next_step:
+            return
+        for step, due in self._due.items():
+            if now >= due:
+                step()
+                self._due[step] = now + self._every[step]
+        # Without a task of its own a worker has nothing to renew or to write.
+        self._next_step = self._due[self._reconcile]
 
-    def _catch_up(self) -> None:
-        """Act on another process's change: a task may be cancelled, or wait for a worker."""
+    def _catch_up(self, changed: Collection[str] | None) -> None:
+        """Act on another process's changes: a task may be cancelled, or wait for a worker.
+
+        None stands for changes of any task.
+        """
         # Before asking the store: a task claimed meanwhile is not in its answer.
         runs = tuple(self._runner.runs.values())
-        held = {(claim.id, claim.fence) for claim in self._store.claims()} if runs else ()
+        held = set()
+        if runs:
+            held = {(claim.id, claim.fence) for claim in self._store.claims(self._runner.names)}
         for run in runs:
             if (run.task.id, run.task.fence) not in held:
                 run.cancel()
         self._runner.fill()
-        self._wake(None)
+        for id in (None,) if changed is None else changed:
+            self._wake(id)
 
     def _renew(self) -> None:
         names = tuple(self._runner.names)
         if self._runner.runs or len(names) > 1:
-            self._store.renew(names, time() + LEASE)
+            self._store.renew(names, LEASE)
 
     def _reconcile(self) -> None:
-        now = time()
         if self._store.is_failing:
             self._store.try_to_write()
-        self._store.remove_expired(self._expiry.now())
+        self._store.remove_expired()
+        now = self._store.now()
         self._notice_jump(now, monotonic())
         leases_count = monotonic() >= self._leases_count_from
         for claim in self._store.claims():
             if claim.worker != self._runner.worker and is_lost(claim, now if leases_count else 0):
-                change = partial(given_up, worker=claim.worker, fence=claim.fence, now=now)
-                changed = self._store.change(claim.id, change)
-                if changed is not None:
-                    self._wake(changed)
+                change = partial(given_up, worker=claim.worker, fence=claim.fence)
+                if self._store.change(claim.id, change) is not None:
+                    self._wake(claim.id)
         self._runner.fill()
 
     def _notice_jump(self, now: float, ticks: float) -> None:
         """After the clock jumps or the machine pauses, let workers renew their claims."""
-        then, ticks_then = self._clocks
+        then, ticks_then = self._clocks or (now, ticks)
         self._clocks = now, ticks
         paused = ticks - ticks_then
         if abs(now - then - paused) > _JUMP or paused > LEASE / 3:
@@ -145,7 +139,7 @@ class TaskWatch:
 
 def new_worker_name() -> str:
     """Return a unique worker name, in which other workers see whether this one is alive."""
-    return f"{os.getpid()}/{_namespace()}/{secrets.token_hex(6)}"
+    return f"{os.getpid()}/{_machine()}/{secrets.token_hex(6)}"
 
 
 def is_lost(claim: Claim, now: float) -> bool:
@@ -154,9 +148,9 @@ def is_lost(claim: Claim, now: float) -> bool:
 
 
 def _lives(worker: str) -> bool:
-    pid, namespace, _ = worker.split("/")
-    if namespace != _namespace():
-        return True  # In another container; its lease decides.
+    pid, machine, _ = worker.split("/")
+    if machine != _machine():
+        return True  # On another machine or in another container; its lease decides.
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
@@ -166,9 +160,16 @@ def _lives(worker: str) -> bool:
     return True
 
 
-def _namespace() -> str:
-    """Return the namespace of process ids; each container has its own."""
+@lru_cache(1)
+def _machine() -> str:
+    """Return the running machine and the namespace of process ids; each container has its own.
+
+    The namespace's number is the same on most machines, so the number of the machine's start is
+    needed too.
+    """
     try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        return f"{boot}:{os.readlink('/proc/self/ns/pid').strip('pid:[]')}"
     except OSError:
-        return ""
+        return socket.gethostname()

@@ -1,7 +1,8 @@
 """The changes to a task's record, each a pure function that a store applies as one atomic step.
 
-A function returns the changed record, or None if the change is not allowed: the task has ended, or
-the worker that asks has lost its claim. So the rules are in one place for every store.
+A function gets the record and the store's time. It returns the changed record, or None if the
+change is not allowed: the task has ended, or the worker that asks has lost its claim. So the rules
+are in one place for every store.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAX_LOSSES = 5
 """After this many dead workers an idempotent task is not restarted."""
 
 
-def claimed(task: TaskRecord, *, worker: str, now: float, lease: float) -> TaskRecord | None:
+def claimed(task: TaskRecord, now: float, *, worker: str, lease: float) -> TaskRecord | None:
     """Claim a waiting task for a worker."""
     if not task.is_waiting:
         return None
@@ -38,7 +39,7 @@ def claimed(task: TaskRecord, *, worker: str, now: float, lease: float) -> TaskR
 
 
 def reported(
-    task: TaskRecord, *, worker: str, fence: int, message: str, now: float
+    task: TaskRecord, now: float, *, worker: str, fence: int, message: str
 ) -> TaskRecord | None:
     """Set the progress that the function reported."""
     if not _holds(task, worker, fence):
@@ -48,11 +49,11 @@ def reported(
 
 def finished(
     task: TaskRecord,
+    now: float,
     *,
     worker: str,
     fence: int,
     reply: Reply[Any],
-    now: float,
     shape: Shape | None = None,
 ) -> TaskRecord | None:
     """Finish a task after its function; *shape* says how the reply's data is wrapped."""
@@ -66,7 +67,7 @@ def finished(
 
 
 def asked(
-    task: TaskRecord, *, worker: str, fence: int, questions: Mapping[str, OpenQuestion], now: float
+    task: TaskRecord, now: float, *, worker: str, fence: int, questions: Mapping[str, OpenQuestion]
 ) -> TaskRecord | None:
     """Add the function's questions. The task waits without a worker until all are answered."""
     if not _holds(task, worker, fence):
@@ -75,7 +76,7 @@ def asked(
     return _replace(task, state="input_required", questions=new, worker="", lease=0.0, changed=now)
 
 
-def answered(task: TaskRecord, *, answers: Mapping[str, Any], now: float) -> TaskRecord | None:
+def answered(task: TaskRecord, now: float, *, answers: Mapping[str, Any]) -> TaskRecord | None:
     """Add the client's answers to some of the questions; ignore answers to other keys."""
     if task.state != "input_required":
         return None
@@ -92,7 +93,7 @@ def answered(task: TaskRecord, *, answers: Mapping[str, Any], now: float) -> Tas
     )
 
 
-def cancelled(task: TaskRecord, *, now: float) -> TaskRecord | None:
+def cancelled(task: TaskRecord, now: float) -> TaskRecord | None:
     """Cancel a task; a running function may continue, and its result is discarded."""
     if task.state in FINAL:
         return None
@@ -101,14 +102,14 @@ def cancelled(task: TaskRecord, *, now: float) -> TaskRecord | None:
 
 
 def refused(
-    task: TaskRecord, *, worker: str, fence: int, error: ToolError, now: float
+    task: TaskRecord, now: float, *, worker: str, fence: int, error: ToolError
 ) -> TaskRecord | None:
     """Fail a task that cannot be carried out."""
     return _failed(task, error, now) if _holds(task, worker, fence) else None
 
 
 def given_up(
-    task: TaskRecord, *, worker: str, fence: int, now: float, is_shutdown: bool = False
+    task: TaskRecord, now: float, *, worker: str, fence: int, is_shutdown: bool = False
 ) -> TaskRecord | None:
     """Give up a task whose worker died: an idempotent task waits for another, any other task fails.
 

@@ -14,6 +14,7 @@ from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...registry.declarations import Change, HealthState
 from ..http.host_and_origin import FORWARDED_HOST, Guard
+from ..http.pages import PUBLIC
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
 from ..http.server_options import WebOptions, networks
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from .own_pages import OwnPages
 
 
+_ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
+
+
 class AsgiApp:
     """Serves a registry over HTTP; Starlette and FastAPI can mount it."""
 
@@ -67,6 +71,7 @@ class AsgiApp:
         self.under_other_server = True
         """Whether another server runs this application; ours sets it to False."""
         self._must_handle_signals = options.signals
+        self._only_health = options.only_health
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
@@ -150,9 +155,12 @@ class AsgiApp:
         self.runtime.is_stopped = True
         if self.runtime.tasks is not None:
             await self.runtime.tasks.stop()
-        if self._registry.lifespan is None:
-            return None
-        return await self._registry.lifespan.try_to_stop(self)
+        error = None
+        if self._registry.lifespan is not None:
+            error = await self._registry.lifespan.try_to_stop(self)
+        if self.runtime.state is not None:
+            self.runtime.state.close()
+        return error
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -167,12 +175,14 @@ class AsgiApp:
         if b"content-encoding" in request.headers:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
+        if self._only_health and request.path not in PUBLIC:
+            refused = _ONLY_HEALTH
         if self._auth is not None and refused is None:
             answered = await self._auth.answer(request, body)
             if answered is not None:
                 await request.respond_with(answered)
                 return
-        if request.path in ("/mcp", "/message"):
+        if request.path in ("/mcp", "/message") and not self._only_health:
             await self._mcp.answer(request, body, refused)
         elif refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))

@@ -86,6 +86,8 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Without *hosts*, accept only literal addresses and `localhost` as hosts off loopback."""
     sessions: bool = True
     """False serves MCP without sessions, whatever the app sets."""
+    only_health: bool = False
+    """Answer only the health pages: this process runs tasks, and takes no calls."""
     signals: bool = True
     """Put our signal handlers before those of another server that runs the application."""
 

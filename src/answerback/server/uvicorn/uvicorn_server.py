@@ -238,6 +238,10 @@ def _announce(
         sys.stderr.write(f"{title}, reloaded\n")
         sys.stderr.flush()
         return
+    if options.web.only_health:
+        sys.stderr.write(f"{title}, runs tasks; health at {url}/healthz\nCtrl-C ends it.\n")
+        sys.stderr.flush()
+        return
     lines = [
         f"{title}{listens_on(options)}",
         f"  functions  POST {url}{route}NAME",

@@ -1,0 +1,58 @@
+"""`state`: makes, checks and updates the tables that several hosts share."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from ..core.signing import SECRET, secrets_from_environment
+from ..types.describe import counted
+from .argument_parser import subcommand_parsers
+from .program import Program, print_line
+from .state_options import WrongState, check_url
+
+_VARIABLE = "ANSWERBACK_STATE"
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    options = _parser(program).parse_args(arguments)
+    url = options.url or os.environ.get(_VARIABLE)
+    if not url:
+        raise WrongState(f"give the URL of the database, or set {_VARIABLE}")
+    check_url(url)
+    # It needs psycopg, which `state --help` does not.
+    from ..state import maintenance
+
+    secrets = secrets_from_environment()
+    match options.subcommand:
+        case "check":
+            report = maintenance.check_state(url, secrets, processes=options.processes)
+            print_line("\n".join(report.lines))
+            return 1 if report.problems else 0
+        case "rekey":
+            if not secrets:
+                raise WrongState(f"rekey needs {SECRET}=new,old: the first secret seals anew")
+            print_line(f"{counted(maintenance.rekey(url, secrets), 'record')} sealed anew")
+        case _:
+            print_line(maintenance.update_tables(url))
+    return 0
+
+
+def _parser(program: Program) -> ArgumentParser:
+    parser, subparsers = subcommand_parsers(program, "state", _SUBCOMMANDS)
+    for name, each in subparsers.items():
+        text = f"the database, as postgresql://user@host/name (default: {_VARIABLE})"
+        each.add_argument("url", nargs="?", metavar="URL", help=text)
+        if name == "check":
+            text = "how many processes of servers and workers there will be (default: 1)"
+            each.add_argument("--processes", type=int, default=1, metavar="N", help=text)
+    return parser
+
+
+_SUBCOMMANDS = {
+    "init": ("make the tables in an empty database", None),
+    "check": ("say whether servers can use the database, and which secrets its rows need", None),
+    "upgrade": ("bring the tables up to the version of this program", None),
+    "rekey": (f"seal all records with the first secret of {SECRET}", None),
+}

@@ -1,0 +1,57 @@
+"""`worker`: runs the tasks that servers on other hosts create."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from ..calls.runtime import runtime_on_loop
+from ..registry.declarations import registry_of
+from ..server.http.server_options import ServeOptions, WebOptions
+from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
+from ..server.standard_streams import keep_stderr
+from ..server.uvicorn.listening import bind
+from .program import Program, add_log_level_option, add_tag_options, positive_int
+from .record_file import add_audit_options, open_records
+from .serve_flags import port_number
+from .state_options import WrongState, add_state_options, open_state_of
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    options = _parser(program).parse_args(arguments)
+    shared = open_state_of(options)
+    if shared is None:
+        raise WrongState("a worker needs --state, the database that it shares with the servers")
+    app = program.load_tagged(options.target, options)
+    # They need packages that `worker --help` does not.
+    from ..server.shared_state import use_state
+    from ..server.uvicorn.uvicorn_server import serve
+
+    runtime = runtime_on_loop(registry_of(app), records=open_records(options))
+    use_state(runtime, shared)
+    runtime.task_slots = options.concurrency
+    server = ServeOptions(
+        host=options.host,
+        port=options.port,
+        log_level=options.log_level,
+        web=WebOptions(only_health=True, only_addresses=True),
+    )
+    keep_stderr()
+    collect_garbage_less_often()
+    switch_threads_sooner()
+    return serve(runtime, server, bind(server))
+
+
+def _parser(program: Program) -> ArgumentParser:
+    parser = program.parser_with_target("worker")
+    add_state_options(parser)
+    text = "how many tasks run at a time (default: the app's limit)"
+    parser.add_argument("--concurrency", type=positive_int, metavar="N", help=text)
+    text = "the address of the health pages (default: %(default)s)"
+    parser.add_argument("--host", default="127.0.0.1", help=text)
+    text = "the port of the health pages (default: a free one)"
+    parser.add_argument("--port", type=port_number, default=0, help=text)
+    add_log_level_option(parser)
+    add_audit_options(parser)
+    add_tag_options(parser)
+    return parser

@@ -1,0 +1,1 @@
+"""State in PostgreSQL, which the servers and workers of several machines share."""

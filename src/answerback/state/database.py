@@ -1,0 +1,224 @@
+"""Database: the connections of one process to PostgreSQL.
+
+psycopg is used without its event loop: the callers run in threads. Each transaction has a deadline
+of ours, because PostgreSQL's `statement_timeout` does not fire on a server that is stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+
+from ..core.log import logger
+from ..core.secrets.mask import mask
+from ..errors import Unavailable
+from .migrations import check_version
+
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+
+T = TypeVar("T")
+MAX_CONNECTIONS = 4
+"""The connections of one process, besides the one that listens."""
+_DEADLINE = 2.5
+"""The seconds that a transaction may take, with the wait for a connection."""
+_CONNECT = 2
+"""The seconds that opening a connection may take."""
+_PAUSE = 0.5
+"""The seconds after a failure in which no connection is opened."""
+_RETRY_AFTER = 5
+NOW = "answerback.now()"
+"""The database's time in SQL, in seconds since 1970."""
+_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
+"""The errors of a database that is away, full, or cannot be written."""
+
+
+_IDLE = psycopg.pq.TransactionStatus.IDLE
+
+
+class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that is closed if it does not answer in time."""
+
+    ends = 0.0
+    """When the present transaction must have ended, by the monotonic clock."""
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        left = self.ends - monotonic() if timeout is None else timeout
+        try:
+            return super().wait(gen, interval, max(left, 0.001))
+        except psycopg.OperationalError:
+            if monotonic() >= self.ends:
+                self.pgconn.finish()
+            raise
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the server has closed the idle connection, or has sent anything."""
+        if self.closed:
+            return True
+        poll = select.poll()
+        poll.register(self.pgconn.socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+
+class Database:
+    """Opens connections on first use, so that it may be made before workers fork.
+
+    A database that is away raises Unavailable: at once for a short time after a failure, else after
+    the deadline. Any thread may use it.
+    """
+
+    def __init__(self, url: str, *, seconds: float = _DEADLINE) -> None:
+        self.url = url
+        self._seconds = seconds
+        self._pid = 0
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start without connections: a forked child must not use those of its parent."""
+        # Kept, because closing them would end the parent's connections.
+        self._inherited = getattr(self, "_idle", [])
+        self._idle: list[BoundedConnection] = []
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._pid = os.getpid()
+        self._rests_until = 0.0
+        """No connection is opened until then."""
+        self._is_checked = self._is_closed = False
+        self.is_failing = False
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
+        """Yield a cursor in a transaction, which is rolled back if the block raises.
+
+        Without *durable* the commit does not wait for the disk: a crash of the database's machine
+        may lose it.
+        """
+        with self._connection() as connection:
+            begin = "BEGIN" if durable else "BEGIN; SET LOCAL synchronous_commit TO off"
+            connection.execute(begin)
+            try:
+                with connection.cursor() as cursor:
+                    yield cursor
+                connection.execute("COMMIT")
+            except BaseException:
+                if not connection.closed:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, which is a transaction of its own."""
+        with self._connection() as connection:
+            cursor = connection.execute(query.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def now(self) -> float:
+        """Return the database's time, in seconds since 1970."""
+        return float(self.rows(f"SELECT {NOW}")[0][0])
+
+    def close(self) -> None:
+        """Close the idle connections; the others are closed when their transactions end."""
+        with self._lock:
+            if self._pid != os.getpid():
+                return
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[BoundedConnection]:
+        """Yield a connection; turn the errors of a database that is away into Unavailable."""
+        self._after_fork()
+        ends = monotonic() + self._seconds
+        if not self._room.acquire(timeout=self._seconds):
+            raise _unavailable()
+        try:
+            connection = self._taken(ends)
+            connection.ends = ends
+            try:
+                yield connection
+            except _AWAY:
+                connection.close()
+                raise
+            finally:
+                self._keep(connection)
+            self._note_success()
+        except _AWAY as exc:
+            self._note_failure(exc)
+            raise _unavailable() from exc
+        finally:
+            self._room.release()
+
+    def _keep(self, connection: BoundedConnection) -> None:
+        """Keep a connection for the next transaction, unless it is in an unknown state."""
+        with self._lock:
+            if connection.info.transaction_status == _IDLE and not self._is_closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _after_fork(self) -> None:
+        if self._pid != os.getpid():
+            with self._lock:
+                if self._pid != os.getpid():
+                    self._forget()
+
+    def _taken(self, ends: float) -> BoundedConnection:
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return self._opened(ends)
+            if not connection.is_stale:
+                return connection
+            connection.close()
+
+    def _opened(self, ends: float) -> BoundedConnection:
+        if monotonic() < self._rests_until:
+            raise _unavailable()
+        connection = open_connection(self.url, ends)
+        if not self._is_checked:
+            check_version(connection)
+            self._is_checked = True
+        return connection
+
+    def _note_success(self) -> None:
+        if self.is_failing:
+            self.is_failing = False
+            logger().info("the database of the state answers again")
+
+    def _note_failure(self, error: Exception) -> None:
+        self._rests_until = monotonic() + _PAUSE
+        if not self.is_failing:
+            self.is_failing = True
+            logger().error("the database of the state failed: %s", mask(str(error).strip()))
+
+
+def open_connection(url: str, ends: float) -> BoundedConnection:
+    """Return a new connection that commits each statement; raises psycopg.OperationalError."""
+    connection = BoundedConnection.connect(
+        url,
+        autocommit=True,
+        # A pooler such as pgbouncer gives each transaction another connection to the server.
+        prepare_threshold=None,
+        connect_timeout=_CONNECT,
+        application_name="answerback",
+    )
+    connection.ends = ends
+    return connection
+
+
+def _unavailable() -> Unavailable:
+    return Unavailable(
+        "The server's database does not answer at the moment",
+        retryable=True,
+        retry_after=_RETRY_AFTER,
+    )

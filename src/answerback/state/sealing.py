@@ -1,0 +1,69 @@
+"""Sealer: encrypts what the database keeps, so that who reads the database reads no call.
+
+AES-256-GCM by a key that is derived from ANSWERBACK_SECRET. A sealed value begins with the id of
+its key, so that keys can be rotated: the first secret seals, and any of them opens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from ..errors import AnswerbackError
+
+_KEY_ID, _NONCE = 4, 12
+
+
+class CannotOpen(AnswerbackError):
+    """A value was sealed with another secret, for another record, or it was changed."""
+
+    code = "CANNOT_OPEN"
+
+
+class Sealer:
+    def __init__(self, *secrets: bytes) -> None:
+        derived = [hmac.digest(secret, b"answerback state", "sha256") for secret in secrets]
+        self._ciphers = {key_id(key): AESGCM(key) for key in derived}
+        self._macs = {key_id(key): hmac.digest(key, b"fingerprints", "sha256") for key in derived}
+        self.first = key_id(derived[0])
+        """The id of the key that seals."""
+
+    def seal(self, value: bytes, owner: bytes) -> bytes:
+        """Return *value* sealed; only who names the same *owner* opens it."""
+        nonce = os.urandom(_NONCE)
+        return self.first + nonce + self._ciphers[self.first].encrypt(nonce, value, owner)
+
+    def open(self, sealed: bytes, owner: bytes) -> bytes:
+        """Return the value; raises CannotOpen."""
+        cipher = self._ciphers.get(sealed[:_KEY_ID])
+        nonce, rest = sealed[_KEY_ID : _KEY_ID + _NONCE], sealed[_KEY_ID + _NONCE :]
+        if cipher is None:
+            raise CannotOpen("the value was sealed with a secret that this server does not have")
+        try:
+            return cipher.decrypt(nonce, rest, owner)
+        except (InvalidTag, ValueError):
+            raise CannotOpen("the value was sealed for another record, or it was changed") from None
+
+    def fingerprint(self, value: bytes) -> bytes:
+        """Return a digest of *value* that only who has the secret can make."""
+        return self.first + hmac.digest(self._macs[self.first], value, "sha256")
+
+    def is_fingerprint_of(self, fingerprint: bytes, value: bytes) -> bool:
+        """Return whether a fingerprint is that of *value*, by whichever key made it."""
+        mac = self._macs.get(fingerprint[:_KEY_ID])
+        if mac is None:
+            return False
+        return hmac.compare_digest(fingerprint[_KEY_ID:], hmac.digest(mac, value, "sha256"))
+
+
+def key_id(key: bytes) -> bytes:
+    return hashlib.sha256(b"id of " + key).digest()[:_KEY_ID]
+
+
+def place_of(*parts: str) -> bytes:
+    """Return the place of a sealed value: app, owner, id and column."""
+    return "\0".join(parts).encode()

@@ -1,0 +1,68 @@
+"""SharedState: the database that all servers and workers of an app share, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+import psycopg
+
+from ..core.secrets.mask import mask
+from ..core.signing import SECRET, secrets_from_environment
+from ..errors import AnswerbackError
+from .database import BoundedConnection, Database, open_connection
+from .migrations import WrongTables, check_version, migrate
+from .notices import Notices
+from .sealing import Sealer
+
+_SECONDS = 30.0
+"""The seconds that a command may wait for the database."""
+
+
+class CannotUseState(AnswerbackError):
+    """The database cannot be used; the message says what to do."""
+
+    code = "CANNOT_USE_STATE"
+
+
+class SharedState:
+    """*listen* is a URL for the listening connection, if *url* is a pooler's."""
+
+    def __init__(self, url: str, secrets: Sequence[bytes], listen: str | None = None) -> None:
+        self.database = Database(url)
+        self.notices = Notices(self.database, listen)
+        self.sealer = Sealer(*secrets)
+
+    def close(self) -> None:
+        self.notices.close()
+        self.database.close()
+
+
+def open_state(url: str, *, listen: str | None = None, init: bool = False) -> SharedState:
+    """Return the state in this database, which is checked; with *init* the tables are made.
+
+    Raises CannotUseState.
+    """
+    secrets = secrets_from_environment()
+    if not secrets:
+        raise CannotUseState(
+            f"--state needs {SECRET}, the same on every host; "
+            "set it to the output of: openssl rand -hex 32"
+        )
+    try:
+        with connected(url) as connection:
+            if init:
+                migrate(connection)
+            check_version(connection)
+    except WrongTables as exc:
+        raise CannotUseState(str(exc)) from None
+    return SharedState(url, secrets, listen)
+
+
+def connected(url: str, seconds: float = _SECONDS) -> BoundedConnection:
+    """Return a connection for a command, for so many seconds; raises CannotUseState."""
+    try:
+        return open_connection(url, monotonic() + seconds)
+    except psycopg.Error as exc:
+        reason = mask(str(exc).strip())
+        raise CannotUseState(f"cannot connect to the database of the state: {reason}") from None

@@ -1,0 +1,390 @@
+"""Tasks in PostgreSQL, which servers and workers on several machines share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..core.limits import TaskLimits
+from ..core.log import logger
+from ..errors import Unavailable
+from ..state.database import NOW, Database
+from ..state.notices import Notices
+from ..state.sealing import CannotOpen, place_of
+from ..state.shared import SharedState
+from .idempotency_keys import checked_repeat
+from .task_admission import check_room
+from .task_record import FORMAT, TaskRecord
+from .task_store import Change, Claim
+from .transitions import claimed
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    Row = tuple[Any, ...]
+
+_TOPIC = "task"
+_POLL = 2.0
+"""The seconds after which a process looks for changes even without a notice."""
+_REFRESH = 1.0
+"""The seconds for which the length of the queue and the size of the table are not read again."""
+_BATCH = 1_000
+"""The expired records that are removed in one transaction."""
+_EXPIRY_LOCK = 0x616E7378
+_COLUMNS = "id, owner, lease, record, arguments, answers, result"
+_WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
+
+_encode = msgspec.msgpack.Encoder().encode
+_records = msgspec.msgpack.Decoder(TaskRecord)
+_replace = msgspec.structs.replace
+
+
+class PostgresStore:
+    """Keeps the tasks of one app. Its times are the database's.
+
+    The large parts of a record, and all that a caller or a tool wrote, are sealed.
+    """
+
+    blocks = True
+
+    def __init__(self, shared: SharedState, app: str) -> None:
+        self._database = shared.database
+        self._notices = shared.notices
+        self._sealer = shared.sealer
+        self._app = app
+        self._kept = _Estimates(self._database, app)
+
+    def now(self) -> float:
+        return self._database.now()
+
+    def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
+        self._kept.refresh()
+        with self._database.transaction() as cursor:
+            found = self._with_key(cursor, task)
+            if found is not None:
+                return checked_repeat(found, task)
+            check_room(task, self._kept.counting(cursor), limits)
+            task = _begun_at(task, _time(cursor))
+            cursor.execute(
+                "INSERT INTO answerback.tasks (id, app, tool, owner, key, fingerprint, state,"
+                " worker, lease, fence, expires, record, arguments, answers)"
+                " VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)"
+                " ON CONFLICT (app, owner, key) WHERE key IS NOT NULL DO NOTHING",
+                (
+                    *(task.id, self._app, task.tool, task.owner, task.idempotency_key),
+                    self._sealer.fingerprint(task.fingerprint),
+                    *self._small(task),
+                    self._seal(task, "arguments", task.arguments),
+                    self._seal(task, "answers", _encode(task.answers)),
+                ),
+            )
+            is_kept = cursor.rowcount == 1
+        if not is_kept:
+            # Another host has just added a call with this key.
+            return self.add(task, limits)
+        self._tell(task.id)
+        return task
+
+    def get(self, id: str) -> TaskRecord | None:
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s AND id = %s", self._app, id
+        )
+        return self._read(rows[0]) if rows else None
+
+    def change(self, id: str, change: Change) -> TaskRecord | None:
+        with self._database.transaction() as cursor:
+            changed = self._change(cursor, id, change)
+        if changed is not None:
+            self._tell(id)
+        return changed
+
+    def claim(
+        self, worker: str, lease: float, count: int, tools: Collection[str]
+    ) -> list[TaskRecord]:
+        # Most looks find nothing, and take no transaction.
+        waiting = f"{_WAITING} AND tool = ANY(%s)"
+        if count < 1 or not self._database.rows(
+            f"SELECT 1 {waiting} LIMIT 1", self._app, list(tools)
+        ):
+            return []
+        taken: list[TaskRecord] = []
+        with self._database.transaction() as cursor:
+            now = _time(cursor)
+            cursor.execute(
+                f"SELECT {_COLUMNS} {waiting} ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
+                (self._app, list(tools), count),
+            )
+            for row in cursor.fetchall():
+                task = self._read(row)
+                claim = None if task is None else claimed(task, now, worker=worker, lease=lease)
+                if claim is not None:
+                    self._write(cursor, claim)
+                    taken.append(claim)
+        return taken
+
+    def renew(self, workers: Collection[str], lease: float) -> None:
+        # The column's lease is current; the record's is from the last full write.
+        with self._database.transaction(durable=False) as cursor:
+            cursor.execute(
+                f"UPDATE answerback.tasks SET lease = {NOW} + %s"
+                " WHERE worker = ANY(%s) AND worker <> ''",
+                (lease, list(workers)),
+            )
+
+    def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
+        query = "SELECT id, worker, fence, lease FROM answerback.tasks WHERE worker <> ''"
+        if workers is None:
+            rows = self._database.rows(f"{query} AND app = %s", self._app)
+        else:
+            rows = self._database.rows(f"{query} AND worker = ANY(%s)", list(workers))
+        return [Claim(*row) for row in rows]
+
+    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+        query, values = f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s", [self._app]
+        if owner is not None:
+            query, values = f"{query} AND owner = %s", [*values, owner]
+        if after is not None:
+            query += " AND number > (SELECT number FROM answerback.tasks WHERE id = %s)"
+            values.append(after)
+        rows = self._database.rows(f"{query} ORDER BY number LIMIT {int(count)}", *values)
+        return [task for task in map(self._read, rows) if task is not None]
+
+    def remove(self, id: str) -> None:
+        self._database.rows(
+            "DELETE FROM answerback.tasks WHERE app = %s AND id = %s", self._app, id
+        )
+
+    def remove_expired(self) -> int:
+        over = f"expires <= {NOW} AND state <> 'working'"
+        if not self._database.rows(f"SELECT 1 FROM answerback.tasks WHERE {over} LIMIT 1"):
+            return 0
+        with self._database.transaction(durable=False) as cursor:
+            # One process removes them; the others do not wait for it.
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (_EXPIRY_LOCK,))
+            if not _first(cursor)[0]:
+                return 0
+            cursor.execute(
+                "DELETE FROM answerback.tasks WHERE number IN (SELECT number"
+                f" FROM answerback.tasks WHERE {over} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+            )
+            return cursor.rowcount
+
+    @property
+    def is_failing(self) -> bool:
+        return self._database.is_failing
+
+    def try_to_write(self) -> None:
+        with self._database.transaction() as cursor:
+            cursor.execute("UPDATE answerback.schema_version SET version = version")
+
+    def changes(self) -> PostgresChanges:
+        return PostgresChanges(self._notices)
+
+    def close(self) -> None:
+        """Do nothing: the server closes the state."""
+
+    def _with_key(self, cursor: Cursor[Row], task: TaskRecord) -> TaskRecord | None:
+        """Return the record that has the task's idempotency key."""
+        if task.idempotency_key is None:
+            return None
+        cursor.execute(
+            f"SELECT fingerprint, {_COLUMNS} FROM answerback.tasks"
+            " WHERE app = %s AND owner = %s AND key = %s",
+            (self._app, task.owner, task.idempotency_key),
+        )
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        known = self._read(row[1:])
+        if known is None:
+            raise Unavailable("The call that has this idempotency key cannot be read")
+        is_same = self._sealer.is_fingerprint_of(bytes(row[0]), task.fingerprint)
+        return _replace(known, fingerprint=task.fingerprint if is_same else b"")
+
+    def _change(self, cursor: Cursor[Row], id: str, change: Change) -> TaskRecord | None:
+        cursor.execute(
+            f"SELECT {_COLUMNS}, {NOW} FROM answerback.tasks WHERE app = %s AND id = %s FOR UPDATE",
+            (self._app, id),
+        )
+        row = cursor.fetchone()
+        before = None if row is None else self._read(row[:-1])
+        if row is None or before is None:
+            return None
+        after = change(before, row[-1])
+        if after is None:
+            return None
+        self._write(cursor, after)
+        for name, value in _written_once(before, after).items():
+            cursor.execute(
+                f"UPDATE answerback.tasks SET {name} = %s WHERE id = %s".encode(),
+                (self._seal(after, name, value), id),
+            )
+        return after
+
+    def _write(self, cursor: Cursor[Row], task: TaskRecord) -> None:
+        cursor.execute(
+            "UPDATE answerback.tasks SET state = %s, worker = %s, lease = %s, fence = %s,"
+            " expires = %s, record = %s WHERE id = %s",
+            (*self._small(task), task.id),
+        )
+
+    def _small(self, task: TaskRecord) -> tuple[Any, ...]:
+        """Return the columns that each change writes."""
+        small = _replace(task, arguments=b"", answers={}, result=None, fingerprint=b"")
+        record = self._seal(task, "record", _encode(small))
+        return (task.state, task.worker, task.lease, task.fence, task.expires, record)
+
+    def _seal(self, task: TaskRecord, column: str, value: bytes) -> bytes:
+        return self._sealer.seal(value, place_of(self._app, task.owner, task.id, column))
+
+    def _read(self, row: Row) -> TaskRecord | None:
+        """Return the task; None if the record cannot be read."""
+        id, owner, lease, record, arguments, answers, result = row
+
+        def opened(column: str, sealed: bytes | None) -> bytes | None:
+            if sealed is None:
+                return None
+            return self._sealer.open(bytes(sealed), place_of(self._app, owner, id, column))
+
+        try:
+            task = _records.decode(opened("record", record) or b"")
+            if task.format > FORMAT:
+                raise CannotOpen("a later version wrote it")
+            kept = opened("answers", answers)
+            return _replace(
+                task,
+                lease=lease,
+                arguments=opened("arguments", arguments) or b"",
+                answers={} if kept is None else msgspec.msgpack.decode(kept),
+                result=opened("result", result),
+            )
+        except (msgspec.MsgspecError, CannotOpen) as exc:
+            logger().error("the record of the task %r cannot be read: %s", id, exc)
+            return None
+
+    def _tell(self, id: str) -> None:
+        self._notices.send(_TOPIC, id)
+
+
+def apps_with_tasks(shared: SharedState) -> list[str]:
+    """Return the names of the apps whose tasks the database has."""
+    rows = shared.database.rows("SELECT DISTINCT app FROM answerback.tasks ORDER BY app")
+    return [row[0] for row in rows]
+
+
+class PostgresChanges:
+    """Receives the ids of the tasks that other processes change."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._changed = threading.Condition()
+        self._ids: set[str] = set()
+        self._may_be_any = True
+        self._polled = 0.0
+        notices.listen(_TOPIC, self._receive)
+
+    def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
+        with self._changed:
+            if not self._ids and not self._may_be_any:
+                self._changed.wait(seconds)
+            ids, self._ids = self._ids, set()
+            is_due = is_urgent and monotonic() >= self._polled + _POLL
+            if self._may_be_any or is_due:
+                self._may_be_any = False
+                self._polled = monotonic()
+                return None
+            return ids
+
+    def _receive(self, id: str | None) -> None:
+        with self._changed:
+            if id is None:
+                self._may_be_any = True
+            else:
+                self._ids.add(id)
+            self._changed.notify()
+
+    def close(self) -> None:
+        pass
+
+
+class _Estimates:
+    """Counts for a new task: estimates of all tasks, and the unfinished ones of its owner."""
+
+    def __init__(self, database: Database, app: str) -> None:
+        self._database = database
+        self._app = app
+        self._waiting = self._bytes = 0
+        self._until = 0.0
+
+    def refresh(self) -> None:
+        """Read the length of the queue and the size of the table, at most once a second."""
+        now = monotonic()
+        if now < self._until:
+            return
+        self._until = now + _REFRESH
+        [row] = self._database.rows(
+            f"SELECT (SELECT count(*) {_WAITING}), pg_total_relation_size('answerback.tasks')",
+            self._app,
+        )
+        self._waiting, self._bytes = row
+
+    def counting(self, cursor: Cursor[Row]) -> _Kept:
+        return _Kept(self._waiting, self._bytes, self._app, cursor)
+
+
+class _Kept:
+    def __init__(self, waiting: int, size: int, app: str, cursor: Cursor[Row]) -> None:
+        self._waiting = waiting
+        self._bytes = size
+        self._app = app
+        self._cursor = cursor
+
+    def bytes_with(self, task: TaskRecord) -> int:
+        return self._bytes + len(task.arguments)
+
+    def waits(self, count: int) -> bool:
+        return self._waiting >= count
+
+    def has_unfinished(self, owner: str, count: int) -> bool:
+        self._cursor.execute(
+            "SELECT 1 FROM answerback.tasks WHERE app = %s AND owner = %s AND owner <> ''"
+            " AND state IN ('working', 'input_required') LIMIT 1 OFFSET %s",
+            (self._app, owner, count - 1),
+        )
+        return self._cursor.fetchone() is not None
+
+
+def _begun_at(task: TaskRecord, now: float) -> TaskRecord:
+    """Return a new task whose times are counted from the database's."""
+    later = now - task.created
+    return _replace(
+        task,
+        created=now,
+        changed=now,
+        expires=None if task.expires is None else task.expires + later,
+        lease=task.lease + later if task.worker else 0.0,
+    )
+
+
+def _written_once(before: TaskRecord, after: TaskRecord) -> dict[str, bytes]:
+    """Return the large columns that a change writes."""
+    written = {}
+    if after.answers != before.answers:
+        written["answers"] = _encode(after.answers)
+    if after.result is not None and after.result != before.result:
+        written["result"] = after.result
+    return written
+
+
+def _time(cursor: Cursor[Row]) -> float:
+    cursor.execute(f"SELECT {NOW}")
+    return float(_first(cursor)[0])
+
+
+def _first(cursor: Cursor[Row]) -> Row:
+    row = cursor.fetchone()
+    assert row is not None
+    return row

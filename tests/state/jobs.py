@@ -1,0 +1,44 @@
+"""The app of several hosts: tasks that report, ask, and say which process ran them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from answerback import App, Context
+from answerback.options import Task
+
+app = App("jobs")
+
+
+@app.tool(task="optional", idempotent=True)
+async def job(steps: int, ctx: Context) -> int:
+    """Report each step, and return the process that ran the job."""
+    for step in range(steps):
+        ctx.progress(step, steps)
+        await asyncio.sleep(0.05)
+    return os.getpid()
+
+
+@app.tool(task="optional")
+async def until(path: str) -> str:
+    """Wait until a file is there."""
+    Path(f"{path}.begun").touch()
+    while not Path(path).exists():
+        await asyncio.sleep(0.02)
+    return "done"
+
+
+@app.tool
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+@app.tool(task=Task(key=True))
+def pid(n: int) -> int:
+    return os.getpid()
+
+
+if __name__ == "__main__":
+    app.run()

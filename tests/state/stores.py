@@ -1,0 +1,20 @@
+"""Stores of tasks in PostgreSQL for tests."""
+
+from __future__ import annotations
+
+from answerback.state.migrations import migrate
+from answerback.state.shared import SharedState, connected
+from answerback.tasks.postgres_store import PostgresStore
+
+SECRET = b"a secret of the tests, of some length"
+
+
+def make_tables(url: str) -> None:
+    with connected(url) as connection:
+        migrate(connection)
+
+
+def postgres_store(url: str, app: str, *secrets: bytes) -> PostgresStore:
+    """A store with connections of its own, as each process has one."""
+    make_tables(url)
+    return PostgresStore(SharedState(url, secrets or (SECRET,)), app)

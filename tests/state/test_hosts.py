@@ -1,0 +1,206 @@
+"""Servers and workers that share a database: a task begins at one and is seen at all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.conftest import Server
+from tests.fuzz.stdio_client import wait_until
+from tests.state.postgres import Postgres
+
+JOBS = Path(__file__).parent / "jobs.py"
+ASYNC = {"Prefer": "respond-async"}
+WAIT = {"Prefer": "wait=20"}
+Start = Callable[..., Server]
+
+
+def environment(url: str) -> dict[str, str]:
+    return {**os.environ, "ANSWERBACK_STATE": url, "ANSWERBACK_SECRET": "s" * 32}
+
+
+def answerback(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "answerback", *arguments]
+    return subprocess.run(
+        command, env=environment(url), capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@contextmanager
+def _started(url: str, command: str, *flags: str) -> Iterator[Server]:
+    process = subprocess.Popen(
+        [sys.executable, str(JOBS), command, "--port", "0", *flags],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=environment(url),
+    )
+    try:
+        yield Server(process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+@pytest.fixture
+def start(state_url: str) -> Iterator[Start]:
+    """Starts servers and workers that share a database with tables."""
+    assert answerback(state_url, "state", "init").returncode == 0
+    with ExitStack() as stack:
+        yield lambda *flags: stack.enter_context(_started(state_url, *flags))
+
+
+def create(server: Server, tool: str, /, **arguments: Any) -> str:
+    """Create a task; return its path."""
+    url = f"{server.url}/functions/{tool}"
+    response = httpx.post(url, json=arguments, headers=ASYNC, timeout=30)
+    assert response.status_code == 202, response.text
+    return str(httpx.URL(response.headers["Location"]).path)
+
+
+def begin(server: Server) -> httpx.Response:
+    """Ask for a short task."""
+    url = f"{server.url}/functions/job"
+    return httpx.post(url, json={"steps": 1}, headers=ASYNC, timeout=30)
+
+
+def ended(server: Server, path: str) -> str:
+    """Wait at a server until a task has ended; return its state."""
+    response = httpx.get(f"{server.url}{path}", headers=WAIT, timeout=60)
+    return str(response.json()["status"])
+
+
+def result(server: Server, path: str) -> Any:
+    """Wait at a server for a task's result."""
+    assert ended(server, path) == "completed"
+    return httpx.get(f"{server.url}{path}/result", timeout=30).json()["result"]
+
+
+def test_a_task_of_one_server_is_run_by_a_worker_and_read_at_another_server(start: Start) -> None:
+    first, second = start("serve", "--no-tasks"), start("serve", "--no-tasks")
+    worker = start("worker")
+
+    found = result(second, create(first, "job", steps=3))
+
+    assert found == worker.process.pid
+
+
+def test_a_task_is_cancelled_at_another_host(start: Start, tmp_path: Path) -> None:
+    first, second = start("serve"), start("serve", "--no-tasks")
+    path = create(first, "until", path=str(tmp_path / "never"))
+    wait_until((tmp_path / "never.begun").exists)
+
+    httpx.delete(f"{second.url}{path}", timeout=30)
+
+    assert ended(first, path) == "cancelled"
+
+
+def test_a_key_that_one_host_has_used_gives_the_same_reply_at_another(start: Start) -> None:
+    hosts = [start("serve"), start("serve")]
+    headers = {"Idempotency-Key": "one"}
+
+    replies = [
+        httpx.post(f"{each.url}/functions/pid", json={"n": 1}, headers=headers).json()["result"]
+        for each in hosts
+    ]
+
+    assert replies == [hosts[0].process.pid] * 2
+
+
+def test_an_idempotent_task_of_a_killed_worker_is_run_again_by_another(start: Start) -> None:
+    server = start("serve", "--no-tasks")
+    lost = start("worker")
+    path = create(server, "job", steps=40)
+    wait_until(lambda: "of 40" in httpx.get(f"{server.url}{path}").text)
+
+    lost.process.send_signal(signal.SIGKILL)
+    lost.process.wait(60)
+    found = start("worker")
+
+    assert result(server, path) == found.process.pid
+
+
+def test_a_database_that_is_away_costs_the_tasks_and_not_the_calls(
+    postgres: Postgres, start: Start
+) -> None:
+    server = start("serve")
+    postgres.pause()
+    try:
+        task = httpx.post(
+            f"{server.url}/functions/job", json={"steps": 1}, headers=ASYNC, timeout=30
+        )
+        call = httpx.post(f"{server.url}/functions/add", json={"x": 1, "y": 2}, timeout=30)
+    finally:
+        postgres.resume()
+
+    assert task.status_code == 503
+    assert task.headers["Retry-After"]
+    assert call.json() == {"result": 3}
+    wait_until(
+        lambda: (
+            httpx.post(
+                f"{server.url}/functions/job", json={"steps": 1}, headers=ASYNC, timeout=30
+            ).status_code
+            == 202
+        )
+    )
+
+
+def test_a_server_without_tables_or_without_a_secret_says_what_to_do(state_url: str) -> None:
+    without_tables = answerback(state_url, "serve", str(JOBS), "--port", "0")
+    without_secret = subprocess.run(
+        [sys.executable, str(JOBS), "serve", "--port", "0", "--state", state_url],
+        env={**os.environ, "ANSWERBACK_SECRET": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert "answerback state init" in without_tables.stderr
+    assert "ANSWERBACK_SECRET" in without_secret.stderr
+    assert (without_tables.returncode, without_secret.returncode) == (2, 2)
+
+
+def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: str) -> None:
+    server = start("serve")
+    path = create(server, "job", steps=1)
+    ended(server, path)
+    rotated = {**environment(state_url), "ANSWERBACK_SECRET": f"{'n' * 32},{'s' * 32}"}
+    command = [sys.executable, "-m", "answerback", "state"]
+
+    def run(subcommand: str) -> str:
+        done = subprocess.run(
+            [*command, subcommand], env=rotated, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    before, rekeyed, after = run("check"), run("rekey"), run("check")
+
+    assert "number 2 has sealed 1 record" in before
+    assert rekeyed == "1 record sealed anew\n"
+    assert "number 2 has sealed 0 records and can go" in after
+
+
+def test_the_database_shows_no_argument_and_no_result(
+    start: Start, state_url: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    import psycopg
+
+    server = start("serve")
+    target = tmp_path / "a-private-name"
+    target.touch()
+    ended(server, create(server, "until", path=str(target)))
+
+    with psycopg.connect(state_url) as connection:
+        rows = connection.execute("SELECT * FROM answerback.tasks").fetchall()
+
+    assert len(rows) == 1
+    assert "private" not in repr(rows)
