@@ -369,7 +369,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 404
+IMPORTS_IN_FUNCTIONS = 402
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -419,7 +419,7 @@ PACKAGE_LINES = {
     "": 1_350,
     "auth": 1_400,
     "calls": 3_300,
-    "cli": 5_850,
+    "cli": 6_050,
     "client": 8_050,
     "core": 3_400,
     "dialects": 3_600,
