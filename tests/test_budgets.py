@@ -317,8 +317,9 @@ SMALL_MODULES = {
     "registry/own_routes.py",
     # `records/__init__.py` loads it by its name.
     "records/logging_sink.py",
-    # It needs PostgreSQL, which servers of one host do not have.
+    # They need PostgreSQL, which servers of one host do not have.
     "gates/used_rows.py",
+    "server/shared_state.py",
     # It knows the kernel, and nothing of the tasks that use it.
     "tasks/file_notice.py",
     # Only a tool that asks for its request loads it; a CGI program starts for every call.
