@@ -8,10 +8,11 @@ FUZZ ?= 60
 CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
+RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported tasks clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported tasks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +78,9 @@ fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty
 attack: $(READY)  ## send CASES hostile frames, requests and replies over every wire, in at most SECONDS
 	CASES=$(CASES) SECONDS=$(SECONDS) $(BIN)/python -m tests.attack
 
+returns: $(READY)  ## return RETURNS generated values from tools, and check what is sent by our own rules
+	RETURNS=$(RETURNS) $(BIN)/python -m pytest -n 0 -q tests/calls/test_valid_replies.py -k rules_find_no_error
+
 clients: $(READY)  ## call one app with the clients of others, each in its own environment; ONLY=NAME for one
 	$(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
 
@@ -87,8 +91,8 @@ matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks
 	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)
 	$(if $(ONLY),,$(BIN)/python -m tests.matrix.provider_requests)
 
-ported: $(READY)  ## compare examples/ported with the published servers, call by call
-	$(BIN)/python -m tests.ported
+ported: $(READY)  ## compare ported servers with the published ones, call by call; ONLY=NAME for one
+	$(BIN)/python -m tests.ported $(ONLY)
 
 tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 	$(BIN)/python -m tests.tasks.crash

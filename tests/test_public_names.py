@@ -45,9 +45,11 @@ DESIGNED = {
 }
 # Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
 # the limits of an App, and the dependencies of its tools.
-MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
+MORE = {"AllArguments", "Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
     # The hook for an author's own type.
     "register_type",
+    # For a helper that has no parameter for the context.
+    "get_context",
 }
 # The types that middleware around calls and observers are written with.
 AROUND = {"Invocation", "Next", "Observation"}

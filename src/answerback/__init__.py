@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
+    from .calls.call import get_context
     from .calls.middleware_and_observers import Invocation, Next, Observation
     from .calls.wrapping import wrap
     from .client.connecting import connect
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .rules import validate
     from .tools.context import Context
     from .tools.elicitation import Declined
-    from .tools.markers import Ask, Depends, Header
+    from .tools.markers import AllArguments, Ask, Depends, Header
     from .tools.prompt import Message
     from .types.codecs import register_type
 
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 # `import answerback` costs next to nothing.
 _NAMES = {
     "app": "App",
+    "calls.call": "get_context",
     "calls.middleware_and_observers": "Invocation Next Observation",
     "calls.wrapping": "wrap",
     "client.connecting": "connect",
@@ -55,13 +57,14 @@ _NAMES = {
     "rules": "validate",
     "tools.context": "Context",
     "tools.elicitation": "Declined",
-    "tools.markers": "Ask Depends Header",
+    "tools.markers": "AllArguments Ask Depends Header",
     "tools.prompt": "Message",
     "types.codecs": "register_type",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are not first
+    "AllArguments",
     "Annotations",
     "App",
     "Ask",
@@ -98,6 +101,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "audit",
     "connect",
     "failure",
+    "get_context",
     "read",
     "register_type",
     "success",
@@ -140,7 +144,8 @@ def _missing(name: str) -> Exception:
     # into an ImportError without the hint.
     if hint and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {__name__!r}; {hint}", name=__name__)
-    return AttributeError(f"{text}; {hint}" if hint else text)
+    # With an `obj` of None, Python does not add a suggestion of its own.
+    return AttributeError(f"{text}; {hint}" if hint else text, name=name, obj=None)
 
 
 def __dir__() -> list[str]:

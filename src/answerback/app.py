@@ -29,6 +29,7 @@ from .types.json_text import ENCODER
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from .calls.own_exceptions import ErrorFunction
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
     from .core.reply import Reply
@@ -37,11 +38,13 @@ if TYPE_CHECKING:
     from .records import Records
     from .registry.lifespan import Lifespan
     from .registry.own_routes import RouteFunction
+    from .registry.visibility import VisibleFunction
     from .server.asgi.application import AsgiApp
     from .tools.resource import Resource, ResourceOptions
     from .tools.tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
+VF = TypeVar("VF", bound="VisibleFunction")
 
 
 class _HintsOfClass(type):
@@ -67,6 +70,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             from .registry.lifespan import Lifespan
 
             registry.lifespan = Lifespan(function, registry, self)
+        if errors := options.get("errors"):
+            self._add_errors(errors)
         access = options.get("access")
         self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
@@ -111,6 +116,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def lifespan(self) -> Lifespan | None:
         """For the host application this app is mounted in: `FastAPI(lifespan=app.lifespan)`."""
         return self._registry.lifespan
+
+    @lifespan.setter
+    def lifespan(self, value: object) -> None:
+        raise AttributeError("the lifespan is set when the app is made: App(..., lifespan=…)")
 
     @property
     def overrides(self) -> dict[Any, Callable[..., Any]]:
@@ -194,27 +203,41 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
         return register
 
+    def visible(self, fn: VF, /) -> VF:
+        """Register a function that decides what a caller sees: `def visible(entry, request)`.
+
+        *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
+        which it returns False does not exist for the caller: it is neither listed nor called.
+        """
+        from .registry.visibility import add_visible
+
+        add_visible(self._registry, fn)
+        return fn
+
     def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
         """Register a function that makes the error callers see: `@app.error(ProjectError)`.
 
         It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
         exception masked. The function of an exception's nearest class is used.
         """
-        from .calls.own_exceptions import add_error, check_error_class
-
-        if not kinds:
+        if not kinds or not all(isinstance(kind, type) for kind in kinds):
             raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
-        for kind in kinds:
-            check_error_class(kind, "@app.error")
 
         def register(fn: F) -> F:
-            for kind in kinds:
-                add_error(self._registry, kind, fn)
+            self._add_errors(dict.fromkeys(kinds, fn))
             return fn
 
         return register
 
-    def include(self, other: App, *, prefix: str = "") -> None:
+    def _add_errors(self, functions: Mapping[type[BaseException], ErrorFunction]) -> None:
+        from .calls.own_exceptions import OwnExceptions
+
+        if self._registry.errors is None:
+            self._registry.errors = OwnExceptions()
+        for kind, function in functions.items():
+            self._registry.errors.add(kind, function)
+
+    def include(self, other: App, *unknown: Never, prefix: str = "") -> None:
         """Also serve the tools, resources and prompts of *other*, even those registered later.
 
         The names of tools and prompts begin with *prefix* here; URIs stay as they are.
@@ -224,23 +247,29 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         wrong: object = other
         if not isinstance(wrong, App):
             raise TypeError(f"include takes an App, not {type(wrong).__name__}")
+        if unknown:
+            raise TypeError(
+                "include takes the prefix by name: "
+                f"app.include(other, prefix={', '.join(map(repr, unknown))})"
+            )
         include(self._registry, other._registry, prefix)
         self._included.append(other)
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Serve again what `disable` removed: one entry by name or URI, or all with a tag."""
-        from .registry.enabling import switch
-
-        switch(self._registry, name, tag, on=True)
+        self._switch(name, tag, on=True)
 
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Stop serving a tool, prompt or resource, or all with a tag, until enabled again.
 
         For callers it does not exist. Running calls finish normally.
         """
+        self._switch(name, tag, on=False)
+
+    def _switch(self, name: str | None, tag: str | None, *, on: bool) -> None:
         from .registry.enabling import switch
 
-        switch(self._registry, name, tag, on=False)
+        switch(self._registry, name, tag, on=on)
 
     def apps(self) -> Iterator[App]:
         """Yield this app and the apps it includes, each once."""
@@ -355,6 +384,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         """
         from .server.http.openapi import document
 
+        self._registry.changes.was_used = True
         return document(self._registry, dialects=dialects)
 
     def asgi(
@@ -391,13 +421,11 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             signals=signals,
         )
         runtime = runtime_on_loop(self._registry)
-        shared = state_of()
-        if shared is not None:
-            use_state(runtime, shared)
+        is_shared = use_state(runtime, state_of())
         application = AsgiApp(runtime, options)
         warn_of_several_workers(
             has_secret=not application.key_is_temporary,
-            has_sessions=self._registry.sessions and shared is None,
+            has_sessions=self._registry.sessions and not is_shared,
         )
         return application
 
@@ -434,10 +462,10 @@ def _remind_to_run() -> None:
         return
     main = vars(sys.modules["__main__"])
     apps = {name: value for name, value in main.items() if isinstance(value, App)}
-    if apps and not any(app._registry.changes.was_served for app in apps.values()):
+    if apps and not any(app._registry.changes.was_used for app in apps.values()):
         from .cli.own_program import remind_to_run
 
-        remind_to_run(next(iter(apps)))
+        remind_to_run(*next(iter(apps.items())))
 
 
 def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .contract import Contract, contract_named
+from .core.foreign_content import own_icons
 from .core.limits import DEFAULT_LIMITS, Limits
 from .error_codes import Code, add_codes
 from .registry.declarations import Registry
@@ -76,7 +77,7 @@ def declared(name: str, options: AppOptions) -> Registry:
 
         registry.records = given if isinstance(given, Records) else Records(given)
     registry.requires = tuple(options.get("requires", ()))
-    registry.icons = tuple(options.get("icons", ()))
+    registry.icons = own_icons(options.get("icons", ()))
     registry.website_url = options.get("website_url", "")
     if (auth := options.get("auth")) is not None:
         from .core.authentication import checked_authenticator
@@ -92,10 +93,6 @@ def declared(name: str, options: AppOptions) -> Registry:
         from .calls.middleware_and_observers import checked_observers
 
         registry.observers = checked_observers(observers)
-    if errors := options.get("errors"):
-        from .calls.own_exceptions import checked_errors
-
-        registry.errors = checked_errors(errors)
     return registry
 
 

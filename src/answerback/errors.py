@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 from .error_codes import UNKNOWN_ERROR, code_name
 from .error_codes import Code as Code
@@ -51,10 +51,10 @@ class MalformedReply(AnswerbackError, ValueError):
 class ToolError(AnswerbackError):
     """A failure with a message for the caller.
 
-    `code` may be any UPPER_SNAKE name or an Enum member whose value is one, given here or as
-    an attribute of a subclass. A code that is not in `CODES` gets the status of the class that
-    was raised. `retry_after` is the
-    number of seconds after which the caller should try again; it is sent among the details.
+    `code` may be any UPPER_SNAKE name, or an Enum member whose value is one. A code that is not in
+    `CODES` gets the status of the class that was raised. `retry_after` is the number of seconds
+    after which the caller should try again; it is sent among the details. A subclass may set these
+    members as class attributes.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
@@ -78,15 +78,31 @@ class ToolError(AnswerbackError):
         retryable: bool | None = None,
         hint: str | None = None,
         retry_after: float | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise _unknown_argument(type(self).__name__, min(unknown))
         super().__init__(message)
         self.message = message
         self.code = code_name(code or self.code)
-        self.details = details
-        self.retryable = retryable
-        self.hint = hint
+        # A subclass may have these as attributes.
+        if details is not None:
+            self.details = details
+        if retryable is not None:
+            self.retryable = retryable
+        if hint is not None:
+            self.hint = hint
         if retry_after is not None:
             self.retry_after = retry_after
+
+
+def _unknown_argument(kind: str, name: str) -> TypeError:
+    from difflib import get_close_matches
+
+    known = ("message", "code", "details", "retryable", "hint", "retry_after")
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
+    return TypeError(f"{kind} has no argument {name!r}; {hint}")
 
 
 class InvalidInput(ToolError):

@@ -31,7 +31,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     lenient: bool | None = None
     """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     returns: Literal["reply", "value"] | None = None
-    """Without a return type: "reply" (the default) accepts a finished reply, "value" sends data."""
+    """"reply" (the default) takes a finished reply at its word, "value" sends it as data."""
     structured: bool | None = None
     """False: MCP sends only the text, without outputSchema and structuredContent."""
     nan: Literal["refuse", "null"] | None = None

@@ -14,6 +14,7 @@ from tests.auth.requests import CALL, Caller
 from answerback import Context
 from answerback.auth import ApiKey, ApiKeys
 from answerback.auth.api_keys import NewApiKey
+from answerback.gates import login, scope
 
 KEY = "ab_" + "k3Y-" * 10 + "_x9"
 # Not a new one each time: the names of the tests would differ between workers.
@@ -170,3 +171,34 @@ def test_a_refused_key_is_logged_without_the_key(caplog: pytest.LogCaptureFixtur
 
     assert "credentials were refused: the key is unknown" in caplog.text
     assert KEY[::-1] not in caplog.text
+
+
+class GatedCaller(Caller):
+    """Also has a tool for a scope that the key lacks, and one for any key."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(ApiKeys({NEW.digest: ApiKey(name="ci", scopes=["read"])}, **options))
+
+        @self.app.tool(requires=[scope("admin")])
+        def wipe() -> None: ...
+
+        @self.app.tool(requires=[login()])
+        def mine() -> None: ...
+
+
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_a_client_without_a_key_reads_how_to_send_one(anonymous: bool) -> None:
+    reply = GatedCaller(anonymous=anonymous).send("POST", "/functions/mine")
+
+    assert reply.status_code == 401
+    assert reply.json() == {
+        "error": "This needs a key: send it as X-API-Key: KEY or Authorization: Bearer KEY"
+    }
+
+
+def test_a_key_without_the_scope_is_not_told_to_log_in() -> None:
+    reply = GatedCaller().send("POST", "/functions/wipe", {"X-API-Key": NEW.key})
+
+    assert reply.status_code == 403
+    assert reply.json() == {"error": "This needs a scope that the key does not have: admin"}
+    assert reply.headers["X-Error-Hint"] == "use a key that has it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
 from mcp_types import CallToolResult, TextContent
@@ -16,11 +16,6 @@ from answerback.calls.call import Call
 from answerback.options import Values
 
 CONTRACTS = ["standard", "aligned", "envelope", "apps", "direct"]
-
-
-class Lookup(TypedDict, total=False):
-    error: str
-    success: bool
 
 
 def app_returning(value: Any, annotation: Any = Any, **options: Any) -> App:
@@ -106,20 +101,18 @@ NOT_FAILURES: list[Any] = [
     {"error": {}},
     {"error": []},
     {"error": 0},
-    {"error": "high", "rows": []},
+    {"error": "high", "rows": [1]},
     {"error": None, "rows": [1]},
-    {"success": True},
-    {"success": True, "message": "done"},
     {"success": True, "data": {"a": 1}, "count": 3},
-    {"success": 0},
+    {"success": True, "rows": [1]},
+    {"success": 0, "failed": 3},
+    {"success": None, "status": "pending"},
     {"isError": False},
     {"content": "words"},
     {"content": ["words"]},
     {"content": [{"text": "no type"}]},
     {"content": [{"type": "text", "text": "a"}], "pages": 3},
     {"content": []},
-    {"content": [{"type": "image"}]},
-    {"content": [{"type": "image"}], "isError": False},
 ]
 
 
@@ -132,10 +125,12 @@ def test_data_that_may_be_data_is_sent_as_data(value: Any) -> None:
     assert reply.to("mcp")["isError"] is False
 
 
-def test_a_declared_type_decides_that_an_error_is_data() -> None:
-    reply = answer({"error": "high", "success": False}, Lookup)
+@pytest.mark.parametrize("flags", [{}, {"isError": False}, {"success": True}])
+def test_a_malformed_block_of_a_finished_reply_is_sent_as_text(flags: Any) -> None:
+    reply = answer({"content": [{"type": "image"}, {"type": "text", "text": "a"}], **flags})
 
-    assert reply.data == {"error": "high", "success": False}
+    assert [block.text for block in reply.content] == ['{"type":"image"}', "a"]
+    assert not reply.has_data
 
 
 def test_returns_value_sends_a_finished_reply_as_data() -> None:
@@ -278,9 +273,8 @@ def test_a_finished_reply_is_logged_once_for_each_tool(caplog: pytest.LogCapture
         asyncio.run(app.call("tool"))
 
     assert [record.getMessage() for record in caplog.records] == [
-        "tool 'tool' returned an envelope or an error object, which is sent as the reply and not "
-        "as data; to send it as data, declare a return type or write "
-        "values=Values(returns='value')"
+        "tool 'tool' returned a failure, which is sent as the reply and not as data; to send it "
+        "as data, write values=Values(returns='value')"
     ]
 
 

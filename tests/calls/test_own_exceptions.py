@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from tests.gates.named_users import post, rpc
 
 from answerback import App, Conflict, InvalidInput, NotFound, ToolError, connect, failure
 from answerback.core.reply import Error
@@ -53,6 +54,21 @@ def test_the_nearest_class_of_an_exception_decides() -> None:
     assert called(raising(App("p", errors={Exception: Conflict}), KeyError("x"))).message == "x"
 
 
+def test_a_subclass_of_a_tool_error_may_have_its_hint_and_details_as_attributes() -> None:
+    class Full(Conflict):
+        hint = "delete something"
+        details = {"free": 0}  # noqa: RUF012 -- as an author writes it
+        retryable = True
+
+    plain, other = (
+        called(raising(App("p"), Full("disk full"))),
+        called(raising(App("p"), Full("disk full", hint="wait"))),
+    )
+
+    assert (plain.hint, plain.details, plain.retryable) == ("delete something", {"free": 0}, True)
+    assert other.hint == "wait"
+
+
 def test_an_exception_without_text_is_shown_by_the_name_of_its_class() -> None:
     app = raising(App("p", errors={ProjectError: NotFound}), MissingProject())
 
@@ -98,7 +114,8 @@ def test_a_function_may_raise_the_error_or_leave_the_exception_masked(
 
 
 def test_a_function_that_fails_is_masked_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    app = raising(App("p", errors={ProjectError: lambda exc: 7}), ProjectError("secret"))
+    wrong: Any = lambda exc: 7  # noqa: E731 -- a type checker refuses it
+    app = raising(App("p", errors={ProjectError: wrong}), ProjectError("secret"))
 
     error = called(app)
 
@@ -116,11 +133,10 @@ def test_what_is_not_in_the_table_stays_masked() -> None:
 
 def test_a_wrong_argument_or_result_is_not_an_exception_of_the_author() -> None:
     app = App("p", errors={Exception: Conflict})
-    lied: Any = "two"
 
     @app.tool
     def double(x: int) -> int:
-        return lied
+        return cast("int", "two")
 
     assert called(app, "double", x="two").code == "INVALID_ARGUMENTS"
     assert called(app, "double", x=2).code == "INVALID_OUTPUT"
@@ -136,7 +152,10 @@ def test_an_included_app_keeps_its_table_and_falls_back_to_the_one_that_includes
         raise OSError("full")
 
     outer.include(inner, prefix="in_")
-    raising(outer, ProjectError("8"))
+
+    @outer.tool
+    def fail() -> str:
+        raise ProjectError("8")
 
     assert called(outer, "in_fail").code == "NOT_FOUND"
     assert called(outer, "in_disk").code == "INVALID_INPUT"
@@ -179,12 +198,12 @@ def test_the_client_reads_text_code_hint_and_details_of_a_resource_and_a_prompt(
 @pytest.mark.parametrize(
     ("errors", "message"),
     [
-        ([ProjectError], "should be a dict of exception classes: {KeyError: NotFound}"),
-        ({"ProjectError": NotFound}, "errors has 'ProjectError', which is not an exception class"),
-        ({NotFound: Conflict}, "errors has NotFound, whose message callers see already"),
-        ({ProjectError: "NOT_FOUND"}, "errors has 'NOT_FOUND' for ProjectError; write a subclass"),
-        ({ProjectError: str}, "for ProjectError; write a subclass of ToolError, or a function"),
-        ({ProjectError: lambda: "x"}, "which takes []; take only the exception: def show(exc)"),
+        ([ProjectError], "should be a dict of exception classes, such as {KeyError: NotFound}"),
+        ({"ProjectError": NotFound}, "'ProjectError' is not an exception class; write one"),
+        ({NotFound: Conflict}, "callers see the message of NotFound already; leave it out"),
+        ({ProjectError: "NOT_FOUND"}, "for ProjectError is 'NOT_FOUND'; write a subclass of ToolE"),
+        ({ProjectError: str}, "write a subclass of ToolError, or a function of the exception"),
+        ({ProjectError: lambda: "x"}, "is made by '<lambda>', which takes []; write def"),
     ],
 )
 def test_a_wrong_table_is_refused(errors: Any, message: str) -> None:
@@ -203,9 +222,55 @@ def test_a_wrong_function_of_an_exception_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"takes exception classes: @app.error\(ProjectError\)"):
         app.error()
-    with pytest.raises(TypeError, match=r"@app.error has <function .*, which is not an exception"):
+    with pytest.raises(TypeError, match=r"takes exception classes: @app.error\(ProjectError\)"):
         wrong(late)
-    with pytest.raises(TypeError, match="decorates 'late', which is async; write a plain function"):
+    with pytest.raises(TypeError, match=r"by 'late', which is async; write def late\(exc\)"):
         app.error(OSError)(late)
-    with pytest.raises(ValueError, match="errors of 'p' has ProjectError already"):
-        app.error(ProjectError)(str.format)
+    with pytest.raises(ValueError, match="there is an error for ProjectError already"):
+        app.error(ProjectError)(lambda exc: "x")
+
+
+def test_a_masked_resource_or_prompt_is_not_called_a_tool(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = raising(App("p"), ProjectError("secret"))
+
+    async def read() -> tuple[Error | None, ToolError]:
+        async with connect(app) as server:
+            reply = await server.read("project://fail")
+            with pytest.raises(ToolError) as caught:
+                await server.prompt("fail")
+            return reply.error, caught.value
+
+    resource, prompt = asyncio.run(read())
+
+    assert resource is not None
+    assert resource.message.startswith("The resource failed unexpectedly (reference ")
+    assert prompt.message.startswith("The prompt failed unexpectedly (reference ")
+    assert prompt.code == "TOOL_EXECUTION_ERROR"
+    assert "resource 'project://fail' failed, reference" in caplog.text
+    assert "prompt 'fail' failed, reference" in caplog.text
+    assert [vars(record)["kind"] for record in caplog.records] == ["resource", "prompt"]
+
+
+def test_an_own_exception_has_its_code_and_text_over_rest_and_mcp() -> None:
+    app = raising(App("p", errors={ProjectError: NotFound}), MissingProject("no project 7"))
+
+    rest = post(app, "/functions/fail", {})
+    tool = rpc(app, "tools/call", name="fail", arguments={}).json()["result"]
+    resource = rpc(app, "resources/read", uri="project://fail").json()["error"]
+    prompt = rpc(app, "prompts/get", name="fail").json()["error"]
+
+    assert (rest.status_code, rest.headers["x-error-code"]) == (404, "NOT_FOUND")
+    assert rest.json()["error"] == "no project 7"
+    assert (tool["isError"], tool["content"][0]["text"]) == (True, "no project 7")
+    assert resource == {
+        "code": -32002,
+        "message": "no project 7",
+        "data": {"uri": "project://fail", "code": "NOT_FOUND", "retryable": False},
+    }
+    assert prompt == {
+        "code": -32602,
+        "message": "no project 7",
+        "data": {"code": "NOT_FOUND", "retryable": False},
+    }

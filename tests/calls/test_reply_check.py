@@ -270,7 +270,7 @@ def test_data_is_encoded_as_its_declared_type() -> None:
     [
         (success(content=[FIVE]), "content[0]: expected a content block, got int"),
         (success("a", content=[Text(FIVE)]), "content[1].text: expected str, got int"),
-        (success(FIVE), "content[0].text: expected str, got int"),
+        (success(content=[Text(FIVE)]), "content[0].text: expected str, got int"),
         (Text("\ud800"), "content[0].text: text with an unpaired surrogate"),
         (Text("a", annotations=FIVE), "content[0].annotations: expected object"),
         (Text("a", annotations=NOTES), "content[0].annotations: priority must be"),

@@ -187,9 +187,11 @@ def test_serving_and_calling_an_app_write_nothing_into_its_registry() -> None:
 PUBLIC = (
     "add_tool apps asgi auth call completion contract disable enable error include lifespan "
     "openapi override overrides prompt records redeem remove_prompt remove_tool resource "
-    "resource_changed resources route run running state tool tools widget write"
+    "resource_changed resources route run running state tool tools visible widget write"
 )
-OF_OTHERS = {"py", "example", "post", "add_middleware", "wsgi_app", "on", "input", "show"}
+OF_OTHERS = {"py", "example", "post", "add_middleware", "wsgi_app", "on", "input", "show"} | {
+    "include_router",
+}
 """What follows `app.` in the docs where `app` is not an App: files, hosts, other frameworks."""
 
 

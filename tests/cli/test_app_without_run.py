@@ -87,7 +87,12 @@ with connect(app) as server:
 """
 
 
-@pytest.mark.parametrize("more", [MOUNTED, OWN_ARGUMENTS, CALLED, CONNECTED])
+DOCUMENTED = """
+print(app.openapi())
+"""
+
+
+@pytest.mark.parametrize("more", [MOUNTED, OWN_ARGUMENTS, CALLED, CONNECTED, DOCUMENTED])
 @pytest.mark.parametrize("arguments", [[], ["call"]])
 def test_a_program_that_uses_its_app_by_itself_is_left_alone(
     tmp_path: Path, more: str, arguments: list[str]
@@ -96,6 +101,14 @@ def test_a_program_that_uses_its_app_by_itself_is_left_alone(
     program.write_text(PROGRAM + more)
 
     assert run(program, *arguments).stderr == ""
+
+
+def test_a_program_that_imports_the_app_of_another_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(PROGRAM)
+    program = tmp_path / "report.py"
+    program.write_text("from shop import add, app\nprint(app, add(1))\n")
+
+    assert run(program).stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -450,3 +450,28 @@ def test_a_terminal_shows_progress_in_one_line_that_is_erased(on_a_terminal: Run
 
     assert "\r\x1b[K50% half way\r\x1b[Kinfo: a note\n" in seen.stdout
     assert seen.stdout.endswith("done\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("review", "'review' is a prompt, not a tool; write: answerback prompt more.py review"),
+        (
+            "config://app",
+            "'config://app' is a resource, not a tool; write: answerback read more.py",
+        ),
+    ],
+)
+def test_the_name_of_a_prompt_or_resource_is_answered_with_its_command(
+    answerback: Run, tmp_path: Path, name: str, advice: str
+) -> None:
+    (tmp_path / "more.py").write_text(
+        "from answerback import App\napp = App('more')\n"
+        "@app.prompt\ndef review(text: str) -> str:\n    return text\n"
+        "@app.resource('config://app')\ndef config() -> str:\n    return ''\n"
+    )
+
+    done = answerback("call", "more.py", name, "text=x")
+
+    assert done.exit == 2
+    assert done.stderr.startswith(f"error: {advice}")

@@ -46,3 +46,16 @@ def test_a_scope_without_a_user_is_a_usage_error() -> None:
 
     assert done.returncode == 2
     assert "--scope needs --user" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ((), "act as a user: add --user NAME --scope accounts:read"),
+        (("--user", "cy"), "act as a user: add --scope accounts:read"),
+    ],
+)
+def test_the_refusal_of_a_gated_tool_names_the_options(words: tuple[str, ...], hint: str) -> None:
+    done = call("balances", *words)
+
+    assert hint in done.stderr

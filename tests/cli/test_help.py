@@ -64,6 +64,35 @@ def test_an_unknown_command_gets_a_suggestion(answerback: Run, word: str, advice
     assert done.stderr == f"error: unknown command {word!r}; {advice}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (
+            ("run", "shop.py"),
+            "write: answerback mcp shop.py for stdin and stdout, or answerback serve shop.py for "
+            "HTTP",
+        ),
+        (
+            ("dev", "--verbose", "shop.py"),
+            "write: answerback serve shop.py --reload, which starts again after each change",
+        ),
+        (
+            ("inspect",),
+            "write: answerback list calculator.py to see the tools, or "
+            "npx @modelcontextprotocol/inspector answerback mcp calculator.py",
+        ),
+        (("init",), "write: answerback new my-notes"),
+    ],
+)
+def test_a_command_of_another_framework_is_answered_with_ours(
+    answerback: Run, words: tuple[str, ...], advice: str
+) -> None:
+    done = answerback(*words)
+
+    assert done.exit == 2
+    assert done.stderr == f"error: unknown command {words[0]!r}; {advice}\n"
+
+
 def run_file(file: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(file), *arguments],
@@ -76,7 +105,7 @@ def run_file(file: Path, *arguments: str, **environ: str) -> subprocess.Complete
 
 
 def test_a_file_that_runs_its_own_app_has_help_with_its_own_name(tools: Path) -> None:
-    done = run_file(tools)
+    done = run_file(tools, "--help")
     listed = run_file(tools, "list")
     wrong = run_file(tools, "lisp")
     version = run_file(tools, "--version")
@@ -116,7 +145,7 @@ def console_script(tools: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "usage"),
     [
-        ((), "usage: mytool COMMAND [options]"),
+        (("--help",), "usage: mytool COMMAND [options]"),
         (("call", "--help"), "usage: mytool call NAME"),
         (("call", "add", "--help"), "usage: mytool call add x=INTEGER"),
         (("list", "--help"), "usage: mytool list [options]"),
@@ -137,7 +166,7 @@ def test_the_help_of_a_console_script_has_the_name_of_the_script(
 
 def test_the_help_of_a_script_outside_the_path_has_its_path(console_script: Path) -> None:
     done = subprocess.run(
-        [str(console_script)], capture_output=True, text=True, timeout=60, check=True
+        [str(console_script), "--help"], capture_output=True, text=True, timeout=60, check=True
     )
 
     assert f"usage: {console_script} COMMAND [options]" in done.stdout
@@ -145,7 +174,7 @@ def test_the_help_of_a_script_outside_the_path_has_its_path(console_script: Path
 
 def test_the_help_of_a_module_has_the_name_of_the_module(tools: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tools"],
+        [sys.executable, "-m", "tools", "--help"],
         capture_output=True,
         cwd=tools.parent,
         text=True,

@@ -18,8 +18,10 @@ from answerback.cli.host_config import config_file
 Run = Callable[..., Any]
 FILES = {
     "claude": "home/.config/Claude/claude_desktop_config.json",
+    "claude-desktop": "home/.config/Claude/claude_desktop_config.json",
     "claude-code": ".mcp.json",
     "cursor": "home/.cursor/mcp.json",
+    "gemini-cli": "home/.gemini/settings.json",
     "vscode": "home/.config/Code/User/mcp.json",
 }
 SERVERS = {"vscode": "servers"}
@@ -168,6 +170,7 @@ def test_files_of_every_form_are_edited(install: Run, tmp_path: Path, before: st
         ('{"mcpServers": []}', "an object was expected"),
         ("[]", "an object was expected"),
         ('{"mcpServers": {"tools": {"url": "https://example.com"}}}', "is a remote server"),
+        ('{"mcpServers": {"tools": {"httpUrl": "https://example.com"}}}', "is a remote server"),
         ('{"mcpServers": {"tools": {"command": "x" /* mine */}}}', "has comments"),
         ('{"mcpServers": {}, "mcpServers": {}}', "twice"),
         ("<<<<<<< HEAD\n{}", "not JSON"),

@@ -28,6 +28,31 @@ app = App("one")
 def name() -> str:
     return __name__
 """
+MADE = """
+from answerback import App
+
+def make(name="made"):
+    app = App(name)
+
+    @app.tool
+    def name() -> str:
+        return __name__
+
+    app.run()
+    return app
+
+def forgets():
+    make().run()
+
+def takes(name):
+    return App(name)
+
+async def later():
+    return make()
+
+def fails():
+    raise OSError("no settings")
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +63,7 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "without_a_suffix").write_text(ONE)
     (tmp_path / "two.py").write_text(ONE + "other = App('other')\nword = 'x'\n")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "made.py").write_text(MADE)
     package = tmp_path / "package"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -64,6 +90,8 @@ def files(tmp_path: Path) -> Path:
         ("package.inner", "package.inner"),
         ("package.inner:app", "package.inner"),
         ("package.inner:Box.app", "package.inner"),
+        ("made.py:make", "made"),
+        ("made:make", "made"),
     ],
 )
 def test_an_app_is_found_by_its_target(answerback: Run, target: str, name: str) -> None:
@@ -98,6 +126,12 @@ def test_a_target_can_be_an_absolute_path(answerback: Run, files: Path) -> None:
         ("two.py:nope", "there is no 'nope' in two.py; its Apps are app, other"),
         ("package.beside:app", "there is no 'app' in package.beside; it has no App"),
         ("two.py:word", "two.py:word is a str, not an App"),
+        ("./one:app", "there is no file './one'; did you mean './one.py'?"),
+        ("package/inner", "there is no file, module or command 'package/inner'; did you mean "),
+        ("made.py", "holds none; if a function returns it, name the function: made.py:make"),
+        ("made.py:forgets", "made.py:forgets() returned NoneType, not an App; let it return "),
+        ("made.py:takes", "made.py:takes() should make the App without arguments: missing a "),
+        ("made.py:later", "made.py:later() is async; write a plain def that returns the App"),
     ],
 )
 def test_a_target_without_an_app_is_an_error_in_one_line(
@@ -133,6 +167,41 @@ def test_an_error_in_the_authors_file_has_a_traceback_without_internal_frames(
     assert done.stderr.splitlines()[-1].startswith(f"error: {target} cannot be loaded: {problem}")
     assert "src/answerback" not in done.stderr
     assert "importlib" not in done.stderr
+
+
+def test_a_function_that_fails_to_make_the_app_has_a_traceback(answerback: Run) -> None:
+    done = answerback("list", "made.py:fails")
+
+    assert done.exit == 2
+    assert "in fails" in done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "error: made.py:fails cannot be loaded: OSError: no settings"
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"),
+    [
+        ("package/inner.py", "name its module: package.inner\n"),
+        ("package/deep/inner.py:app", "name its module: package.deep.inner\n"),
+        ("../elsewhere/inner.py", "name its module: elsewhere.inner, in the folder "),
+    ],
+)
+def test_a_file_with_relative_imports_is_told_the_name_of_its_module(
+    answerback: Run, files: Path, target: str, hint: str
+) -> None:
+    inner = (files / "package" / "inner.py").read_text()
+    (files / "package" / "deep").mkdir()
+    (files / "package" / "deep" / "__init__.py").write_text("")
+    (files / "package" / "deep" / "inner.py").write_text(inner)
+    elsewhere = files.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    (elsewhere / "inner.py").write_text(inner)
+
+    done = answerback("list", target)
+
+    assert done.exit == 2
+    assert hint in done.stderr
 
 
 def test_a_file_that_calls_run_at_import_is_only_loaded(answerback: Run, files: Path) -> None:

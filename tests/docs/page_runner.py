@@ -29,6 +29,9 @@ PASTED = [ROOT / "README.md", ROOT / "docs" / "start" / "tutorial.md"]
 FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
 """The page that `make clients` runs, in an environment with the frameworks."""
 SHOWN = "127.0.0.1:8000"
+_MAIN = 'if __name__ == "__main__":'
+_SAVE = re.compile(r"\b[Ss]ave this as `([\w.]+)`")
+_ADD = re.compile(rf"\b[Aa]dd this to `([\w.]+)`, above the line `{re.escape(_MAIN)}`")
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DURATION = re.compile(r"\b\d+ ms")
 _RULE = re.compile("─+")
@@ -217,3 +220,17 @@ def needs_curl(page: Path) -> bool:
         return True
     shown = subprocess.run(["curl", "--help", "all"], capture_output=True, check=False)
     return "--json" in text and b"--json" not in shown.stdout
+
+
+def paste(block: Block, folder: Path) -> None:
+    """Write the block where the paragraph before it says."""
+    paragraph = " ".join(block.before.split())
+    if saved := _SAVE.search(paragraph):
+        (folder / saved[1]).write_text(block.text)
+        return
+    added = _ADD.search(paragraph)
+    assert added is not None, f"line {block.line}: the paragraph before does not say where to paste"
+    file = folder / added[1]
+    above, line, below = file.read_text().partition(_MAIN)
+    assert line, f"{file.name} has no line {_MAIN}"
+    file.write_text(f"{above}{block.text}\n\n{line}{below}")

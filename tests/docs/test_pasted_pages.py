@@ -10,34 +10,15 @@
 
 from __future__ import annotations
 
-import re
 import site
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.docs.page_runner import PASTED, ROOT, Block, Shell, blocks, matches, needs_curl, steps
+from tests.docs.page_runner import PASTED, ROOT, Shell, blocks, matches, needs_curl, paste, steps
 
 import answerback
-
-MAIN = 'if __name__ == "__main__":'
-_SAVE = re.compile(r"\b[Ss]ave this as `([\w.]+)`")
-_ADD = re.compile(rf"\b[Aa]dd this to `([\w.]+)`, above the line `{re.escape(MAIN)}`")
-
-
-def paste(block: Block, folder: Path) -> None:
-    """Write the block where the paragraph before it says."""
-    paragraph = " ".join(block.before.split())
-    if saved := _SAVE.search(paragraph):
-        (folder / saved[1]).write_text(block.text)
-        return
-    added = _ADD.search(paragraph)
-    assert added is not None, f"line {block.line}: the paragraph before does not say where to paste"
-    file = folder / added[1]
-    above, line, below = file.read_text().partition(MAIN)
-    assert line, f"{file.name} has no line {MAIN}"
-    file.write_text(f"{above}{block.text}\n\n{line}{below}")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, replies_in
 from tests.serving import handlers_of
 
-from answerback import App, ToolError
+from answerback import App, Context, ToolError, connect
 from answerback.records import JSONL, Logging, Records, SQLite
 from answerback.records.call_record import digest
 from answerback.records.verify import verify
@@ -214,3 +214,25 @@ def test_only_the_owner_can_read_and_write_the_files(
     records.close()
 
     assert set(modes.values()) == {0o600}
+
+
+def test_a_question_to_a_client_that_answers_is_not_a_failure_and_to_any_other_is() -> None:
+    sink = MemorySink()
+    records = Records(sink)
+    app = App("asking", records=records)
+
+    @app.tool
+    async def ask(ctx: Context) -> str:
+        return await ctx.elicit("Your name?", str)
+
+    with connect(app, elicit=lambda question: {"value": "Ada"}) as client:
+        answered = client.call("ask")
+    refused = asyncio.run(app.call("ask"))
+    records.close()
+
+    assert (answered.data, refused.error is not None) == ("Ada", True)
+    assert [(event.code, event.failed) for event in sink.replies] == [
+        ("ASKED", False),
+        ("", False),
+        ("INPUT_REQUIRED", True),
+    ]

@@ -30,6 +30,16 @@ def call(app: App, name: str = "fetch", **arguments: Any) -> Reply[Any]:
     return asyncio.run(app.call(name, **arguments))
 
 
+def test_a_number_of_seconds_is_the_wait_after_each_attempt() -> None:
+    clock = ManualClock()
+    errors: list[BaseException] = [ConnectionError(), ConnectionError()]
+    app, runs = failing_app(errors, Retry(wait=0.5, clock=clock), idempotent=True)
+
+    assert call(app).data == "sunny"
+    assert len(runs) == 3
+    assert clock.waits == [0.5, 0.5]
+
+
 def failing_app(errors: list[BaseException], retry: Retry, **options: Any) -> tuple[App, list[int]]:
     """An app whose tool raises *errors*, one at each run, and then succeeds."""
     app = App("app")

@@ -568,7 +568,7 @@ BAD = [
         {"version": "2025-03-26"},
     ),
     # JSON, 13: python-sdk 3385 and 3305, data-api-builder 3599.
-    Case("python-sdk 3385: NaN in the text", text_result('{"mean": NaN, "n": 0}'), {"AB304"}),
+    Case("python-sdk 3385: NaN in the text", text_result('{"mean": NaN, "n": 0}'), {"AB312"}),
     Case(
         "python-sdk 3385: infinity in the data",
         text_result("{}", structuredContent={"max": float("inf")}),

@@ -103,7 +103,7 @@ def test_a_schema_without_the_lint_extra_raises_an_install_hint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-    monkeypatch.delitem(sys.modules, "answerback.rules.schema_check", raising=False)
+    monkeypatch.delitem(sys.modules, "answerback.types.schema_check", raising=False)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'answerback\[lint\]'"):
         validate(text("{}", structuredContent={}), schema={"type": "object"})
@@ -182,3 +182,33 @@ def test_a_long_text_is_quoted_up_to_a_limit() -> None:
 
     assert found.message.endswith("…'")
     assert len(found.message) < 120
+
+
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "properties": {"status": {"type": "integer"}, "title": {"type": "string"}},
+}
+
+
+@pytest.mark.parametrize(("schema", "rules"), [(None, ["AB202"]), (PROBLEM_SCHEMA, [])])
+def test_an_error_object_that_the_output_schema_describes_is_data(
+    schema: Any, rules: list[str]
+) -> None:
+    problem = {"status": 404, "title": "Not Found"}
+    text = {"type": "text", "text": '{"status":404,"title":"Not Found"}'}
+
+    found = validate({"content": [text], "structuredContent": problem}, "mcp", schema)
+
+    assert [each.rule for each in found] == rules
+
+
+def test_a_version_without_structured_content_needs_none_for_an_output_schema() -> None:
+    reply = {"content": [{"type": "text", "text": '{"status":404}'}]}
+
+    assert validate(reply, "mcp", PROBLEM_SCHEMA, "2025-03-26") == ()
+    assert [each.rule for each in validate(reply, "mcp", PROBLEM_SCHEMA)] == ["AB321"]
+
+
+@pytest.mark.parametrize("error", ["", " ", None, 0.05, [None], {}])
+def test_an_error_of_a_rest_reply_that_is_empty_or_a_number_is_data(error: Any) -> None:
+    assert validate({"error": error}, "rest") == ()

@@ -190,6 +190,8 @@ def test_seed_002_29_the_content_as_one_argument_is_refused_with_what_to_write(
 
     with pytest.raises(TypeError, match=r"write Embedded\('ui://x', text=…, mime=…, meta=…\)"):
         Embedded("ui://x", content)
+    with pytest.raises(TypeError, match=r"write Embedded\('ui://x', text=…, mime=…, meta=…\)"):
+        Embedded("ui://x", "<p>", content)
 
 
 @pytest.mark.parametrize("body", [{"text": "<p>"}, {"blob": "PHA+"}])
@@ -265,8 +267,8 @@ def test_seed_002_16_the_keys_of_a_tool_are_typed_and_checked(
         app.add_tool(lambda: 1, name="wrong", meta={key: wrong})
 
 
-def test_seed_002_17_a_misspelt_key_is_refused() -> None:
-    with pytest.raises(ValueError, match="did you mean 'openai/outputTemplate'"):
+def test_seed_002_17_a_misspelt_key_causes_a_warning() -> None:
+    with pytest.warns(UserWarning, match="did you mean 'openai/outputTemplate'"):
         success("Hello", {"data": []}, {"openai/outputTemplat": WIDGET})
 
 

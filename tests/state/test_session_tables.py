@@ -9,7 +9,7 @@ import pytest
 from tests.state.stores import SECRET, make_tables
 
 from answerback.state.homes import Homes
-from answerback.state.session_rows import SessionRows
+from answerback.state.kept_changes import SessionRows
 from answerback.state.shared import SharedState
 
 FAR = 2.0**33

@@ -128,7 +128,7 @@ def absent(
     f: Trimmed = None,
     g: Literal["x"] = None,
 ) -> list[Any]:
-    return [a, b, c and c.name, d, e, f, g]
+    return [a, b, getattr(c, "name", None), d, e, f, g]
 
 
 def test_a_parameter_with_the_default_none_may_be_null_or_left_out() -> None:

@@ -15,9 +15,11 @@ import pytest
 
 from answerback import App, Audio, Context, Image, NotFound, Text, ToolError, failure, success
 from answerback.registry.declarations import registry_of
+from answerback.testing import TestContext
 
 # mypy is right about these functions and calls.
-# mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, call-overload"
+# mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, call-overload, return-value"
+# mypy: disable-error-code="truthy-bool, comparison-overlap, no-any-return"
 
 
 def _refusal(register: Callable[[App], Any]) -> str:
@@ -79,7 +81,7 @@ def test_a_message_about_a_resource_or_a_prompt_does_not_call_it_a_tool() -> Non
         (
             untyped_params,
             "write one parameter for each argument, as in def untyped_params(x: int, y: str), "
-            "or params: dict for one argument that is an object",
+            "or params: Annotated[dict, AllArguments] for all arguments as one object",
         ),
         (
             untyped_logger,
@@ -168,9 +170,9 @@ def test_run_with_the_arguments_of_another_framework_names_the_new_way(
 @pytest.mark.parametrize(
     ("member", "advice"),
     [
-        ("info", "write ctx.log(message, 'info'), without await"),
-        ("warning", "write ctx.log(message, 'warning'), without await"),
-        ("report_progress", "write ctx.progress(done, total, message), without await"),
+        ("info", "write ctx.log(message, 'info')"),
+        ("warning", "write ctx.log(message, 'warning')"),
+        ("report_progress", "write ctx.progress(done, total, message)"),
         ("request_context", "write ctx.request for the request"),
     ],
 )
@@ -214,6 +216,109 @@ def test_a_call_is_awaited_in_every_way_of_asyncio() -> None:
     assert asyncio.run(_call_in_each_way(app)) == [True] * 5
 
 
+def _asked(ctx: Context) -> str:
+    return f"{ctx.elicit('Sure?', bool)}"
+
+
+def _tested(ctx: Context) -> str:
+    return "deleted" if ctx.elicit("Sure?", bool) else "kept"
+
+
+async def _compared(ctx: Context) -> bool:
+    return ctx.elicit("Name?", str) == "ada"
+
+
+async def _read(ctx: Context) -> str:
+    return str(ctx.roots())
+
+
+@pytest.mark.parametrize(
+    ("fn", "member"),
+    [(_asked, "elicit"), (_tested, "elicit"), (_compared, "elicit"), (_read, "roots")],
+)
+def test_a_question_that_is_not_awaited_is_refused_with_what_to_write(
+    fn: Callable[..., Any], member: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = _error(fn, ctx=TestContext(answers=[True]))
+
+    assert message.startswith("The tool failed unexpectedly")
+    assert (
+        f"ctx.{member}(…) is not awaited; write await ctx.{member}(…), which needs" in caplog.text
+    )
+
+
+def test_a_plain_function_may_return_a_question_or_run_it() -> None:
+    app = App("asking")
+
+    @app.tool
+    def returned(ctx: Context) -> bool:
+        return ctx.elicit("Sure?", bool)
+
+    @app.tool
+    def run(ctx: Context) -> bool:
+        return asyncio.run(ctx.elicit("Sure?", bool))
+
+    for name in ("returned", "run"):
+        assert asyncio.run(app.call(name, ctx=TestContext(answers=[True]))).data is True
+
+
+@pytest.mark.parametrize(
+    ("ask", "problem"),
+    [
+        (lambda ctx: ctx.elicit("Name?", response_type=str), "has no option 'response_type'"),
+        (lambda ctx: ctx.elicit(message="Name?", schema=Card), "has no option 'schema'"),
+        (lambda ctx: ctx.elicit("Name?"), "needs the answer's type"),
+    ],
+)
+def test_a_question_in_the_form_of_another_framework_names_the_new_form(
+    ask: Callable[[Context], Any], problem: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk(ctx: Context) -> str:
+        return await ask(ctx)
+
+    _error(talk, ctx=TestContext())
+
+    assert f"ctx.elicit {problem}; write ctx.elicit('Sure?', bool), which returns" in caplog.text
+
+
+def test_a_lifespan_cannot_be_set_later() -> None:
+    with pytest.raises(AttributeError, match="the lifespan is set when the app is made: App"):
+        App("late").lifespan = lambda: None
+
+
+def test_a_text_that_was_returned_instead_of_data_is_in_the_log_without_secrets(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fetch() -> dict[str, int]:
+        return "Error: refused, api_key=sk-abcdefghijklmnopqrstuvwxyz " + "x" * 1000
+
+    def count() -> int:
+        return "Error: no such table"
+
+    for fn in (fetch, count):
+        assert "Error" not in _error(fn)
+
+    fetched, counted = (record.getMessage() for record in caplog.records)
+    assert "it returned the text 'Error: refused, api_key=*** xx" in fetched
+    assert "…'; raise ToolError(...) instead" in fetched
+    assert len(fetched) < 500
+    assert counted.endswith("the text 'Error: no such table'; raise ToolError(...) instead")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("retry", "retry=3 should be a Retry of answerback.resilience, such as Retry(3)"),
+        ("limit", "limit=3 should be a Limit of answerback.resilience, such as Limit('10/s'), or"),
+        ("breaker", "breaker=3 should be a Breaker of answerback.resilience, such as Breaker("),
+    ],
+)
+def test_a_number_for_a_policy_shows_what_to_write(option: str, message: str) -> None:
+    options: dict[str, Any] = {option: 3}
+
+    assert message in _refusal(lambda app: app.tool(**options)(nothing))
+
+
 def test_the_log_of_a_masked_exception_says_how_to_show_a_message(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -227,6 +332,17 @@ def test_the_log_of_a_masked_exception_says_how_to_show_a_message(
     assert "raise ToolError(...) to show a message" in caplog.text
 
 
+def short(
+    text: Annotated[str, pydantic.Field(max_length=5)],
+    more: Annotated[str | None, pydantic.Field(min_length=3)] = None,
+) -> None: ...
+
+
+class Card(pydantic.BaseModel):
+    name: str = pydantic.Field(max_length=5)
+
+
+def print_card(card: Card) -> None: ...
 def add_files(files: Annotated[list[str], pydantic.Field(min_length=1)]) -> None: ...
 def visit(url: Annotated[pydantic.AnyUrl, pydantic.Field(description="d")]) -> None: ...
 def zip_code(code: Annotated[str, pydantic.Field(pattern=r"^\d+$")]) -> None: ...
@@ -240,6 +356,21 @@ def nothing() -> None: ...
     [
         (add_files, {"files": []}, "files: expected array of length >= 1, got array of length 0"),
         (pair, {"both": [1]}, "both: expected array of length 2, got array of length 1"),
+        (
+            short,
+            {"text": "abcdef"},
+            "text: expected str of length <= 5, got str 'abcdef' of length 6",
+        ),
+        (
+            short,
+            {"text": "a", "more": "b"},
+            "more: expected str of length >= 3 | null, got str 'b' of length 1",
+        ),
+        (
+            print_card,
+            {"card": {"name": "abcdef"}},
+            "card.name: string should have at most 5 characters, got str of length 6",
+        ),
         (visit, {}, "url: missing, expected AnyUrl"),
         (zip_code, {"code": "a"}, r"code: expected str matching '^\d+$', got str 'a'"),
         (

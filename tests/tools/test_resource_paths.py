@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from answerback import App, Reply, ToolError, connect
+from answerback import App, Embedded, Reply, ToolError, connect
 
 ERAS = ["2025-11-25", "2026-07-28"]
 ESCAPES = [
@@ -201,10 +201,11 @@ def test_a_variable_with_a_star_is_any_path_but_one_out_of_its_folder(era: str) 
     app = App("files")
     app.resource("files://{path*}")(echo_path)
 
-    inside = read(app, "files://a/b/c%20d.txt", era)
+    uri = "files://a/b/c%20d.txt"
+    inside = read(app, uri, era)
     outside = read(app, "files://a/../../b", era)
 
-    assert [block.text for block in inside.content] == ["a/b/c d.txt"]
+    assert inside.content == (Embedded(uri, text="a/b/c d.txt", mime="text/plain"),)
     assert outside.error is not None
 
 

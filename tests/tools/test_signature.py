@@ -73,7 +73,7 @@ class Point:
     ("fn", "message"),
     [
         (star, r"tool 'star' takes \*args; name each argument, or take one list"),
-        (stars, r"tool 'stars' takes \*\*kwargs; name each argument, or take one dict"),
+        (stars, r"tool 'stars' takes \*\*kwargs without saying which arguments there are"),
         (slash, "tool 'slash' has positional-only parameters; remove the '/'"),
         (untyped, "parameter 'x' of tool 'untyped' has no type; write x: str"),
         (yields, "tool 'yields' is a generator; return a list instead of yielding"),

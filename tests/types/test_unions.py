@@ -108,8 +108,9 @@ def test_bytes_of_every_kind_may_be_in_a_union(sent: Any) -> None:
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_bytes_of_every_kind_are_base64_in_json(kind: Any) -> None:
     app = App("unions")
+    default = kind(b"ab")
 
-    def show(value: Any = kind(b"ab")) -> Any:
+    def show(value: Any = default) -> Any:
         return value if bytes(value) == b"ab" else None
 
     show.__annotations__ = {"value": kind, "return": kind}

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, assert_type
+from typing import Annotated, Any, TypedDict, assert_type
 
 from fastapi import FastAPI
 
 from answerback import (
     CSP,
+    AllArguments,
     Annotations,
     App,
     Audio,
@@ -35,6 +36,20 @@ from answerback import (
 from answerback.client import FilledPrompt, RemoteServer, RemoteTool
 from answerback.models import to_openai
 from answerback.options import Access, Shown, Task, TaskLimits, Values
+from answerback.resilience import Breaker, Limit, Retry
+
+parts = App("parts")
+
+
+@parts.tool(
+    retry=Retry(attempts=3),
+    breaker=Breaker("weather-api", failures=3, reset=30),
+    limit=Limit("10/s", per="user"),
+    idempotent=True,
+)
+def forecast(city: str) -> str:
+    return city
+
 
 app = App("typed", version="1.0.0", contract="aligned", values=Values(lenient=True))
 mine = App("mine", contract=Contract(name="mine", text="own").derive(error_text="coded"))
@@ -90,6 +105,8 @@ app.add_tool(Desk().count, name="count", read_only=True)
 assert_type(success("five", 5), Reply[int])
 assert_type(success(data=5), Reply[int])
 assert_type(success("five"), Reply[Any])
+assert_type(success({"five": 5}), Reply[dict[str, int]])
+assert_type(success([5]), Reply[list[int]])
 assert_type(failure("no"), Reply[Any])
 blocks = success(
     "with blocks",
@@ -146,6 +163,23 @@ FastAPI(lifespan=with_state.lifespan)
 def get_pool(ctx: Context[State]) -> list[str]:
     assert_type(ctx.state, State)
     return ctx.state.pool
+
+
+class Order(TypedDict):
+    product: str
+
+
+@app.tool
+def order(params: Annotated[Order, AllArguments]) -> str:
+    assert_type(params, Order)
+    return params["product"]
+
+
+def by_schema(**arguments: Any) -> Any:
+    return arguments
+
+
+app.add_tool(by_schema, input_schema={"type": "object"}, output_schema={"type": "object"})
 
 
 @with_state.tool

@@ -120,6 +120,10 @@ def declared_without_meta(meta: AccountMeta) -> Reply[Account]:
     return success("one", {"id": "1", "balance": 5}, meta)
 
 
+def without_text() -> Reply[Account]:
+    return success({"id": "1", "balance": 5})
+
+
 def reads(reply: AccountBalancesResponse, meta: AccountMeta) -> None:
     assert_type(reply.meta, AccountMeta)
     assert_type(reply.meta.get("account_ids"), list[str] | None)
@@ -161,6 +165,8 @@ def wrong_data() -> Reply[Account]:
 # Blocks.
 Image("aGVsbG8=", "image/png", alt="base64 text", meta=resource_meta)
 Image(b"hello", "image/png")
+Image(b"hello", "image/png", {"a": 1})
+Text("hello", {"a": 1})
 Image.open("a.png", alt="a", caption="b")
 Audio("aGVsbG8=", "audio/wav")
 Embedded("file:///a", blob="aGVsbG8=", mime="image/png", meta={"a": 1})

@@ -52,6 +52,8 @@ class ApiKeys(AppAuth):
     """
 
     anonymous = False
+    has_logins = False
+    without_credentials = "This needs a key: send it as X-API-Key: KEY or Authorization: Bearer KEY"
     security_schemes: Mapping[str, Any] = {
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}
     }

@@ -11,11 +11,12 @@ from ..core.peer import NO_PEER, NeedsInput, Peer, RequestSource
 from ..core.reply import Reply, failure
 from ..core.shape import RESULT, Shape
 from ..error_codes import INPUT_REQUIRED
+from ..tools.context import CURRENT, Context
 from ..tools.tool import Tool
 
 if TYPE_CHECKING:
     from ..core.authentication import Challenge
-    from ..tools.context import Attempts
+    from ..tools.context import Attempts, Running
 
 
 class Call(msgspec.Struct, eq=False):
@@ -47,8 +48,25 @@ class Call(msgspec.Struct, eq=False):
     """Whether the rates of the tool's limits counted the call when its task was created."""
     kept_answers: dict[str, Any] | None = None
     """A dict that collects the answers to `Ask` questions, for a task that runs later."""
+    runtime: Running | None = None
+    """The runtime that runs the call. The pipeline sets it."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
+
+
+def get_context() -> Context[Any]:
+    """Return the running call's Context, in a function without a parameter for it.
+
+    Raises RuntimeError outside a call, and in a thread that you started yourself.
+    """
+    current = CURRENT.get()
+    if not isinstance(current, Call):
+        raise RuntimeError(
+            "get_context() needs a running call, and none runs here; call it in a tool, resource "
+            "or prompt, or in a function that one calls. A thread of your own does not know the "
+            "call: start it with contextvars.copy_context().run, or with asyncio.to_thread"
+        )
+    return Context(current)
 
 
 Outcome: TypeAlias = "Reply[Any] | NeedsInput"

@@ -20,6 +20,7 @@ from ..core.reply import Error, Reply
 from ..error_codes import INVALID_ARGUMENTS, INVALID_JSON, INVALID_OUTPUT, TOOL_EXECUTION_ERROR
 from ..errors import Interrupted, ToolError
 from ..tools.context import Context
+from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .call import Call
 from .reply_check import checked_error
@@ -29,6 +30,8 @@ LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 REPORT = "it is an error of the server: report the reference to those who run it"
 
+_MAX_EXCERPT = 200
+_MAX_SEARCHED = 2000
 SHOW_EXCEPTION = "(the exception itself)"
 """A contract with this very object as its masked text shows exceptions: `serve --debug`."""
 
@@ -40,19 +43,23 @@ def failed_reply(
     noun = "tool"
     if (tool := call.tool) is not None:
         noun = tool.noun
-        if any(app.errors for app in tool.path):
-            # Imported here, so that other apps do not pay for it.
-            from .own_exceptions import translated
-
-            found = translated(exc, tool)
-            if isinstance(found, Reply):
-                return found
-            exc = found
+        shown = _shown_by_apps(exc, tool)
+        if isinstance(shown, Reply):
+            return shown
+        exc = shown
     if noun != "tool" and masked == MASKED:
         masked = masked.replace("tool", noun)
     shown_for = None if call.policy_run is None else call.policy_run.shown_for
     error = error_for(exc, call.name, masked, more_fields, shown_for=shown_for, noun=noun)
     return Reply(error=error)
+
+
+def _shown_by_apps(exc: BaseException, tool: Tool) -> BaseException | Reply[Any]:
+    """Return the error of the innermost app that has one for *exc*; else *exc*."""
+    for app in reversed(tool.path):
+        if app.errors is not None and (shown := app.errors.shown_for(exc, tool)) is not None:
+            return shown
+    return exc
 
 
 def error_for(
@@ -143,10 +150,22 @@ def _invalid_output(exc: InvalidOutput, log_fields: LogFields) -> Error:
     reference = os.urandom(6).hex()
     fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
     event = f"returned a value that cannot be sent, reference {reference}: {exc}"
+    if exc.returned_text is not None:
+        event += (
+            f"; it returned the text {_excerpt(exc.returned_text)}; raise ToolError(...) instead"
+        )
     # Our own traceback says nothing; the author's exception behind it does.
     _log(event, exc.__cause__, fields)
     message = f"Invalid output: {exc.for_caller()} (reference {reference})"
     return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
+
+
+def _excerpt(text: str) -> str:
+    """Return the start of a text, without secrets, for the log."""
+    from ..core.secrets.mask import mask
+
+    shown = mask(text[:_MAX_SEARCHED])
+    return repr(shown if len(shown) <= _MAX_EXCERPT else shown[:_MAX_EXCERPT] + "…")
 
 
 def _masked(exc: BaseException, shown: Error, log_fields: LogFields, debug: bool) -> Error:

@@ -1,7 +1,7 @@
-"""Reads a finished reply returned as a dict by a tool without a declared type.
+"""Reads a finished reply that a tool returned as a dict, an object or JSON text.
 
 An MCP result, an envelope or an error object counts as the reply it describes, so that a failure is
-not sent as a success's data. `dialects.reply_or_data` recognises it, and the dialects read it.
+not sent as a success's data. `dialects.returned_value` recognises it, and the dialects read it.
 """
 
 from __future__ import annotations
@@ -11,63 +11,132 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ..core.content import BLOCKS, Block, Text
+from ..core.content import Block, Text
+from ..core.foreign_content import is_block
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
+from ..dialects.foreign_blocks import own_block
+from ..dialects.nested_blocks import with_blocks_as_content
 from ..dialects.reply_or_data import finished_dialect
 from ..dialects.reply_text import message_from_text
+from ..dialects.returned_value import judge
+from ..dialects.unencoded_text import BUFFER_START, is_unencoded
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
+from ..types.problems import InvalidOutput
+from .reply_check import may_be_finished
 from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
     from ..core.metadata.key_table import Place
 
+_MAX_DEPTH = 5
 _KNOWN_MEMBERS = (
     *("success", "timestamp", "content", "data", "error", "message", "meta"),
     *("isError", "structuredContent", "_meta", "resultType"),
 )
-_KINDS = {"mcp": "an MCP result", "envelope": "an envelope or an error object"}
 
 
-def finished_reply(tool: Tool, value: JsonObject) -> Reply[Any] | None:
-    """Return the reply that *value* describes; None if it may be data.
+def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
+    """Return the reply that *value* describes; None if it is data.
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
     """
-    dialect = finished_dialect(value)
-    if dialect is None:
+    if isinstance(value, str):
+        refuse_unencoded(value)
+    verdict, found = judge(value)
+    form = tool.returns.form if found else None
+    if verdict == "data" and form != "reply":
         return None
+    if verdict == "reply" and form == "flagged":
+        return None
+    failed = verdict == "failure"
     if tool.settings.nan == "null":
-        value = nan_to_none(value)
-    try:
-        reply = _read_result(tool, value) if dialect == "mcp" else _read_envelope(tool, value)
-    except MalformedReply:
-        if not _says_that_it_failed(value):
-            return None
-        reply = Reply(error=_least_error(value))
-    _log_once(tool, _KINDS[dialect])
+        found = nan_to_none(found)
+    reply = _read(tool, found, failed=failed)
+    _log_once(tool, "failure" if failed else "finished reply")
     if not tool.told_meta:
         _log_wrong_meta(tool, reply)
     if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
-        reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, value))
+        reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, found))
     return _without_repeated_text(tool, reply)
 
 
-def _says_that_it_failed(value: JsonObject) -> bool:
-    only_an_error = value.keys() == {"error"}
-    return only_an_error or value.get("isError") is True or value.get("success") is False
+def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
+    found = with_blocks_as_content(found)
+    try:
+        if finished_dialect(found) == "mcp":
+            return mcp.read(_plain(found, mcp_blocks.write_block), contract=tool.contract)
+        return _read_envelope(tool, found, failed=failed)
+    except MalformedReply:
+        if failed:
+            return Reply(error=_least_error(found))
+    # As an envelope, whose malformed blocks are sent as text.
+    return _read_envelope(tool, found, failed=False)
+
+
+def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
+    """Return the reply with what its data and texts say: a failure, or a whole result in JSON.
+
+    Raises InvalidOutput for a text that is how a program prints a value it could not encode.
+    """
+    if depth == _MAX_DEPTH:
+        raise InvalidOutput("content", "the text of a result is a result, and so on")
+    if reply.error is None and may_be_finished(tool.returns, reply.data):
+        inner = finished_reply(tool, reply.data)
+        if inner is not None:
+            outer = msgspec.structs.replace(reply, data=msgspec.UNSET)
+            content = (*reply.content, *inner.content)
+            return judged_reply(tool, _joined(outer, inner, content), depth + 1)
+    for index, block in enumerate(reply.content):
+        if not isinstance(block, Text) or not isinstance(block.text, str):
+            continue
+        refuse_unencoded(block.text, f"content[{index}].text")
+        inner = finished_reply(tool, block.text)
+        if inner is not None and (reply.ok or inner.ok):
+            others = (*reply.content[:index], *inner.content, *reply.content[index + 1 :])
+            return judged_reply(tool, _joined(reply, inner, others), depth + 1)
+    return reply
+
+
+def _joined(outer: Reply[Any], inner: Reply[Any], content: tuple[Block, ...]) -> Reply[Any]:
+    """Return the outer reply with the error, the data and the metadata of the inner one."""
+    return msgspec.structs.replace(
+        outer,
+        content=content,
+        data=inner.data if inner.has_data else outer.data,
+        error=outer.error or inner.error,
+        meta={**inner.meta, **outer.meta},
+    )
+
+
+def text_in(message: str) -> str:
+    """Return an error's message: a whole result's text, and nothing for a printed object."""
+    if is_unencoded(message) or message.startswith(BUFFER_START):
+        return ""
+    found = judge(message)[1]
+    if not found.get("content"):
+        return message.strip() and message
+    texts = [each.get("text") for each in found["content"] if isinstance(each, dict)]
+    return " ".join(text for text in texts if isinstance(text, str)).strip()
+
+
+def refuse_unencoded(text: str, path: str = "") -> None:
+    """Raise InvalidOutput for a text such as `<coroutine object f at 0x7f>`."""
+    if is_unencoded(text) or text.startswith(BUFFER_START):
+        shown = text.strip()[:40]
+        raise InvalidOutput(path, f"{shown!r} is a printed object; return its value, or await it")
 
 
 def _least_error(value: JsonObject) -> Error:
     """Return the code and message of a failure whose other members are unreadable."""
-    found = complete_envelope(value)["error"]
+    found = complete_envelope(value, failed=True)["error"]
     return Error(found["code"], found["message"])
 
 
@@ -86,38 +155,14 @@ def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def _read_result(tool: Tool, value: JsonObject) -> Reply[Any]:
-    found = _plain(value, mcp_blocks.write_block)
-    reply = mcp.read(found, contract=tool.contract)
-    stated = _stated_failure(reply)
-    if stated is None:
-        return reply
-    # The data or the text is an error object, with isError or without it.
-    return msgspec.structs.replace(_read_envelope(tool, stated), meta=reply.meta)
-
-
-def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
-    """Return the error object in the reply's data or in its only text."""
-    from ..rules.detectors.failure_json import is_failure_json
-
-    found: Json = reply.data
-    match reply.content:
-        case (Text(text=text),) if text.lstrip().startswith("{"):
-            try:
-                found = msgspec.json.decode(text)
-            except ValueError:
-                found = reply.data
-    return found if isinstance(found, dict) and is_failure_json(found) else None
-
-
-def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
+def _read_envelope(tool: Tool, value: JsonObject, *, failed: bool) -> Reply[Any]:
     found = dict(value)
     if isinstance(exc := found.get("error"), BaseException):
         # The reply check replaces the message, and logs the exception.
         return Reply(error=Error(UNKNOWN_ERROR, cast("str", exc)))
     if not isinstance(found.get("content", []), list | tuple):
         found.setdefault("message", found.pop("content"))
-    complete = _plain(complete_envelope(found), envelope.write_block)
+    complete = _plain(complete_envelope(found, failed=failed), envelope.write_block)
     reply = envelope.read(complete)
     others = {name: each for name, each in complete.items() if name not in _KNOWN_MEMBERS}
     if reply.error is not None:
@@ -189,8 +234,8 @@ def _is_json_of(block: Block, data: Json) -> bool:
 def _plain(value: JsonObject, write_block: Any) -> JsonObject:
     """Return the JSON values of *value*; blocks in its content are written as objects."""
     blocks = value.get("content") or ()
-    if any(isinstance(block, BLOCKS) for block in blocks):
-        written = [write_block(each) if isinstance(each, BLOCKS) else each for each in blocks]
+    if any(map(is_block, blocks)):
+        written = [write_block(own_block(each)) if is_block(each) else each for each in blocks]
         value = {**value, "content": written}
     plain: JsonObject = Output(Any).encode(value)[1]
     return plain
@@ -201,8 +246,8 @@ def _log_once(tool: Tool, kind: str) -> None:
         return
     tool.told_finished = True
     message = (
-        "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
-        "declare a return type or write values=Values(returns='value')"
+        "tool %r returned a %s, which is sent as the reply and not as data; to send it as data, "
+        "write values=Values(returns='value')"
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
     logger().info(message, tool.name, kind)

@@ -7,7 +7,7 @@ returned, False, another value, an exception, and a time-out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from time import monotonic
 from types import CoroutineType
 from typing import Any, NoReturn
@@ -16,14 +16,16 @@ import msgspec
 
 from ..core.authentication import Challenge
 from ..core.peer import NeedsInput
-from ..core.reply import Error, Reply
+from ..core.reply import Error, Reply, failure
+from ..core.suggestions import did_you_mean, similar_names
 from ..dialects.common import refusal_meta
-from ..error_codes import CODES, UNKNOWN_ERROR
+from ..error_codes import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR
 from ..errors import Forbidden, ToolError
-from ..tools.context import Context, ContextOfApp
+from ..registry.visibility import is_filtered
+from ..tools.context import SENT, Context, ContextOfApp
 from ..tools.requires import Gate, Gates, Refusal
 from ..tools.tool import Tool
-from .call import Call
+from .call import Call, Handler, Outcome
 from .failures import failed_reply, must_propagate
 from .reply_check import checked_error, reply_to
 from .runners import ON_LOOP, ArgumentsDecoder, Runner, running_loop, timed_out
@@ -49,8 +51,9 @@ class GateContext(Context):
 
     sample = roots = together = elicit
 
-    def progress(self, *_: object, **__: object) -> None:
+    def progress(self, *_: object, **__: object) -> Awaitable[None]:
         """Do nothing: a gate sends nothing to the client."""
+        return SENT
 
     log = progress
 
@@ -99,16 +102,41 @@ async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
     return None
 
 
-def visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
+def unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
+    """Return the refusal of a tool that does not exist, or that the caller may not see."""
+    call.tool = None
+    hint = did_you_mean(similar_names(call.name, _visible(tools, call), limit=3))
+    return failure(f"Function not found: {call.name}", code=TOOL_NOT_FOUND, hint=hint or None)
+
+
+def _visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
     """Return the tools that the caller may see."""
-    if not any(tool.gates is not None and tool.gates.hiding for tool in tools.values()):
+    if not any(map(_may_be_hidden, tools.values())):
         return tools
-    user = Context(call).user
+    user, request = Context(call).user, Context(call).request
     return {
         name: tool
         for name, tool in tools.items()
-        if tool.gates is None or not tool.gates.hide_from(user)
+        if (tool.gates is None or not tool.gates.hide_from(user)) and not is_filtered(tool, request)
     }
+
+
+def _may_be_hidden(tool: Tool) -> bool:
+    has_gates = tool.gates is not None and bool(tool.gates.hiding)
+    return has_gates or any(app.visible for app in tool.path)
+
+
+def only_visible(handle: Handler, tools: Mapping[str, Tool]) -> Handler:
+    """Return *handle*, for which the entries do not exist that `@app.visible` hides."""
+
+    async def handle_if_visible(call: Call) -> Outcome:
+        tool = tools.get(call.name)
+        # A task has no request any more; it was checked when it was created.
+        if tool is None or call.stage == "run" or not is_filtered(tool, Context(call).request):
+            return await handle(call)
+        return unknown_tool(call, tools)
+
+    return handle_if_visible
 
 
 async def _pass(

@@ -2,101 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ..core.log import logger
 from ..core.reply import Reply
 from ..errors import AnswerbackError, ToolError
-from ..registry.declarations import Registry
-from ..tools.signature import required_parameters, source_of
+from ..tools.callable_source import required_parameters, source_of
 from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput, UnservableType
 from .reply_check import reply_to
 
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
-"""Makes the error for an exception; None leaves the exception masked."""
+"""Makes the error for an exception, as a subclass of ToolError does; None leaves it masked."""
 
 # They have a message for callers already, or are a mistake that only the author can mend.
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)
 
 
-def checked_errors(given: object) -> dict[type[BaseException], ErrorFunction]:
-    """Return the value of `App(errors=…)`; raises TypeError for a wrong one."""
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            f"errors={given!r} should be a dict of exception classes: {{KeyError: NotFound}}"
-        )
-    for kind, function in given.items():
-        check_error_class(kind, "errors")
+class OwnExceptions:
+    """The author's exception classes in one app, and the function for each."""
+
+    def __init__(self) -> None:
+        self._functions: dict[type[BaseException], ErrorFunction] = {}
+
+    def add(self, kind: object, function: ErrorFunction) -> None:
+        """Let *function* make the error for exceptions of *kind*; raises TypeError, ValueError."""
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise TypeError(f"{kind!r} is not an exception class; write one: KeyError")
+        if issubclass(kind, _OURS):
+            raise TypeError(f"callers see the message of {kind.__name__} already; leave it out")
         if not (isinstance(function, type) and issubclass(function, ToolError)):
-            _check_function(function, f"errors has {function!r} for {kind.__name__}")
-    return dict(given)
+            _check_function(function, f"the error for {kind.__name__}")
+        if kind in self._functions:
+            raise ValueError(f"there is an error for {kind.__name__} already")
+        self._functions[kind] = function
+
+    def shown_for(self, exc: BaseException, tool: Tool) -> BaseException | Reply[Any] | None:
+        """Return the error that callers see for *exc*; None if the app has none for it.
+
+        If the author's function raises, its exception is returned.
+        """
+        found = (kind for kind in type(exc).__mro__ if kind in self._functions)
+        if isinstance(exc, _OURS) or (kind := next(found, None)) is None:
+            return None
+        try:
+            shown = _shown(self._functions[kind], exc, tool)
+        except Exception as raised:  # noqa: BLE001 -- the author's code may raise anything
+            return raised
+        if shown is None:
+            return exc
+        message = "%s %r raised %s, for which the caller sees an error of the app"
+        logger().debug(message, tool.noun, tool.name, type(exc).__name__, exc_info=exc)
+        return shown
 
 
-def check_error_class(kind: object, where: str) -> None:
-    """Raise TypeError if *kind* is not an exception class, or if callers see it already."""
-    if not isinstance(kind, type) or not issubclass(kind, BaseException):
-        raise TypeError(f"{where} has {kind!r}, which is not an exception class")
-    if issubclass(kind, _OURS):
-        raise TypeError(f"{where} has {kind.__name__}, whose message callers see already")
-
-
-def add_error(registry: Registry, kind: type[BaseException], function: ErrorFunction) -> None:
-    """Let *function* make the error for exceptions of *kind*."""
-    name = getattr(function, "__name__", repr(function))
-    _check_function(function, f"@app.error({kind.__name__}) decorates {name!r}")
-    if kind in registry.errors:
-        raise ValueError(f"errors of {registry.name!r} has {kind.__name__} already")
-    registry.errors[kind] = function
-
-
-def _check_function(function: object, problem: str) -> None:
+def _check_function(function: object, what: str) -> None:
     if isinstance(function, type) or not callable(function):
         raise TypeError(
-            f"{problem}; write a subclass of ToolError, or a function that takes the exception"
+            f"{what} is {function!r}; write a subclass of ToolError, or a function of the exception"
         )
     source = source_of(function)
+    name = source.function.__name__
     if source.is_async:
-        raise TypeError(f"{problem}, which is async; write a plain function: def show(exc)")
+        raise TypeError(f"{what} is made by {name!r}, which is async; write def {name}(exc)")
     if len(names := required_parameters(source)) != 1:
-        raise TypeError(f"{problem}, which takes {names}; take only the exception: def show(exc)")
-
-
-def translated(exc: BaseException, tool: Tool) -> BaseException | Reply[Any]:
-    """Return the error that the apps of *tool* show for *exc*; else *exc*, which is masked.
-
-    If the author's function raises, its exception is returned.
-    """
-    if isinstance(exc, _OURS) or (function := _function_for(exc, tool)) is None:
-        return exc
-    try:
-        shown = _shown(function, exc, tool)
-    except Exception as raised:  # noqa: BLE001 -- the author's code may raise anything
-        return raised
-    if shown is None:
-        return exc
-    message = "%s %r raised %s, which the caller sees as an error of the app"
-    logger().debug(message, tool.noun, tool.name, type(exc).__name__, exc_info=exc)
-    return shown
-
-
-def _function_for(exc: BaseException, tool: Tool) -> ErrorFunction | None:
-    """Return the function for the nearest class of *exc*, from the tool's own app outwards."""
-    for app in reversed(tool.path):
-        for kind in type(exc).__mro__:
-            if kind in app.errors:
-                return app.errors[kind]
-    return None
+        raise TypeError(f"{what} is made by {name!r}, which takes {names}; write def {name}(exc)")
 
 
 def _shown(
     function: ErrorFunction, exc: BaseException, tool: Tool
 ) -> BaseException | Reply[Any] | None:
-    if isinstance(function, type):
-        error: ToolError = function(_text_of(exc))
-        return error
-    value: object = function(exc)
+    value: object = function(_text_of(exc) if isinstance(function, type) else exc)
     if isinstance(value, str):
         return ToolError(value)
     if isinstance(value, Reply) and value.error is not None:

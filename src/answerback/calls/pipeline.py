@@ -12,8 +12,6 @@ from ..contract import Contract
 from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
-from ..core.suggestions import did_you_mean, similar_names
-from ..error_codes import TOOL_NOT_FOUND
 from ..tools.context import CURRENT, Context, Running
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
@@ -45,7 +43,8 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
+        call.runtime = running_in
+        before = CURRENT.set(call)
         began = perf_counter()
         try:
             is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
@@ -68,8 +67,7 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            if before is not None:
-                CURRENT.reset(before)
+            CURRENT.reset(before)
             running.discard(call)
 
     return handle
@@ -115,12 +113,11 @@ def _failed(
 ) -> Reply[Any]:
     """Return the reply to a call that raised *exc*."""
     if call.tool is not None and call.tool.gates is not None:
-        from .gating import RefusedByGate
+        from .gating import RefusedByGate, unknown_tool
 
         if isinstance(exc, RefusedByGate):
             # None hides the tool.
-            call.tool = None if exc.reply is None else call.tool
-            return exc.reply or _unknown_tool(call, tools)
+            return exc.reply or unknown_tool(call, tools)
     return failed_reply(exc, call, masked, partial(log_fields, call, began))
 
 
@@ -132,9 +129,11 @@ async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
-    if call.tool is not None and _is_hidden(call, call.tool):
-        call.tool = None
-    return _unknown_tool(call, tools) if call.tool is None else _too_many(max_calls)
+    if call.tool is not None and not _is_hidden(call, call.tool):
+        return _too_many(max_calls)
+    from .gating import unknown_tool
+
+    return unknown_tool(call, tools)
 
 
 def _is_hidden(call: Call, tool: Tool) -> bool:
@@ -149,11 +148,3 @@ def _too_many(max_calls: int) -> Reply[Any]:
         retryable=True,
         hint="try again in a moment",
     )
-
-
-def _unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
-    from .gating import visible
-
-    name = call.name
-    hint = did_you_mean(similar_names(name, visible(tools, call), limit=3))
-    return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint or None)

@@ -8,7 +8,7 @@ from ..core.content import Text
 from ..core.reply import Reply
 from ..tools.prompt import messages_of
 from ..tools.tool import Tool
-from .reply_check import check_content
+from .reply_check import checked_content
 
 
 def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
@@ -20,5 +20,5 @@ def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
         Text(message.content) if isinstance(message.content, str) else message.content
         for message in messages
     )
-    check_content(blocks)
-    return Reply(content=blocks, meta={"roles": [message.role for message in messages]})
+    content = checked_content(blocks)
+    return Reply(content=content, meta={"roles": [message.role for message in messages]})

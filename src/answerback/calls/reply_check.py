@@ -10,11 +10,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..core.content import BLOCKS, Audio, Block, Embedded, Image, Link, Text, changed_block
+from ..core.foreign_content import content_of, is_block
 from ..core.log import logger
-from ..core.reply import FINISHED_MARKS, Error, Reply
+from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
-from ..tools.return_type import is_result_class, shape_of_value
+from ..error_codes import UNKNOWN_TEXT
+from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
@@ -24,7 +26,15 @@ ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
 """Makes the checked reply for a function's return value."""
 _Meta: Any = dict[str, Any] | None
 
+_WITHOUT_DATA = (
+    "content without the data that the return type declares; "
+    "declare the block's class, or return success(data, content=[…])"
+)
 _STRUCT_META = type(msgspec.Struct)
+_PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
+_SCALARS = frozenset({int, float, bool, type(None)})
+# The starts of a text that may be JSON, or the print of an object: then it is judged.
+_SUSPECT_STARTS = ("{", "[", "<", "```", " ", "\n", "\t", "\r", *_PRINTED_STARTS)
 _MEMBER_TYPES = {
     "content": list | tuple,
     "error": Error | None,
@@ -42,34 +52,97 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
             return _checked(tool, value)
         if isinstance(value, BLOCKS):
             return _checked(tool, Reply(content=(value,)))
-    if not tool.returns.is_data:
-        return _reply_without_type(tool, value)
-    encoded, data = tool.output.encode(value)
-    return Reply(data=data, encoded=encoded)
-
-
-def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
-    """Return the reply for a value that may be content or a finished reply as well as data."""
     returns = tool.returns
-    if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
-        return _checked(tool, Reply(content=blocks))
-    if returns.blocks_only:
-        raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
-    if returns.finished and is_result_class(type(value)):
-        value = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    if returns.finished and isinstance(value, dict) and not FINISHED_MARKS.isdisjoint(value):
+    is_judged = returns.finished and type(value) not in _SCALARS
+    if is_judged and may_be_finished(returns, value):
         # Imported here, because few tools return finished replies.
         from .finished_reply import finished_reply
 
         if (reply := finished_reply(tool, value)) is not None:
             return _checked(tool, reply)
-    encoded, data = tool.output.encode(value)
-    return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
+    if not returns.is_data or returns.nested_blocks != "none":
+        return _reply_without_type(tool, value)
+    try:
+        encoded, data = tool.output.encode(value)
+    except InvalidOutput as exc:
+        _refuse_block(value)
+        _keep_text(exc, value)
+        raise
+    return Reply(data=data, encoded=encoded)
+
+
+def _refuse_block(value: object) -> None:
+    if is_block(value):
+        raise InvalidOutput("", _WITHOUT_DATA)
+
+
+def may_be_finished(returns: ReturnType, value: object) -> bool:
+    """Return False for nearly all data, which then need not be judged."""
+    if isinstance(value, dict):
+        return not value.keys().isdisjoint(returns.marks)
+    if isinstance(value, str):
+        return value.startswith(_SUSPECT_STARTS)
+    if returns.is_data:
+        return False
+    return not isinstance(value, list) or (bool(value) and type(value[0]) is dict)
+
+
+def _reply_without_type(tool: Tool, value: object) -> Reply[Any]:
+    """Return the reply for a value that may be content as well as data."""
+    returns = tool.returns
+    if not returns.declared and (blocks := content_of(value, only=returns.blocks_only)) is not None:
+        return _checked(tool, Reply(content=blocks))
+    if returns.declared:
+        _refuse_block(value)
+    if returns.blocks_only:
+        raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
+    try:
+        encoded, data, content = _encode_data(tool.output, returns, value)
+    except InvalidOutput as exc:
+        _keep_text(exc, value)
+        raise
+    shape = _value_shape(tool, value, encoded)
+    return Reply(content=content, data=data, encoded=encoded, shape=shape)
+
+
+def _encode_data(
+    output: Output, returns: ReturnType, value: object, content: tuple[Block, ...] = ()
+) -> tuple[bytes, Any, tuple[Block, ...]]:
+    """Return the JSON of *value*, the checked value, and *content* with the blocks in the value.
+
+    Raises InvalidOutput.
+    """
+    if returns.nested_blocks == "none" or type(value) is str:
+        return *output.encode(value), content
+    if returns.nested_blocks == "possible":
+        try:
+            encoded, data = output.encode(value)
+            # The JSON of every block has this member, ours and the SDK's.
+            if b'"annotations":' not in encoded:
+                return encoded, data, content
+        except InvalidOutput:
+            # It may have a block without a JSON form, such as FastMCP's Image.
+            pass
+    value, content = _take_blocks(value, content)
+    return *output.encode(value), checked_content(content)
+
+
+def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Block, ...]]:
+    """Return *value* without blocks, and our blocks for *content* and for those in the value."""
+    # Imported here, because few tools return such blocks.
+    from ..dialects.nested_blocks import take_blocks
+
+    return take_blocks(value, content)
+
+
+def _keep_text(exc: InvalidOutput, value: object) -> None:
+    """Keep a text that was returned instead of data, for the log: usually it is an error's."""
+    exc.returned_text = value if isinstance(value, str) else None
 
 
 def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
     """Return the shape of data without a declared type."""
-    if not tool.returns.by_value:
+    if not tool.returns.by_value and not tool.returns.free_data:
         return None
     return tool.sent_shape(shape_of_value(value, encoded, tool.contract))
 
@@ -82,6 +155,8 @@ def checked_error(error: Error, owner: str) -> Error:
     message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, owner)
+    elif _is_suspect_text(message):
+        error = msgspec.structs.replace(error, message=_readable_message(error))
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
@@ -89,6 +164,17 @@ def checked_error(error: Error, owner: str) -> Error:
         logger().error(message, owner, exc, exc_info=exc.__cause__)
         return _sendable_part(error)
     return error
+
+
+def _readable_message(error: Error) -> str:
+    """Return the message; words for the code if it is empty, a printed object or a whole result."""
+    from .finished_reply import text_in
+
+    return text_in(error.message) or text_in(_words(error.code)) or UNKNOWN_TEXT
+
+
+def _words(code: object) -> str:
+    return _valid_text(code).replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
 
 
 def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
@@ -99,16 +185,26 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
         "to show its text, pass str(exc)"
     )
     logger().error(message, owner, reference, exc_info=exc)
-    words = _valid_text(error.code).replace("_", " ").capitalize()
     details = {"reference": reference} if error.details is None else error.details
-    shown = f"{words} (reference {reference})"
+    shown = f"{_words(error.code)} (reference {reference})"
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def check_content(blocks: Sequence[Block]) -> None:
-    """Raise InvalidOutput for a block that cannot be sent."""
+def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
+    """Return our blocks with the media types of their bytes; raise InvalidOutput."""
+    own = _own_content(blocks)
+    return tuple(_checked_block(block, f"content[{n}]") for n, block in enumerate(own))
+
+
+def _own_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
+    """Return our blocks for blocks of any library; raise InvalidOutput for another value."""
     for index, block in enumerate(blocks):
-        _check_block(block, f"content[{index}]")
+        if not is_block(block):
+            kind = type(block).__name__
+            raise InvalidOutput(f"content[{index}]", f"expected a content block, got {kind}")
+    if all(isinstance(block, BLOCKS) for block in blocks):
+        return tuple(blocks)
+    return _take_blocks(None, tuple(blocks))[1]
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
@@ -117,47 +213,52 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     for name, kind in _MEMBER_TYPES.items():
         if not isinstance(members[name], kind):
             raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
-    check_content(reply.content)
+    if not all(isinstance(block, BLOCKS) for block in reply.content):
+        reply = msgspec.structs.replace(reply, content=_own_content(reply.content))
+    if tool.returns.finished and _is_suspect(tool.returns, reply):
+        from .finished_reply import judged_reply
+
+        reply = judged_reply(tool, reply)
+    content = checked_content(reply.content)
     if reply.meta:
         _encode(reply.meta, "meta")
-    content = tuple(reply.content)
     if reply.error is not None:
         error = checked_error(reply.error, tool.owner)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
-    encoded, data = _checked_data(tool, reply.data)
+    encoded, data, content = _checked_data(tool, reply.data, content)
     shape = None if encoded is None else _value_shape(tool, reply.data, encoded)
     return msgspec.structs.replace(
         reply, content=content, data=data, encoded=encoded, shape=shape, contract=None
     )
 
 
-def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
+def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
+    """Return whether the data or a text of the reply has to be judged."""
+    if reply.has_data and may_be_finished(returns, reply.data):
+        return True
+    return any(isinstance(block, Text) and _is_suspect_text(block.text) for block in reply.content)
+
+
+def _is_suspect_text(text: object) -> bool:
+    if not isinstance(text, str):
+        return False
+    return text.startswith(_SUSPECT_STARTS) or not text.strip()
+
+
+def _checked_data(
+    tool: Tool, data: object, content: tuple[Block, ...]
+) -> tuple[bytes | None, Any, tuple[Block, ...]]:
     if data is not msgspec.UNSET:
-        return tool.output.encode(data)
+        output = _any_output() if tool.returns.free_data else tool.output
+        return _encode_data(output, tool.returns, data, content)
     if not tool.returns.declared:
-        return None, msgspec.UNSET
+        return None, msgspec.UNSET, content
     if tool.returns.shape is EMPTY:
-        return b"null", None
-    raise InvalidOutput("", "a reply without the data that the return type declares")
+        return b"null", None, content
+    raise InvalidOutput("", _WITHOUT_DATA)
 
 
-def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
-    """Return the content blocks in a list, or None if it is a list of something else.
-
-    Strings become text blocks if *only* blocks are declared, or if there is a block too.
-    """
-    if not isinstance(value, list | tuple):
-        return None
-    if not all(isinstance(item, (str, *BLOCKS)) for item in value):
-        return None
-    if not only and not any(isinstance(item, BLOCKS) for item in value):
-        return None
-    return tuple(Text(item) if isinstance(item, str) else item for item in value)
-
-
-def _check_block(block: object, path: str) -> None:
-    if not isinstance(block, BLOCKS):
-        raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
+def _checked_block(block: Block, path: str) -> Block:
     without: dict[str, Any] = {}
     if isinstance(block, Image | Audio):
         # The bytes need no check and may be large, so they are not encoded here.
@@ -169,6 +270,30 @@ def _check_block(block: object, path: str) -> None:
             _through_json(members[name], _Meta, f"{path}.{name}")
             without[name] = None
     _through_json(changed_block(block, **without) if without else block, type(block), path)
+    return block if isinstance(block, Text | Link) else _with_media_type(block, path)
+
+
+def _with_media_type(block: Image | Audio | Embedded, path: str) -> Block:
+    """Return the block with its bytes' media type; raise InvalidOutput if it cannot have that."""
+    is_media = isinstance(block, Image | Audio)
+    if isinstance(block, Image | Audio):
+        payload = block.data
+        if block.url is not None:
+            return block
+        if not payload:
+            raise InvalidOutput(f"{path}.data", f"the {block.type} has no bytes")
+    else:
+        payload = block.blob or b""
+    # Imported here, because few replies have bytes.
+    from ..core.media_types import is_media_type_of, media_type_of, media_types_agree
+
+    mime, detected = block.mime, media_type_of(payload)
+    if mime is not None and detected is not None and not media_types_agree(mime, detected):
+        mime = detected
+    if is_media and not is_media_type_of(block.type, mime or ""):
+        message = f"expected a media type such as {block.type}/…, got {mime!r}"
+        raise InvalidOutput(f"{path}.mime", message)
+    return block if mime == block.mime else changed_block(block, mime=mime)
 
 
 def _through_json(value: object, kind: type[T], path: str) -> T:

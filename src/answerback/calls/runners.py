@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.log import logger
+from ..core.unawaited import Unawaited
 from ..error_codes import CHECK_FIRST
 from ..errors import TimedOut, ToolError
 from ..tools.tool import Tool
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from .thread_pool import ThreadPool
 
 T = TypeVar("T")
+_COROUTINES: Any = (CoroutineType, Unawaited)
+"""Results of a plain function that are awaited; `ctx.elicit` returns the second one."""
 Runnable: TypeAlias = "Tool | Gate"
 """A function with its time-out, and whether it is async."""
 Runner: TypeAlias = Callable[[Runnable, dict[str, Any], Call], Any]
@@ -182,7 +185,7 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
 
 def _awaitable(value: object) -> object:
     """Prepare a returned coroutine: many decorators make a plain function return one."""
-    return on_loop(value) if isinstance(value, CoroutineType) else value
+    return on_loop(value) if isinstance(value, _COROUTINES) else value
 
 
 async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any]) -> Any:
@@ -197,7 +200,7 @@ async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any
             if running.cancelled():
                 pool.make_room()
             raise
-    return await on_loop(value) if isinstance(value, CoroutineType) else value
+    return await on_loop(value) if isinstance(value, _COROUTINES) else value
 
 
 def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> WaitFor:

@@ -14,7 +14,7 @@ import msgspec
 
 from ..core.reply import Reply
 from ..registry.declarations import Check, Recording, Registry
-from ..tools.context import CURRENT
+from ..tools.context import CURRENT, current_runtime
 from .call import Call, Handler, Outcome
 from .failures import SHOW_EXCEPTION
 from .pipeline import pipeline
@@ -117,6 +117,11 @@ class Runtime:
             registry.changes.attach(self)
 
     @property
+    def runtime(self) -> Runtime:
+        """Itself: code between calls finds it as code in a call finds the call's runtime."""
+        return self
+
+    @property
     def endpoint(self) -> str:
         """The URL of the MCP endpoint, as clients know it; empty if it is not known."""
         return (self.auth is not None and self.auth.url) or self.url
@@ -141,7 +146,8 @@ class Runtime:
         # Imported at the first completion for a gated entry.
         from .gating import pass_early
 
-        before = CURRENT.set(self)
+        call.runtime = self
+        before = CURRENT.set(call)
         try:
             return await pass_early(call, self._execution.run, self._contract.masked)
         finally:
@@ -193,6 +199,10 @@ class Runtime:
             decode_large=self._execution.decode_large,
             running_in=self,
         )
+        if any(app.visible for app in self.registry.apps()):
+            from .gating import only_visible
+
+            handle = only_visible(handle, table)
         lifespan = self.registry.lifespan
         if lifespan is None:
             return handle
@@ -254,7 +264,7 @@ def runtime_for_one_call(registry: Registry) -> Runtime:
 
 def serving(registry: Registry) -> Runtime | None:
     """Return the runtime of the current call of *registry*, or the newest one that serves it."""
-    running = CURRENT.get()
+    running = current_runtime()
     if isinstance(running, Runtime) and running.registry is registry:
         return running
     found = [each for each in registry.changes.attached() if isinstance(each, Runtime)]

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeAlias, get_args, overload
 
 import msgspec
 
 from ..contract import ENVELOPE
-from ..core.content import BLOCKS, Text
+from ..core.content import Text
+from ..core.foreign_content import content_of, is_block, is_result
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
-from ..dialects.common import to_utc
+from ..dialects.common import to_utc, without_none
+from ..dialects.foreign_blocks import own_block, result_object
+from ..dialects.nested_blocks import take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
+from ..dialects.returned_value import judge
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..types.nan_as_null import nan_to_none
 
 if TYPE_CHECKING:
     from ..types.output import Output
@@ -32,6 +37,7 @@ _REQUIRED = {
     "image": ("url", "altText"),
     "resource": ("resourceType", "identifier", "name"),
 }
+_LISTED_ERRORS = frozenset({"errors", "errorMessages"})
 # Members that may hold an error object's message if it has no `message`.
 _MESSAGE_MEMBERS = ("detail", "msg", "reason", "description", "error_description", "title")
 
@@ -60,6 +66,8 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
             result = fn(*args, **kwargs)
             if isinstance(result, Awaitable):
                 result = await result
+            if is_result(result):
+                result = _envelope_members(result_object(result))
             if nan == "null":
                 result = _with_null(result)
             return _to_json_values(_envelope_from_result(result))
@@ -67,11 +75,26 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
         except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
             return _failure_envelope(fn, exc)
 
-    # An App treats such a tool's result as a reply, whatever type *fn* declares.
-    call.__dict__["returns_envelope"] = True
-    if nan is None:
-        call.__dict__["with_nan_as_null"] = partial(_wrapped, fn, "null")
+    call.__dict__["made_by_wrap"] = WrappedFunction(fn, call, nan)
     return call
+
+
+class WrappedFunction(NamedTuple):
+    """A function that `wrap` wrapped; an App serves the function itself.
+
+    A decorator around *made* copies this from it, so an App compares *made* with what it got.
+    """
+
+    fn: Callable[..., Any]
+    made: Callable[..., Any]
+    nan: Nan | None
+
+
+def _envelope_members(result: Envelope) -> Envelope:
+    """Return an MCP result's members under the envelope's names."""
+    names = {"structuredContent": "data", "_meta": "meta"}
+    renamed = {names.get(name, name): each for name, each in result.items() if name != "isError"}
+    return {**renamed, "success": not result.get("isError")}
 
 
 def _with_null(result: object) -> Any:
@@ -86,14 +109,14 @@ def _with_null(result: object) -> Any:
                 key: each if key == "content" else _values_with_null(each)
                 for key, each in result.items()
             }
-        case [*items] if any(isinstance(item, BLOCKS) for item in items):
-            return result
-        case _ if isinstance(result, BLOCKS):
-            return result
+    if content_of(result) is not None:
+        return result
     return _values_with_null(result)
 
 
 def _values_with_null(value: object) -> Any:
+    if take_blocks(value)[0] is not value:
+        return nan_to_none(value)
     return _any_output(nan_is_null=True).encode(value)[1]
 
 
@@ -106,24 +129,28 @@ def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
 
 
 def _envelope_from_result(result: Any) -> Envelope:
+    if (blocks := content_of(result)) is not None:
+        return _envelope_from_reply(Reply(content=blocks))
     match result:
         case Reply():
             return _envelope_from_reply(result)
-        case {"content": [*_]} | {"success": bool()}:
-            return complete_envelope(dict(result))
-        case dict() if _is_failure(result):
-            return complete_envelope(dict(result))
         case None:
             return _envelope_from_reply(Reply())
-        case [*items] if items and all(isinstance(item, BLOCKS) for item in items):
-            return _envelope_from_reply(Reply(content=tuple(items)))
-        case _ if isinstance(result, BLOCKS):
-            return _envelope_from_reply(Reply(content=(result,)))
-        case _:
+    verdict, found = judge(result)
+    if verdict == "failure":
+        return complete_envelope(found, failed=True)
+    match found:
+        case {"error": error} if error:
+            # It may be data about an error, so it is not for the envelope's own member.
             return _envelope_from_reply(Reply(data=result))
+        case {"content": [*_]} | {"success": bool()}:
+            return complete_envelope(found)
+    return _envelope_from_reply(Reply(data=result))
 
 
 def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
+    data, content = take_blocks(reply.data, reply.content)
+    reply = msgspec.structs.replace(reply, data=data, content=content)
     _encode_strictly({"content": reply.content, "meta": reply.meta, "error": reply.error})
     if reply.data is None:
         reply = msgspec.structs.replace(reply, data=msgspec.UNSET)
@@ -134,44 +161,26 @@ def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
         # be an object.
         shape = BARE if isinstance(data, dict) else RESULT
         reply = msgspec.structs.replace(reply, data=data, encoded=encoded)
-    return complete_envelope(msgspec.json.decode(envelope.write(reply, shape, ENVELOPE)))
+    written = msgspec.json.decode(envelope.write(reply, shape, ENVELOPE))
+    return complete_envelope(written, failed=not reply.ok)
 
 
-def complete_envelope(found: Envelope) -> Envelope:
+def complete_envelope(found: Envelope, *, failed: bool = False) -> Envelope:
     """Return *found* with the members that an envelope must have; its own members are kept."""
+    found = with_blocks_as_content(found)
     content = [_content_item(item) for item in found.get("content") or ()]
     data = found.get("data")
     more = {key: value for key, value in found.items() if key not in ("data", "error")}
     if data is not None:
         more["data"] = data if isinstance(data, dict) else {"result": data}
-    if _is_failure(found):
+    if failed:
         more["error"] = _complete_error(found, content)
         text = PREFIX + more["error"]["message"]
     else:
         text = _success_text(data, found.get("message"))
     more["content"] = content or [envelope.write_block(Text(text))]
-    first = {"success": "error" not in more, "timestamp": _timestamp(found.get("timestamp"))}
+    first = {"success": not failed, "timestamp": _timestamp(found.get("timestamp"))}
     return first | {key: value for key, value in more.items() if key not in first}
-
-
-_STATUS_ALONE: tuple[Envelope, ...] = tuple(
-    {"status": word} for word in ("error", "failed", "failure")
-)
-
-
-def _is_failure(found: Envelope) -> bool:
-    """Return whether the object reports a failure; an error beside `success: true` does too."""
-    success = found.get("success")
-    if found.get("error") or success is False:
-        return True
-    if isinstance(success, bool):
-        return False
-    if found.get("isError") or found.get("ok") is False or found in _STATUS_ALONE:
-        return True
-    # Imported here, because the rules take long to load.
-    from ..rules.detectors.failure_json import is_failure_json
-
-    return is_failure_json(found)
 
 
 def _success_text(data: object, message: object) -> str:
@@ -181,6 +190,11 @@ def _success_text(data: object, message: object) -> str:
 
 
 def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
+    if not _LISTED_ERRORS.isdisjoint(found):
+        # Imported here, because only such objects need it.
+        from ..reading.foreign_errors import object_error
+
+        found = found | {"error": without_none(**msgspec.structs.asdict(object_error(found)))}
     error = found.get("error")
     members = dict(error) if isinstance(error, dict) else {"message": error}
     texts = [item["text"].removeprefix(PREFIX) for item in content if item["type"] == "text"]
@@ -207,8 +221,8 @@ def _timestamp(found: Any) -> datetime:
 
 def _content_item(item: object) -> Envelope:
     """Return a valid content item for *item*: itself, another form of it, or its text."""
-    if isinstance(item, BLOCKS):
-        return envelope.write_block(item)
+    if is_block(item):
+        return envelope.write_block(own_block(item))
     plain = _encode_strictly(item)[1]
     if isinstance(plain, dict) and _is_valid_item(plain):
         return plain

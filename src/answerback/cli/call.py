@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..core.reply import Reply
+from ..errors import ToolError
+from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
@@ -42,6 +44,12 @@ If a URL asks for a login, a terminal opens the page in your browser; the tokens
 answerback/logins.json in your folder of settings."""
 
 
+class NotATool(ToolError):
+    """The name is that of a prompt or a resource."""
+
+    code = kind = "TOOL_NOT_FOUND"
+
+
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = _options(program, arguments)
     words: list[str] = options.words
@@ -72,6 +80,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         text = tool_help(app.tools[name], program.command_line("call", target))
         write_stdout(out, f"{printable(text)}\n".encode())
         return 0
+    if name not in app.tools and (other := _other_command(app, name)) is not None:
+        kind, command = other
+        line = program.command_line(command, target)
+        raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
     reply = _call(app, name, pairs, options, stdin)
     if reply.error is not None:
         list_command = program.command_line("list", target)
@@ -79,6 +91,14 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return print_error(reply, reply.error, app.contract, options.dialect, advice)
     shape = reply.shape or app.tools[name].shape
     return print_reply(reply, shape, app.contract, options, out)
+
+
+def _other_command(app: App, name: str) -> tuple[str, str] | None:
+    """Return what *name* is instead of a tool, and its command; None if it is unknown."""
+    registry = registry_of(app)
+    if name in registry.prompts:
+        return "prompt", "prompt"
+    return ("resource", "read") if name in registry.resources else None
 
 
 def _options(program: Program, arguments: Sequence[str]) -> Options:

@@ -52,7 +52,7 @@ def read_arguments(
         return whole
     try:
         values = [(name, read_value(text, stdin)) for name, text in pairs]
-        named = tool.signature.from_strings(values)
+        named = tool.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
     return _merge(whole, named)
@@ -73,15 +73,20 @@ def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
         raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
     if not equals or not name:
-        names = [each.name for each in tool.parameters]
+        names = tool.argument_names
         if word in names:
             advice = f"write {word}={then if then and '=' not in then else 'VALUE'}"
         else:
-            advice = (
-                f"write {names[0]}={text or word}" if names else f"{tool.name} takes no arguments"
-            )
+            advice = _naming_advice(tool, names, text or word)
         raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
     return name, text
+
+
+def _naming_advice(tool: Tool, names: Sequence[str], value: str) -> str:
+    if names:
+        return f"write {names[0]}={value}"
+    is_free = tool.signature.whole is not None
+    return f"write NAME={value}" if is_free else f"{tool.name} takes no arguments"
 
 
 def _is_utf8(word: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import __version__
 from ..core.suggestions import did_you_mean, similar_names
 from ..registry.declarations import registry_of
@@ -17,6 +19,18 @@ _EXAMPLES = {
     "prompt": "explain x=7",
     "openapi": "> openapi.json",
 }
+
+_OTHER_WORDS = {
+    "run": "write: {mcp} for stdin and stdout, or {serve} for HTTP",
+    "start": "write: {serve} for HTTP, or {mcp} for stdin and stdout",
+    "dev": "write: {serve} --reload, which starts again after each change",
+    "inspect": "write: {list} to see the tools, or npx @modelcontextprotocol/inspector {mcp}",
+    "stdio": "write: {mcp}",
+    "http": "write: {serve}",
+    "tools": "write: {list}",
+    "init": "write: {new}",
+}
+"""Commands of other frameworks, and what to write instead."""
 
 _SERVERS = """\
 call, list, read and prompt also take any MCP server: a URL, a command, or an mcp.json.
@@ -58,9 +72,15 @@ def version_text(program: Program) -> str:
     return f"{registry.name} {registry.version} (answerback {__version__})\n"
 
 
-def unknown_command(program: Program, word: str) -> str:
+def unknown_command(program: Program, word: str, arguments: Sequence[str] = ()) -> str:
     """Return the error for a word that is not a command, with a suggestion."""
-    if similar := similar_names(word, COMMANDS, 2):
+    if (meant := _OTHER_WORDS.get(word)) is not None:
+        target = next((each for each in arguments if not each.startswith("-")), "calculator.py")
+        hint = meant.format(
+            **{each: program.command_line(each, target) for each in ("mcp", "serve", "list")},
+            new=f"{program.command_line('new')} my-notes",
+        )
+    elif similar := similar_names(word, COMMANDS, 2):
         hint = did_you_mean(similar, quoted=False)
     elif program.app is None and (".py" in word or ":" in word):
         hint = f"the command comes first: {program.command_line('list', word)}"

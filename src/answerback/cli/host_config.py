@@ -30,12 +30,14 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
         return made | {"env": dict(env)} if env else made
 
 
+_CLAUDE_DESKTOP = HostConfig(
+    title="Claude Desktop",
+    servers="mcpServers",
+    afterwards="quit Claude Desktop and start it again",
+)
 HOSTS = {
-    "claude": HostConfig(
-        title="Claude Desktop",
-        servers="mcpServers",
-        afterwards="quit Claude Desktop and start it again",
-    ),
+    "claude": _CLAUDE_DESKTOP,
+    "claude-desktop": _CLAUDE_DESKTOP,
     "claude-code": HostConfig(
         title="Claude Code",
         servers="mcpServers",
@@ -44,6 +46,11 @@ HOSTS = {
     ),
     "cursor": HostConfig(
         title="Cursor", servers="mcpServers", afterwards="switch the server on in Cursor's settings"
+    ),
+    "gemini-cli": HostConfig(
+        title="Gemini CLI",
+        servers="mcpServers",
+        afterwards="start gemini again; /mcp shows the server",
     ),
     "vscode": HostConfig(
         title="VS Code",
@@ -64,6 +71,8 @@ def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -
             return ".mcp.json"
         case "cursor":
             return os.path.join(home, ".cursor", "mcp.json")
+        case "gemini-cli":
+            return os.path.join(home, ".gemini", "settings.json")
         case "vscode":
             place = settings_folder(system, environ, home)
             return os.path.join(place, "Code", "User", "mcp.json")

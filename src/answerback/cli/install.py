@@ -191,7 +191,7 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
     older = found.get(servers, {}).get(name, {})
     if not isinstance(older, dict):
         raise CannotEdit(f"its entry {name!r} is no object")
-    if "url" in older:
+    if "url" in older or "httpUrl" in older:
         raise CannotEdit(f"its entry {name!r} is a remote server; give this one another --name")
     older_env = older.get("env", {})
     if not isinstance(older_env, dict):

@@ -60,7 +60,8 @@ def _note_missing_types(app: App) -> None:
     names = [
         name
         for name, tool in app.tools.items()
-        if "return" not in tool.source.function.__annotations__
+        if tool.settings.output_schema is None
+        and "return" not in tool.source.function.__annotations__
     ]
     if names:
         have = "has" if len(names) == 1 else "have"

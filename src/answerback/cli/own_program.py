@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 
-def remind_to_run(app_name: str) -> None:
+def remind_to_run(app_name: str, app: App) -> None:
     """Say what is missing in a program that did nothing with its App."""
     path, command = sys.argv[0], "".join(sys.argv[1:2])
     if not path.endswith(".py") or (command and command not in COMMANDS):
@@ -23,6 +23,10 @@ def remind_to_run(app_name: str) -> None:
     with suppress(OSError), open(path, "rb") as source:
         if f"{app_name}.run(".encode() in source.read():
             return  # The program ended itself before, for example with sys.exit().
+    from .target import module_with
+
+    if module_with(app) is not None:
+        return  # The program imports the App of another file, and may use its functions.
     file = os.path.basename(path)
     so_far = ", so nothing was done" if command else ""
     write_stderr(
@@ -53,7 +57,7 @@ def _own_arguments() -> Sequence[str]:
     # Hosts start `python server.py` without arguments, as the servers of other frameworks expect.
     if not _can_send(0):
         write_stderr(
-            "no command was given, so MCP was served, to nobody; --help shows the commands"
+            "no command was given, and no MCP client is on stdin; --help shows the commands"
         )
     return ("mcp",)
 

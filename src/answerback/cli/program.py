@@ -33,8 +33,9 @@ COMMANDS = {
     "prompt": "fill in one prompt, and print its messages",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request of a web server",
-    "install": "add the server to Claude Desktop, Claude Code, Cursor or VS Code",
+    "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
     "new": "write a small project with a server and its tests",
+    "port": "turn a server of FastMCP or the official SDK into an App",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
@@ -49,6 +50,7 @@ COMMANDS = {
 WITHOUT_TARGET = {
     "install": "claude calculator.py",
     "new": "my-notes",
+    "port": "server.py",
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",
@@ -428,7 +430,7 @@ def run_program(program: Program, arguments: Sequence[str]) -> int:
 
 def _run_command(program: Program, command: str, arguments: Sequence[str]) -> int:
     if command not in COMMANDS:
-        return _run_without_command(program, command)
+        return _run_without_command(program, command, arguments)
     if command in _STARTED_OFTEN:
         from ..server.interpreter_settings import collect_garbage_less_often
 
@@ -437,7 +439,7 @@ def _run_command(program: Program, command: str, arguments: Sequence[str]) -> in
     return status
 
 
-def _run_without_command(program: Program, word: str) -> int:
+def _run_without_command(program: Program, word: str, arguments: Sequence[str]) -> int:
     """Print the help, the version, or an error about an unknown command."""
     from . import help as texts
 
@@ -448,7 +450,7 @@ def _run_without_command(program: Program, word: str) -> int:
         case "-V" | "--version" | "version":
             print_text(printable(texts.version_text(program)))
             return 0
-    write_stderr(texts.unknown_command(program, word))
+    write_stderr(texts.unknown_command(program, word, arguments))
     return _USAGE_ERROR
 
 

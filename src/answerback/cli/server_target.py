@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 
 from .program import CannotLoad, NoSuchTarget
-from .target import IS_FOLDER, split_target
+from .target import IS_FOLDER, or_with_suffix, split_target
 
 
 def find_server(target: str) -> str | list[str] | None:
@@ -70,6 +70,8 @@ def _find_command(text: str) -> str:
             f"{text!r} cannot be executed; write {text}:app if it has an App of that name, or the "
             f"program that runs it, such as {f'node {shlex.quote(text)}'!r}"
         )
+    if hint := or_with_suffix(text):
+        raise CannotLoad(f"there is no file, module or command {text!r}{hint}")
     raise NoSuchTarget(
         f"there is no file, module or command {text!r}",
         "write a URL, an mcp.json, a file such as calculator.py, a module, or a command such as "

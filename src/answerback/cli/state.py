@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from ..core.signing import secrets_from_environment
+from ..core.signing import SECRET, secrets_from_environment
 from ..state.settings import STATE, WrongState, check_url
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
@@ -19,7 +19,22 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if not url:
         raise WrongState(f"give the URL of the database, or set {STATE}")
     check_url(url)
-    return _SUBCOMMANDS[options.subcommand][1](url, options)
+    # It needs psycopg, which `state --help` does not.
+    from ..state import maintenance
+
+    secrets = secrets_from_environment()
+    match options.subcommand:
+        case "check":
+            report = maintenance.check_state(url, secrets, processes=options.processes)
+            print_line("\n".join(report.lines))
+            return 1 if report.problems else 0
+        case "rekey":
+            if not secrets:
+                raise WrongState(f"rekey needs {SECRET}=new,old: the first secret seals anew")
+            print_line(f"{counted(maintenance.rekey(url, secrets), 'record')} sealed anew")
+        case _:
+            print_line(maintenance.update_tables(url))
+    return 0
 
 
 def _parser(program: Program) -> ArgumentParser:
@@ -33,42 +48,9 @@ def _parser(program: Program) -> ArgumentParser:
     return parser
 
 
-def _migrate(url: str, options: Namespace) -> int:
-    from ..state.migrations import migrate
-    from ..state.shared import connected
-
-    with connected(url) as connection:
-        before, after = migrate(connection)
-    if before == after:
-        print_line(f"the tables have version {after} already")
-    else:
-        print_line(f"the tables have version {after} now" + (f", {before} before" * bool(before)))
-    return 0
-
-
-def _check(url: str, options: Namespace) -> int:
-    from ..state.maintenance import check_state
-
-    report = check_state(url, secrets_from_environment(), processes=options.processes)
-    for line in report.lines:
-        print_line(line)
-    return 1 if report.problems else 0
-
-
-def _rekey(url: str, options: Namespace) -> int:
-    from ..state.maintenance import rekey
-
-    secrets = secrets_from_environment()
-    if not secrets:
-        raise WrongState("rekey needs ANSWERBACK_SECRET=new,old: the first secret seals anew")
-    count = rekey(url, secrets)
-    print_line(f"{counted(count, 'record')} sealed anew")
-    return 0
-
-
 _SUBCOMMANDS = {
-    "init": ("make the tables in an empty database", _migrate),
-    "check": ("say whether servers can use the database, and which secrets its rows need", _check),
-    "upgrade": ("bring the tables up to the version of this program", _migrate),
-    "rekey": ("seal all records with the first secret of ANSWERBACK_SECRET", _rekey),
+    "init": ("make the tables in an empty database", None),
+    "check": ("say whether servers can use the database, and which secrets its rows need", None),
+    "upgrade": ("bring the tables up to the version of this program", None),
+    "rekey": (f"seal all records with the first secret of {SECRET}", None),
 }

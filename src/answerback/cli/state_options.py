@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..server.shared_state import use_state
 from ..state.settings import STATE, STATE_LISTEN, WrongState, state_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from ..calls.runtime import Runtime
     from ..state.shared import SharedState
 
 
@@ -39,3 +41,8 @@ def open_state_of(options: Namespace) -> SharedState | None:
     if shared is None and (options.state_listen or options.state_init):
         raise WrongState(f"--state-listen and --state-init need --state, or {STATE}")
     return shared
+
+
+def use_state_of(options: Namespace, runtime: Runtime) -> bool:
+    """Keep the runtime's state where the options say; return whether they name a database."""
+    return use_state(runtime, open_state_of(options))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
 from types import ModuleType
+from typing import TypeVar
 
 from ..app import App, only_app
 from ..core.author_frames import author_frames
@@ -16,13 +17,15 @@ from ..registry.declarations import registry_of
 from ..tools.tool import Tool
 from .program import LOADING, CannotLoad
 
+T = TypeVar("T")
 IS_FOLDER = "{!r} is a folder; name a file in it"
 
 
 def load(target: str) -> App:
     """Import the target's module and return its App; raises CannotLoad."""
     where, name = split_target(target)
-    module = _run_import(where, _import_file if _is_file(where) else _import_module)
+    import_it = _import_file if _is_file(where) else _import_module
+    module = _run_authors_code(where, lambda: import_it(where))
     return _app_named(module, name, target) if name else _only_app(module, where)
 
 
@@ -71,7 +74,7 @@ def _folder_of_app(app: App) -> str:
     """Return the folder of the file that was started, or of the package with the App."""
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     started = os.path.dirname(os.path.abspath(main))
-    module = _module_with(app)
+    module = module_with(app) or _module_with_tool(app)
     if module is None:
         return started
     package = _folder_of_package(module)
@@ -85,11 +88,15 @@ def _outer_folder(folder: str, package: str) -> str:
     return folder if is_inside else package
 
 
-def _module_with(app: App) -> str | None:
-    """Return the name of the module that has the App, or else of one with a tool; not the main."""
+def module_with(app: App) -> str | None:
+    """Return the name of the module that has the App; None if only the main module has it."""
     for name, module in list(sys.modules.items()):
         if name != "__main__" and any(value is app for value in list(vars(module).values())):
             return name
+    return None
+
+
+def _module_with_tool(app: App) -> str | None:
     names = {tool.source.function.__module__ for tool in app.tools.values()}
     return next((name for name in sorted(names - {"__main__"}) if name in sys.modules), None)
 
@@ -134,7 +141,7 @@ def _import_file(where: str) -> ModuleType:
     if os.path.isdir(path):
         raise CannotLoad(IS_FOLDER.format(where))
     if not os.path.isfile(path):
-        raise CannotLoad(f"there is no file {where!r}")
+        raise CannotLoad(f"there is no file {where!r}{or_with_suffix(where)}")
     sys.path.insert(0, os.path.dirname(path))
     name = _module_name(path)
     spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, path))
@@ -172,22 +179,44 @@ def _import_module(where: str) -> ModuleType:
         raise exc
 
 
-def _run_import(where: str, import_it: Callable[[str], ModuleType]) -> ModuleType:
-    """Import the author's module with its own sys.argv; raises CannotLoad if that fails."""
+def _run_authors_code(where: str, run: Callable[[], T]) -> T:
+    """Import the author's module, or call a function in it; raises CannotLoad if that fails.
+
+    The code sees only its own name in sys.argv, and its `app.run()` does nothing.
+    """
     arguments, sys.argv = sys.argv, [where]
     loading = LOADING.set(True)
     try:
-        return import_it(where)
+        return run()
     except CannotLoad:
         raise
     except SystemExit:
         raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
     except Exception as exc:
         exc.__traceback__ = author_frames(exc.__traceback__)
-        raise CannotLoad(f"{where} cannot be loaded: {type(exc).__name__}: {exc}") from exc
+        message = f"{where} cannot be loaded: {type(exc).__name__}: {exc}"
+        raise CannotLoad(message + _package_hint(where, exc)) from exc
     finally:
         LOADING.reset(loading)
         sys.argv = arguments
+
+
+def or_with_suffix(where: str) -> str:
+    """Return the end of an error message if only `.py` is missing."""
+    return f"; did you mean '{where}.py'?" if os.path.isfile(f"{where}.py") else ""
+
+
+def _package_hint(where: str, exc: Exception) -> str:
+    """Return what to write for a file that imports the files beside it as a part of a package."""
+    if not isinstance(exc, ImportError) or "no known parent package" not in str(exc):
+        return ""
+    folder, file = os.path.split(os.path.abspath(where))
+    names = [os.path.splitext(file)[0]]
+    while len(names) == 1 or os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        names.insert(0, name)
+    place = "" if folder == os.getcwd() else f", in the folder {folder}"
+    return f"; the file is part of a package, so name its module: {'.'.join(names)}{place}"
 
 
 def _only_app(module: ModuleType, where: str) -> App:
@@ -197,6 +226,7 @@ def _only_app(module: ModuleType, where: str) -> App:
         message = str(exc)
     if not any(isinstance(each, App) for each in vars(module).values()):
         command = f"python {where}" if _is_file(where) else f"python -m {where}"
+        message += f"; if a function returns it, name the function: {where}:make"
         message += f"; call and list take other servers as a command: {command!r}"
     raise CannotLoad(message)
 
@@ -207,8 +237,29 @@ def _app_named(module: ModuleType, name: str, target: str) -> App:
         found = getattr(found, part, None)
     if isinstance(found, App):
         return found
+    if callable(found):
+        return _made_app(found, target)
     if found is None:
         names = [each for each, value in vars(module).items() if isinstance(value, App)]
         there = f"its Apps are {', '.join(names)}" if names else "it has no App"
         raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}; {there}")
     raise CannotLoad(f"{target} is a {type(found).__name__}, not an App")
+
+
+def _made_app(make: Callable[..., object], target: str) -> App:
+    """Return the App that a function of the author's makes; raises CannotLoad."""
+    import inspect
+
+    try:
+        inspect.signature(make).bind()
+    except TypeError as exc:
+        raise CannotLoad(f"{target}() should make the App without arguments: {exc}") from None
+    made = _run_authors_code(target, make)
+    if isinstance(made, App):
+        return made
+    if inspect.iscoroutine(made):
+        made.close()
+        raise CannotLoad(f"{target}() is async; write a plain def that returns the App")
+    raise CannotLoad(
+        f"{target}() returned {type(made).__name__}, not an App; let it return the App"
+    )

@@ -43,7 +43,7 @@ def tool_help(tool: Tool, command_line: str) -> str:
 def _arguments(tool: Tool) -> str:
     rows = [row for name, schema in _properties(tool).items() for row in _rows(name, schema, tool)]
     if not rows:
-        return "It takes no arguments."
+        return "It takes any arguments." if _takes_any(tool) else "It takes no arguments."
     return "\n".join(["arguments:", *(f"  {line}" for line in aligned(rows))])
 
 
@@ -72,9 +72,16 @@ def _example_call(tool: Tool) -> str:
     return " ".join([tool.name, *map(shlex.quote, pairs)])
 
 
+def _takes_any(tool: Tool) -> bool:
+    """Return whether callers may send arguments that the schema does not name."""
+    is_whole = tool.signature.whole is not None
+    return is_whole and tool.input_schema.get("additionalProperties") is not False
+
+
 def _properties(tool: Tool) -> JsonObject:
     properties: JsonObject = tool.input_schema.get("properties", {})
-    return properties
+    # True, which takes any value, is a schema too.
+    return {name: each if isinstance(each, dict) else {} for name, each in properties.items()}
 
 
 def usage(tool: Tool) -> str:
@@ -85,7 +92,7 @@ def usage(tool: Tool) -> str:
         for name, schema in _properties(tool).items()
         for pair in [f"{name}={_placeholder(schema, tool.input_schema)}"]
     ]
-    return " ".join([tool.name, *pairs])
+    return " ".join([tool.name, *pairs, *(["[NAME=VALUE ...]"] if _takes_any(tool) else [])])
 
 
 def usage_table(rows: Sequence[tuple[str, str]]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..calls.call import Call
 from ..registry.declarations import registry_of
 from ..server.single_call import HandlerName, call_once
@@ -43,6 +45,20 @@ def call_as_user(
         issuer = "" if app.auth is None else app.auth.issuer
         call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
-        return call_once(registry_of(app), call, handler)
+        reply = call_once(registry_of(app), call, handler)
     finally:
         peer.clear_progress()
+    return _with_user_hint(reply, call, options)
+
+
+def _with_user_hint(reply: Reply[Any], call: Call, options: Options) -> Reply[Any]:
+    """Name the options that a gate's refusal asks for."""
+    if reply.error is None or call.challenge is None:
+        return reply
+    missing = [] if options.user is not None else ["--user NAME"]
+    given = options.scope or ()
+    missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]
+    if not missing:
+        return reply
+    hint = f"act as a user: add {' '.join(missing)}"
+    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))

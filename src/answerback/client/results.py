@@ -21,7 +21,7 @@ from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
     from ..rules.finding import Finding
-    from ..rules.schema_check import SchemaCheck
+    from ..types.schema_check import SchemaCheck
 
 _STRUCTURED = "structuredContent"
 
@@ -90,7 +90,7 @@ class KnownTool:
     def _make_check(self) -> SchemaCheck:
         """Make the check against the schema; it finds nothing without jsonschema-rs."""
         try:
-            from ..rules.schema_check import schema_check
+            from ..types.schema_check import schema_check
 
             self._check = schema_check(self.output_schema or {})
         except MissingExtraError:

@@ -146,6 +146,10 @@ class AppAuth(Authenticator):
     """Whether only clients on this machine are served."""
     has_own_url: bool = True
     """Whether the author gave the URL; otherwise `serve` sets it."""
+    has_logins: bool = True
+    """Whether users log in; otherwise programs have keys."""
+    without_credentials: str = "This needs a token: send it as Authorization: Bearer TOKEN"
+    """The message to a client that sent no credentials."""
 
     @property
     def anonymous(self) -> bool:
@@ -162,7 +166,7 @@ class _AuthorsAuth(AppAuth):
 
     def __init__(self, given: Authenticator) -> None:
         self._given = given
-        for name in ("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"):
+        for name in _MEMBERS:
             if hasattr(given, name):
                 setattr(self, name, getattr(given, name))
 
@@ -203,6 +207,10 @@ def checked_authenticator(given: object) -> AppAuth:
     return given if isinstance(given, AppAuth) else _AuthorsAuth(cast("Authenticator", given))
 
 
+_MEMBERS = (
+    *("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"),
+    *("has_logins", "without_credentials"),
+)
 _METHODS = ("authenticate", "www_authenticate")
 
 

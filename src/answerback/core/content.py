@@ -97,17 +97,20 @@ _INSTEAD = {
 class _HintsAtArguments(msgspec.StructMeta):
     """Says what to write instead of an argument that another library's image has."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().__call__(*args, **kwargs)
-        except TypeError as exc:
-            wrong = next((name for name in kwargs if name in _INSTEAD), None)
-            if wrong is None:
-                raise
-            name, value = self.__name__, kwargs[wrong]
-            instead = _INSTEAD[wrong].format(name=name, kind=name.lower(), value=value)
-            message = f"{name} has no argument {wrong!r}; write {instead}"
-            raise TypeError(message) from exc
+    # Hidden from type checkers, which would stop checking the arguments.
+    if not TYPE_CHECKING:
+
+        def __call__(self, *args, **kwargs):
+            try:
+                return super().__call__(*args, **kwargs)
+            except TypeError:
+                wrong = next((name for name in kwargs if name in _INSTEAD), None)
+                if wrong is None:
+                    raise
+                name, value = self.__name__, kwargs[wrong]
+                instead = _INSTEAD[wrong].format(name=name, kind=name.lower(), value=value)
+                message = f"{name} has no argument {wrong!r}; write {instead}"
+                raise TypeError(message) from None
 
 
 class _Bytes(msgspec.Struct, frozen=True, metaclass=_HintsAtArguments):
@@ -250,9 +253,9 @@ class Embedded(msgspec.Struct, frozen=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if isinstance(self.text, dict):
+        if any(isinstance(each, dict) for each in (self.text, self.blob)):
             raise TypeError(
-                f"Embedded text must be a str, not a dict; write Embedded({self.uri!r}, text=…, "
+                f"Embedded takes text or bytes, not a dict; write Embedded({self.uri!r}, text=…, "
                 "mime=…, meta=…), or blob=… for bytes"
             )
         if (self.text is None) == (self.blob is None):
@@ -266,8 +269,11 @@ class Embedded(msgspec.Struct, frozen=True):
             check_meta(self.content_meta, "content", "content_meta")
 
 
-class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An icon of a tool, resource, prompt or app; `src` is an https or data URL."""
+class Icon(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_HintsAtArguments):
+    """An icon of a tool, resource, prompt or app.
+
+    `src` is an https or data URL, `mime` its media type, `sizes` such as ("48x48",).
+    """
 
     src: str
     mime: str | None = msgspec.field(default=None, name="mimeType")

@@ -39,8 +39,17 @@ else:
 
 
 _compared_fields = attrgetter("content", "data", "error", "meta", "timestamp")
-FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
-"""An object without any of these members is not a finished reply."""
+RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
+ENVELOPE_MEMBERS = frozenset(
+    {"success", "timestamp", "content", "data", "error", "message", "meta"}
+)
+REPLY_MARKS = frozenset(
+    {
+        *("content", "isError", "success", "error", "ok", "errors", "errorMessages"),
+        *("message", "title", "detail", "status", "result"),
+    }
+)
+"""An object without any of these members is neither a finished reply nor an error object."""
 
 
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -216,14 +225,18 @@ def success(
     meta: object = None,
     *,
     content: Sequence[Block] = (),
+    **unknown: object,
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
-    A first argument that is not text is the data: `success({"created": 1})`.
+    A first argument that is not text is the data: `success({"created": 1})`. Its member
+    `textContent`, if it has one, is the text.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
+    if unknown:
+        raise _unknown_argument("success", min(unknown))
     if text is not None and not isinstance(text, str):
-        text, data = None, _only_data(text, data)
+        text, data = _text_and_data(text, data)
     texts = () if text is None else (Text(text),)
     if meta:
         check_meta(meta, "result")
@@ -261,11 +274,14 @@ def failure(
     hint: str | None = None,
     kind: str | type[ToolError] | None = None,
     meta: object = None,
+    **unknown: object,
 ) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 
     *kind* is the class or the code whose status an error with a custom *code* borrows.
     """
+    if unknown:
+        raise _unknown_argument("failure", min(unknown))
     if isinstance(kind, type):
         kind = kind.kind
     if kind is not None and kind not in CODES:
@@ -282,11 +298,33 @@ def failure(
     return Reply(error=error, meta=meta or {})
 
 
-def _only_data(first: object, second: object) -> object:
-    """Return the data that was given in the place of the text."""
+def _text_and_data(first: object, second: object) -> tuple[str | None, object]:
+    """Return the text and the data, which was given in the place of the text."""
     name = type(first).__name__
     if isinstance(first, BLOCKS):
         raise TypeError(f"success takes text or data first, not {name}; write content=[{name}(…)]")
     if second is not msgspec.UNSET:
         raise TypeError(f"success takes the text first, not {name}; write success(text, data)")
-    return first
+    text = first.get("textContent") if isinstance(first, dict) else None
+    return text if isinstance(text, str) else None, first
+
+
+_INSTEAD = {
+    **dict.fromkeys(("structured_content", "structuredContent", "result", "value"), "data="),
+    **dict.fromkeys(("is_error", "isError", "error"), "failure('message') for an error"),
+    **dict.fromkeys(("error_code", "errorCode"), "code="),
+    **dict.fromkeys(("status", "status_code"), "code='NOT_FOUND', or kind=NotFound"),
+    "_meta": "meta=",
+    "message": "the text first: success('text')",
+    "blocks": "content=[…]",
+}
+"""Arguments of other libraries' results, and what to write instead."""
+
+
+def _unknown_argument(builder: str, name: str) -> TypeError:
+    arguments = {
+        "success": "text, data, meta, content",
+        "failure": "message, code, details, retryable, hint, kind, meta",
+    }
+    write = f"write {_INSTEAD[name]}" if name in _INSTEAD else f"it takes {arguments[builder]}"
+    return TypeError(f"{builder} has no argument {name!r}; {write}")

@@ -92,12 +92,16 @@ def _items_of(schema: JsonObject) -> list[Any]:
     return next((each["prefixItems"] for each in members if "prefixItems" in each), [])
 
 
+# `definitions` is the older name, which an author's own schema may have.
+_DEFINITIONS = ("$defs", "definitions")
+
+
 def _object_schema(properties: JsonObject, source: JsonObject) -> JsonObject:
     """Return an object schema of *properties*; the `$defs` of *source* move to its root."""
-    definitions = source.get("$defs", {})
+    definitions = {name: source[name] for name in _DEFINITIONS if name in source}
     bare = {
-        name: {key: value for key, value in part.items() if key != "$defs"}
+        name: {key: value for key, value in part.items() if key not in _DEFINITIONS}
         for name, part in properties.items()
     }
     whole: JsonObject = {"type": "object", "properties": bare, "required": list(bare)}
-    return whole | {"additionalProperties": False} | ({"$defs": definitions} if definitions else {})
+    return whole | {"additionalProperties": False} | definitions

@@ -8,17 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..contract import Dialect
-from ..core.content import BLOCKS
+from ..core.foreign_content import is_block
+from ..core.reply import ENVELOPE_MEMBERS, RESULT_MEMBERS
 from ..error_codes import UNKNOWN_ERROR
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
 
-_RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
 # Chat completion messages have content too, and nothing else that could be data.
-_RESULT_OR_MESSAGE = _RESULT_MEMBERS | {"role", "name", "tool_call_id"}
-_ENVELOPE_MEMBERS = frozenset(
-    {"success", "timestamp", "content", "data", "error", "message", "meta"}
-)
+_RESULT_OR_MESSAGE = RESULT_MEMBERS | {"role", "name", "tool_call_id"}
 
 
 _FAILURE_MARKS = frozenset(
@@ -29,7 +26,7 @@ _FAILURE_MARKS = frozenset(
 def may_be_error_object(found: Any) -> bool:
     """Return False for nearly all data: without these members, nothing tells of a failure.
 
-    `rules.detectors.failure_json` decides about the rest; this saves loading and asking it.
+    `dialects.failure_json` decides about the rest; this saves loading and asking it.
     """
     if not isinstance(found, dict):
         return isinstance(found, list)
@@ -50,13 +47,13 @@ def finished_dialect(found: dict[str, Any]) -> Dialect | None:
             return "envelope"
         case {"success": True} if has_content:
             return "mcp" if "isError" in found else "envelope"
-        case {"success": True, "data": _} if found.keys() <= _ENVELOPE_MEMBERS:
-            return "envelope"
+        case {"success": True} | {"content": _, "data": _} if found.keys() <= ENVELOPE_MEMBERS:
+            return "envelope" if has_content or "success" in found else None
         case {"error": str(error)} if len(found) == 1 and error.strip():
             return "envelope"
         case {"error": dict(error)} if len(found) == 1 and error:
             return "envelope"
-    return "mcp" if has_content and found.keys() <= _RESULT_MEMBERS else None
+    return "mcp" if has_content and found.keys() <= RESULT_MEMBERS else None
 
 
 def _has_blocks(found: dict[str, Any]) -> bool:
@@ -72,9 +69,9 @@ def _has_blocks(found: dict[str, Any]) -> bool:
 
 
 def _is_block(block: Any) -> bool:
-    return isinstance(block, BLOCKS) or (
-        isinstance(block, dict) and isinstance(block.get("type"), str)
-    )
+    if isinstance(block, dict):
+        return isinstance(block.get("type"), str)
+    return is_block(block)
 
 
 def dialect_of(found: Any) -> Dialect:
@@ -105,7 +102,7 @@ def received_dialect(found: Any) -> Dialect:
         return finished
     if "isError" in found or "structuredContent" in found:
         return "mcp"
-    if isinstance(found.get("success"), bool) and found.keys() <= _ENVELOPE_MEMBERS:
+    if isinstance(found.get("success"), bool) and found.keys() <= ENVELOPE_MEMBERS:
         return "envelope"
     if "content" in found and (found.keys() <= _RESULT_OR_MESSAGE or _has_blocks(found)):
         return "mcp"

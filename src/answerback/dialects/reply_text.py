@@ -19,8 +19,6 @@ DONE = "Operation completed successfully"
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
-OWN_TEXT = "textContent"
-"""The member in which the convention's handlers put the text for people into their data."""
 _OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
 """The table's codes that authors use; the others are for failures of the call itself."""
 
@@ -36,13 +34,36 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     if reply.data is msgspec.UNSET:
         return reply.content or (Text(DONE),)
     texts = [block.text for block in reply.content if isinstance(block, Text)]
-    if texts and (contract.text in ("own", "readable") or not shape.structured):
+    if texts and not shape.structured:
         return reply.content
+    if texts and contract.text in ("own", "readable"):
+        return reply.content + _agreeing_text(texts, shape.wrap(encoded_data(reply)))
     text = data_text(encoded_data(reply), shape, contract)
     if contract.text == "json_first" or not texts:
         return _with_first_text(text, reply.content)
     is_there = text in texts or any(_is_same_json(each, text) for each in texts)
     return reply.content if is_there else (*reply.content, Text(text))
+
+
+def _agreeing_text(texts: list[str], wrapped: bytes) -> tuple[Block, ...]:
+    """Return the data's JSON as a block if a text is JSON that contradicts the data."""
+    if not any(text.lstrip().startswith("{") for text in texts):
+        return ()
+    data = msgspec.json.decode(wrapped)
+    found = [each for each in map(_decoded, texts) if isinstance(each, dict)]
+    if not isinstance(data, dict) or data in found:
+        return ()
+    contradicts = any(
+        data[name] != each[name] for each in found for name in each.keys() & data.keys()
+    )
+    return (Text(wrapped.decode()),) if contradicts else ()
+
+
+def _decoded(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_same_json(one: str, other: str) -> bool:
@@ -117,9 +138,7 @@ def _readable_text(encoded: bytes) -> str:
         return DONE
     from .readable import render
 
-    data = msgspec.json.decode(encoded)
-    own_text = data.get(OWN_TEXT) if isinstance(data, dict) else None
-    return render(own_text if isinstance(own_text, str) else data) or DONE
+    return render(msgspec.json.decode(encoded)) or DONE
 
 
 def _string_member(text: str, name: str) -> str | None:

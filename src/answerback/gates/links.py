@@ -13,7 +13,7 @@ from ..core.authentication import UsedTokens, User
 from ..core.log import logger
 from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
-from ..tools.context import CURRENT
+from ..tools.context import current_runtime
 
 LIFETIME = 900
 """Seconds for which a link can be used."""
@@ -101,7 +101,7 @@ def page_url(page: str) -> str | None:
         return page
     from urllib.parse import urljoin
 
-    running = CURRENT.get()
+    running = current_runtime()
     url = "" if running is None else running.endpoint
     return urljoin(url, page) if url else None
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from types import CoroutineType
 from typing import Any
 
+from ..core.authentication import AppAuth
 from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
+from ..tools.context import current_runtime
 from ..tools.requires import Refusal
 from .links import Redeemed, check_page, link_to
 
@@ -56,7 +58,16 @@ async def link_prompt(
     return _reply(link_refusal(feature, service, link))
 
 
+def keys_of_app() -> AppAuth | None:
+    """Return the authentication of the app that runs, if its programs have keys, and no logins."""
+    running = current_runtime()
+    auth = None if running is None else running.auth
+    return None if auth is None or auth.has_logins else auth
+
+
 def login_refusal(feature: str | None = None) -> Refusal:
+    if (keys := keys_of_app()) is not None:
+        return Refusal(keys.without_credentials, LOGIN_REQUIRED, feature=feature)
     text = f"You are not logged in. Log in to use {feature or 'this'}"
     return Refusal(text, LOGIN_REQUIRED, feature=feature)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..tools.callable_source import callable_kind
 from ..tools.context import Context
 from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
-from ..tools.signature import callable_kind
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
     LINK_REQUIRED,
     LOGIN_REQUIRED,
     SUBSCRIPTION_REQUIRED,
+    keys_of_app,
     link_refusal,
     login_refusal,
     subscription_refusal,
@@ -113,12 +114,11 @@ class ScopeGate(NeedsScopes):
         if self._needed <= frozenset(granted):
             return None
         missing = ", ".join(each for each in self.scopes if each not in granted)
-        return Refusal(
-            f"This needs more than you have allowed: {missing}",
-            SCOPE_REQUIRED,
-            hint="log in again and allow it",
-            scopes=self.scopes,
-        )
+        if keys_of_app() is not None:
+            text, hint = "This needs a scope that the key does not have", "use a key that has it"
+        else:
+            text, hint = "This needs more than you have allowed", "log in again and allow it"
+        return Refusal(f"{text}: {missing}", SCOPE_REQUIRED, hint=hint, scopes=self.scopes)
 
     def __repr__(self) -> str:
         return f"scope({', '.join(map(repr, self.scopes))})"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.json_value import JsonObject
+from ..core.request_info import RequestInfo
+from ..registry.visibility import is_filtered
 from ..tools.requires import ReadyGate
 
 if TYPE_CHECKING:
@@ -56,5 +58,14 @@ def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:
-    """Return the tools without those that a gate hides from some callers."""
-    return [each for each in tools if each.gates is None or not each.gates.hiding]
+    """Return the tools for documents that are the same for every caller.
+
+    It leaves out those that a gate hides from some callers, and those that `@app.visible` hides
+    from a request without a user and headers.
+    """
+    anyone = RequestInfo("rest")
+    return [
+        each
+        for each in tools
+        if (each.gates is None or not each.gates.hiding) and not is_filtered(each, anyone)
+    ]

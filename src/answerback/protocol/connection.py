@@ -14,6 +14,7 @@ from ..calls.thread_pool import outcome_of
 from ..errors import ToolError
 from ..registry.declarations import Registry
 from .engine import Engine
+from .hidden_entries import described_if_hiding
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -135,8 +136,9 @@ class Connection:
         """Open a subscription, until the client cancels it or disconnects."""
         try:
             feed = run_at_once(self._engine.task_feed(request.params, peer))
+            described = described_if_hiding(self._registry, peer)
             subscription = Subscription(
-                self._registry, request.id, request.params, self._send, tasks=feed
+                self._registry, request.id, request.params, self._send, described, feed
             )
         except RpcError as error:
             del self._running[request.id]

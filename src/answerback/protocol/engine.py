@@ -19,6 +19,7 @@ from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
+from ..registry.visibility import hides_entries
 from ..types.problems import InvalidOutput
 from .completion import complete
 from .entry_errors import entry_error, no_resource, resource_error
@@ -72,7 +73,8 @@ class Engine:
             "prompts/get": ("prompts", self._get_prompt),
             "completion/complete": ("completion", self._complete),
             "server/discover": ("server", self._discover),
-            **{name: (name.partition("/")[0], self._lister(name)) for name in LISTS},
+            # Careless clients ask for lists that the server does not offer: those are empty.
+            **{name: ("", self._lister(name)) for name in LISTS},
             **{name: (offered, self._task_method(name)) for name, offered in _TASKS.items()},
         }
 
@@ -144,7 +146,7 @@ class Engine:
 
     def _seen_by(self, peer: McpPeer) -> Callable[[Any], bool] | None:
         """Return a predicate: may the client see an entry? None if nothing is hidden."""
-        return is_visible_to(peer) if self._registry.has_gates else None
+        return is_visible_to(peer) if hides_entries(self._registry) else None
 
     async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
         return self.server_info.discover(peer.version)
@@ -263,7 +265,7 @@ class Engine:
         seen = self._seen_by(peer)
         if prompt is None or not (seen is None or seen(prompt)):
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
-        arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
+        arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
         if peer.version.stateless:
             self._recall_answers("prompt", call, peer, raw)

@@ -1,4 +1,4 @@
-"""Which tool, resource or prompt an MCP request is about, and whether its gates hide it."""
+"""Which tool, resource or prompt an MCP request is about, and whether it is hidden."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..registry.declarations import Registry, completion_key
+from ..registry.visibility import hides_entries, is_hidden
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
 from .params import Complete, GetPrompt, ReadResource, Reference
 
 if TYPE_CHECKING:
+    from ..core.request_info import RequestInfo
     from ..tools.resource import Resource
     from ..tools.tool import Tool
     from .mcp_peer import McpPeer
@@ -81,19 +83,19 @@ def find_resource(
     return None
 
 
-def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError | None:
-    """Return the error for *user* who wants to subscribe to a resource with gates.
+def refuse_subscription(registry: Registry, uri: str, request: RequestInfo) -> RpcError | None:
+    """Return the error for a client that wants to subscribe to a hidden or gated resource.
 
     Only gates that check nothing but the user can decide here. If there are others, nobody can
     subscribe.
     """
-    resource = _resource(registry, uri, _is_visible_to_user(user))
+    resource = _resource(registry, uri, _is_visible_in(request))
     if resource is None:
         return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
     if resource.gates is None:
         return None
     for gate in resource.gates.by_token:
-        if (refusal := gate.refuse_user(user)) is not None:
+        if (refusal := gate.refuse_user(request.user)) is not None:
             return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})
     if len(resource.gates.by_token) < len(resource.gates.declared):
         message = "There are no subscriptions to this resource, because its gates decide anew"
@@ -101,16 +103,21 @@ def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError 
     return None
 
 
-def is_hidden_resource(registry: Registry, uri: str, user: object) -> bool:
-    """Return whether *uri* is a resource hidden from *user*; a template may still serve it."""
+def is_hidden_resource(registry: Registry, uri: str, request: RequestInfo) -> bool:
+    """Return whether *uri* is a resource hidden from the client; a template may still serve it."""
     exact = registry.resources.get(uri)
-    return exact is not None and not _is_visible_to_user(user)(exact)
+    return exact is not None and is_hidden(exact, request)
+
+
+def described_if_hiding(registry: Registry, peer: McpPeer) -> RequestInfo | None:
+    """Return the request's data, which decides what is hidden; None if nothing can be hidden."""
+    return peer.describe_request("mcp") if hides_entries(registry) else None
 
 
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
     """Return a predicate: may the request's client see an entry?."""
-    return _is_visible_to_user(peer.describe_request("mcp").user)
+    return _is_visible_in(peer.describe_request("mcp"))
 
 
-def _is_visible_to_user(user: object) -> Callable[[Tool], bool]:
-    return lambda entry: entry.gates is None or not entry.gates.hide_from(user)
+def _is_visible_in(request: RequestInfo) -> Callable[[Tool], bool]:
+    return lambda entry: not is_hidden(entry, request)

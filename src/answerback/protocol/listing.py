@@ -55,8 +55,8 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
-    if version.tool_annotations and (hints := tool.settings.hints):
-        entry["annotations"] = hints
+    if version.tool_annotations and (annotations := _annotations(tool, version)):
+        entry["annotations"] = annotations
     if version.tasks and tool.settings.task != "forbidden":
         entry["execution"] = {"taskSupport": tool.settings.task}
     if tool.settings.widget is not None:
@@ -73,6 +73,14 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     # Some hosts read only `_meta`.
     extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
     return entry | {"securitySchemes": schemes} | extras
+
+
+def _annotations(tool: Tool, version: Version) -> JsonObject:
+    hints: JsonObject = {**tool.settings.hints}
+    # The version before titles has the title here.
+    if tool.settings.title and not version.titles:
+        hints["title"] = tool.settings.title
+    return hints
 
 
 def _schemes_of_gates(tool: Tool) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from ..core.versions import LATEST_STATEFUL
 from ..registry.declarations import Change, Registry
+from .hidden_entries import described_if_hiding
 from .jsonrpc import (
     METHOD_NOT_FOUND,
     Params,
@@ -119,7 +120,10 @@ class SingleSession:
     def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
         uris = set() if self.state is None else self.state.subscriptions
         if wanted:
-            uris.add(subscribed_uri(self._registry, raw, uris))
+            peer = McpPeer()
+            self._join(peer)
+            described = described_if_hiding(self._registry, peer)
+            uris.add(subscribed_uri(self._registry, raw, uris, described))
         else:
             uris.discard(read_params(raw, ReadResource).uri)
         return _EMPTY_RESULT

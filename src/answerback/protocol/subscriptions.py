@@ -24,6 +24,7 @@ from .params import PREFIX, Id, ReadResource
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
+    from ..core.request_info import RequestInfo
     from .task_feed import TaskFeed
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
@@ -66,17 +67,19 @@ class Subscription:
         id: Id,
         raw: Params,
         send: Callable[[bytes], None],
-        user: object = None,
+        request: RequestInfo | None = None,
         tasks: TaskFeed | None = None,
     ) -> None:
         self._meta = {SUBSCRIPTION: id}
         self._id = id
         self._send = send
-        self._filter = _supported(read_params(raw, Listen).notifications, registry, user)
+        self._filter = _supported(read_params(raw, Listen).notifications, registry, request)
         if tasks is not None:
             self._filter.tasks = tasks.ids
         self._silent = frozenset(
-            uri for uri in self._filter.uris if is_hidden_resource(registry, uri, user)
+            uri
+            for uri in self._filter.uris
+            if request is not None and is_hidden_resource(registry, uri, request)
         )
         """The resources that, to the client, only a template serves."""
         # Subscribe before the acknowledgement, so that no change is lost between the two.
@@ -116,20 +119,21 @@ class Subscription:
 
 
 def subscribed_uri(
-    registry: Registry, raw: Params, subscribed: AbstractSet[str], user: object = None
+    registry: Registry, raw: Params, subscribed: AbstractSet[str], request: RequestInfo | None
 ) -> str:
     """Return the URI that a stateful client subscribes to; raises RpcError if that is not allowed.
 
-    It is empty, which matches no resource, if the resource must stay hidden.
+    *request* is None if nothing can be hidden. The URI is empty, which matches no resource, if the
+    resource must stay hidden.
     """
     uri = read_params(raw, ReadResource).uri
-    if registry.has_gates and (refused := refuse_subscription(registry, uri, user)) is not None:
+    if request is not None and (refused := refuse_subscription(registry, uri, request)) is not None:
         raise refused
     if not _is_served(registry, uri):
         raise RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
     if len(subscribed) >= MAX_SUBSCRIPTIONS and uri not in subscribed:
         raise _too_many()
-    return "" if registry.has_gates and is_hidden_resource(registry, uri, user) else uri
+    return "" if request is not None and is_hidden_resource(registry, uri, request) else uri
 
 
 def change_frame(change: Change, meta: JsonObject | None = None) -> bytes:
@@ -139,10 +143,10 @@ def change_frame(change: Change, meta: JsonObject | None = None) -> bytes:
     return notification_frame(_METHODS[change.kind], params)
 
 
-def _supported(asked: Filter, registry: Registry, user: object) -> Filter:
+def _supported(asked: Filter, registry: Registry, request: RequestInfo | None) -> Filter:
     """Return the part of a filter that the server supports, for the acknowledgement.
 
-    It excludes unknown resources and those hidden from *user*.
+    It excludes unknown resources and those hidden from the client.
     """
     if len(asked.uris) > MAX_SUBSCRIPTIONS:
         raise _too_many()
@@ -154,7 +158,7 @@ def _supported(asked: Filter, registry: Registry, user: object) -> Filter:
             uri
             for uri in asked.uris
             if _is_served(registry, uri)
-            and not (registry.has_gates and refuse_subscription(registry, uri, user))
+            and not (request is not None and refuse_subscription(registry, uri, request))
         ),
     )
 

@@ -11,10 +11,10 @@ from ..contract import Dialect
 from ..core.content import Text
 from ..core.reply import Reply
 from ..core.shape import RESULT
-from ..errors import MissingExtraError
+from ..dialects.failure_json import is_failure_json
 from ..rules.checks.ab1_result import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
-from ..rules.detectors.failure_json import is_failure_json
+from ..rules.declared_members import is_declared
 from ..rules.finding import Fault, Finding
 from ..rules.reply_view import NO_CONTEXT, ReplyView
 from ..rules.validation import check, validate
@@ -25,53 +25,7 @@ _MAX_TEXT = 10_000
 
 def says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
     """Return whether data is an error object; what the tool's output schema declares is not."""
-    return is_failure_json(data) and (schema is None or not _is_declared(data, schema))
-
-
-def _is_declared(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data keeps a schema that names the members that tell of the failure."""
-    if not isinstance(data, dict):
-        return False
-    members: dict[str, Any] = data
-    own: Any = schema
-    if data.keys() == {"result"} and isinstance(data["result"], dict):
-        properties = schema.get("properties")
-        members = data["result"]
-        own = properties.get("result") if isinstance(properties, dict) else None
-    named = _named_members(own, schema)
-    others = {name: each for name, each in members.items() if name not in named}
-    return not is_failure_json(others) and _keeps(data, schema)
-
-
-def _named_members(schema: Any, root: dict[str, Any]) -> set[str]:
-    """Return the members that a schema of *root* names, also by reference or in a union."""
-    names: set[str] = set()
-    seen: set[int] = set()
-    waiting = [schema]
-    while waiting:
-        each = waiting.pop()
-        if not isinstance(each, dict) or id(each) in seen:
-            continue
-        seen.add(id(each))
-        if isinstance(properties := each.get("properties"), dict):
-            names |= properties.keys()
-        for union in ("allOf", "anyOf", "oneOf"):
-            if isinstance(options := each.get(union), list):
-                waiting += options
-        definitions = root.get("$defs")
-        if isinstance(reference := each.get("$ref"), str) and isinstance(definitions, dict):
-            waiting.append(definitions.get(reference.removeprefix("#/$defs/")))
-    return names
-
-
-def _keeps(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data keeps the schema; True without the extra that checks it."""
-    try:
-        from ..rules.schema_check import schema_check
-
-        return not schema_check(schema)(data)
-    except MissingExtraError:
-        return True
+    return is_failure_json(data) and (schema is None or not is_declared(data, schema))
 
 
 def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:

@@ -12,11 +12,12 @@ import msgspec
 
 from ..calls.call import Call, Outcome
 from ..core.content import Audio, Block, Embedded, Image, Text
+from ..core.peer import NeedsInput, Peer
 from ..core.reply import Reply
-from ..error_codes import TOOL_NOT_FOUND
+from ..error_codes import INPUT_REQUIRED, TOOL_NOT_FOUND
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
-from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
+from .event import ASKED, CANCELLED, ISSUE, REPLY, Event, Issue
 from .recorded_bodies import masker_for
 
 if TYPE_CHECKING:
@@ -81,9 +82,18 @@ def make_call_record(
         record.size = reply_size(outcome)
         if outcome.error is not None:
             record.code = outcome.error.code
+    elif outcome is None:
+        record.code = CANCELLED
     else:
-        record.code = CANCELLED if outcome is None else INPUT_REQUIRED
+        record.code = ASKED if _can_answer(peer, outcome) else INPUT_REQUIRED
     return record
+
+
+def _can_answer(peer: Peer, asked: NeedsInput) -> bool:
+    """Return whether the client can be asked; for others, the questions are an error."""
+    can = peer.can
+    abilities = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
+    return all(abilities[each.capability] for each in asked.questions.values())
 
 
 def reply_size(reply: Reply[Any]) -> int:

@@ -15,8 +15,8 @@ ENDED = "records_ended"
 
 CANCELLED = "CANCELLED"
 """The code for a call that was cancelled before it had a reply."""
-INPUT_REQUIRED = "INPUT_REQUIRED"
-"""The code for a call whose outcome was a question to the client; it is not a failure."""
+ASKED = "ASKED"
+"""The code for a call that asked its client, which answers with another call; not a failure."""
 
 
 class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,4 +82,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
     @property
     def failed(self) -> bool:
-        return self.code not in ("", INPUT_REQUIRED)
+        return self.code not in ("", ASKED)

@@ -242,6 +242,11 @@ def _check_while_served(app: Registry, other: Registry, *, runs_middleware: bool
             f"{other.name!r} has a lifespan; include it before {app.name!r} is served or called"
         )
     for each in other.apps():
+        if each.visible:
+            raise ValueError(
+                f"{each.name!r} has @app.visible; "
+                f"include it before {app.name!r} is served or called"
+            )
         if not runs_middleware and (each.middleware or each.observers):
             raise ValueError(
                 f"{each.name!r} has middleware or observers; "

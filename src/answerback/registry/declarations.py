@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..core.authentication import AppAuth
     from ..core.content import Icon
+    from ..core.reply import Reply
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
     from .composition import Composition
@@ -60,13 +61,13 @@ class ChangeFeed:
         self._listeners: dict[object, Listener] = {}
         self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
         self._attached: list[ref[Attached]] = []
-        self.was_served = False
-        """Whether a call or a wire has used the registry."""
+        self.was_used = False
+        """Whether a call, a wire or a document has used the registry."""
 
     def attach(self, runtime: Attached) -> None:
         """Let *runtime* check later includes. Only a weak reference to it is kept."""
         self._attached.append(ref(runtime, self._attached.remove))
-        self.was_served = True
+        self.was_used = True
 
     def attached(self) -> list[Attached]:
         """Return the runtimes that serve the registry now, the newest last."""
@@ -139,6 +140,16 @@ class Recording(Protocol):
         """Report whether the records can be written."""
 
 
+class Errors(Protocol):
+    """The author's exception classes; `answerback.calls.own_exceptions.OwnExceptions` is one."""
+
+    def add(self, kind: object, function: Callable[[Any], Any]) -> None:
+        """Let *function* make the error for exceptions of *kind*."""
+
+    def shown_for(self, exc: BaseException, tool: Tool) -> BaseException | Reply[Any] | None:
+        """Return the error that callers see for *exc*; None if the app has none for it."""
+
+
 class Table(Mapping[str, T]):
     """The tools, resources, prompts or completions of an app, by their public names.
 
@@ -185,6 +196,8 @@ class Registry:
     """The gates of everything served here."""
     has_gates = False
     """Whether anything served here has gates."""
+    visible: tuple[Callable[[Any, Any], bool], ...] = ()
+    """The functions that decide which entries a caller sees."""
     challenge: Literal["auto", "http", "result"] = "auto"
     """How an MCP client is told to log in."""
     has_tasks = False
@@ -232,8 +245,8 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
-        self.errors: dict[type[BaseException], Callable[[Any], Any]] = {}
-        """For the author's exception classes: the function that makes the error for callers."""
+        self.errors: Errors | None = None
+        """What callers see of the author's own exceptions."""
         self.composition: Composition | None = None
         """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.log import logger
 from ..errors import AnswerbackError
-from ..tools.signature import is_generator, required_parameters, source_of
+from ..tools.callable_source import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
     from ..tools.context import RunningCall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 from weakref import WeakValueDictionary
 
 from ..core.log import logger
@@ -129,7 +129,7 @@ class Breaker(Part):
     a status of 500 or above, and the exceptions in *counts* are failures.
     """
 
-    option = "breaker"
+    option: ClassVar[str] = "breaker"
 
     def __init__(
         self,

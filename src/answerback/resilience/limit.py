@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from _thread import allocate_lock
 from collections.abc import Callable, Hashable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from ..core.authentication import User
 from ..core.request_info import RequestInfo
@@ -94,7 +94,7 @@ class Limit(Part):
     to several tools counts their calls together.
     """
 
-    option = "limit"
+    option: ClassVar[str] = "limit"
 
     def __init__(
         self,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from random import random
+from typing import ClassVar
 
 from ..core.json_value import is_number
 from .clock import REAL_CLOCK, Clock
@@ -25,21 +27,31 @@ def backoff_with_jitter(attempt: int) -> float:
     return 2.0 ** min(attempt, 64) + random()
 
 
+def _always(seconds: object) -> Callable[[int], float]:
+    if not is_number(seconds) or not 0 <= seconds < inf:
+        raise TypeError(
+            f"wait={seconds!r} should be a number of seconds, such as 0.5, "
+            "or a function of the attempt's number, from 0"
+        )
+    return lambda attempt: seconds
+
+
 class Retry(Part):
     """Makes up to *attempts* attempts, with growing waits between them; the last error is raised.
 
+    *wait* is the seconds to wait, or a function of the attempt's number, from 0.
     Connection errors, time-outs, `retryable` errors and the classes in *on* are retried. A service
     that asks for a longer wait gets it, up to *max_wait* seconds; if it asks for more, its error is
     raised at once. *deadline* covers all attempts and waits together.
     """
 
-    option = "retry"
+    option: ClassVar[str] = "retry"
 
     def __init__(
         self,
         attempts: int = 3,
         *,
-        wait: Callable[[int], float] = backoff_with_jitter,
+        wait: float | Callable[[int], float] = backoff_with_jitter,
         max_wait: float = 60.0,
         deadline: float | None = None,
         on: type[Exception] | tuple[type[Exception], ...] = (),
@@ -47,8 +59,7 @@ class Retry(Part):
     ) -> None:
         check_first(attempts, "@Retry(), with parentheses")
         check_count("attempts", attempts)
-        if not callable(wait):
-            raise TypeError(f"wait={wait!r} should be a function of the attempt's number, from 0")
+        self.wait = wait if callable(wait) else _always(wait)
         check_plain("wait", wait)
         check_seconds("max_wait", max_wait)
         if deadline is not None:
@@ -56,7 +67,6 @@ class Retry(Part):
         check_classes("on", on)
         check_clock(clock)
         self.attempts = attempts
-        self.wait = wait
         self.max_wait = max_wait
         self.deadline = deadline
         self.on = on

@@ -14,11 +14,10 @@ from typing import Any
 import msgspec
 
 from ..core.json_value import is_number
-from ..core.reply import FINISHED_MARKS, Error, Reply
-from ..dialects.reply_or_data import finished_dialect
+from ..core.reply import REPLY_MARKS, Error, Reply
+from ..dialects.returned_value import judge
 from ..error_codes import CODES, UNKNOWN_ERROR
 from ..errors import ToolError
-from ..tools.return_type import is_result_class
 
 
 class ServiceFailure(msgspec.Struct, frozen=True):
@@ -59,7 +58,7 @@ _BROKEN_CLASSES = _TIMED_OUT_CLASSES | (
 # These statuses say that the request was refused without being carried out.
 _REFUSED_STATUSES = frozenset({429})
 _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-PLAIN_DATA = frozenset({str, int, float, bool, type(None), list})
+PLAIN_DATA = frozenset({int, float, bool, type(None)})
 """Values of these types are never replies."""
 _LONGEST = 365 * 86_400.0
 """A longer wait that a service asks for is cut to these seconds."""
@@ -116,25 +115,19 @@ def _of_group(group: ExceptionGroup[Exception]) -> ServiceFailure:
 def read_value(value: object, finished: bool = True) -> ServiceFailure | None:
     """Return the failure in a returned reply; None if it succeeded.
 
-    *finished* says whether a dict or an SDK's result is a reply; otherwise it is data.
+    *finished* says whether other values may be finished replies; otherwise they are data.
     """
     if type(value) is Reply:
         return None if value.error is None else _of_error(value.error)
-    if finished and (isinstance(value, dict) or is_result_class(type(value))):
-        return _of_finished(value)
-    return None
-
-
-def _of_finished(value: object) -> ServiceFailure | None:
-    if isinstance(value, dict):
-        is_reply = not FINISHED_MARKS.isdisjoint(value) and finished_dialect(value) is not None
-        if not is_reply:
-            return None
-    # Imported here, because few tools return finished replies.
+    if not finished or (isinstance(value, dict) and value.keys().isdisjoint(REPLY_MARKS)):
+        return None
+    verdict, found = judge(value)
+    if verdict != "failure":
+        return None
+    # Imported here, because few tools return failures.
     from ..reading import read
 
-    error = read(value).error
-    return None if error is None else _of_error(error)
+    return _of_error(read(found).error or Error(UNKNOWN_ERROR, ""))
 
 
 def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:

@@ -20,14 +20,13 @@ import msgspec
 
 from ..contract import STANDARD
 from ..core.content import Text
-from ..core.reply import Error, Reply
+from ..core.reply import RESULT_MEMBERS, Error, Reply
 from ..core.secrets.secret_forms import may_hold_secrets
 from ..core.shape import RESULT
 from ..dialects import shape_of
+from ..dialects.failure_json import FAILURE_MEMBERS
 from ..dialects.reply_text import HINT_LINE, content_with_text
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
-from .checks.ab3_text_and_data import RESULT_MEMBERS
-from .detectors.failure_json import FAILURE_MEMBERS
 from .finding import Finding
 from .reply_view import NO_CONTEXT, ReplyView
 from .validation import validate

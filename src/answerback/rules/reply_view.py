@@ -8,14 +8,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..contract import Dialect
-from ..core.received_limits import MAX_INNER_BYTES, MAX_VALUES
+from ..core.received_limits import MAX_INNER_BYTES
 from ..core.versions import Version
-from ..types.json_text import has_more_marks
+from ..dialects.failure_json import is_failure_json, json_in_text
 from .json_values import pointer_token, walk_strings
 
 MEDIA = ("image", "audio")
 _LONG = 2_000
-_decode = msgspec.json.decode
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
@@ -81,7 +80,7 @@ class ReplyView:
             left = MAX_INNER_BYTES
             for index, text in self.texts:
                 left -= len(text)
-                value = parse_json(text) if left >= 0 else None
+                value = json_in_text(text) if left >= 0 else None
                 if value is not None:
                     self._json_texts.append((index, text, value))
         return self._json_texts
@@ -155,23 +154,16 @@ def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any
         case "envelope":
             return reply.get("success") is False, reply.get("data", msgspec.UNSET)
         case "rest":
-            return reply.keys() == {"error"}, reply
+            return reply.keys() == {"error"} and _is_rest_error(reply), reply
     return True, msgspec.UNSET
 
 
-def parse_json(text: str) -> Any:
-    """Return the JSON object or array that *text* encodes, or None."""
-    start = text[:1]
-    if start.isspace():
-        text = text.lstrip()
-        start = text[:1]
-    if start not in ("{", "["):
-        return None
-    try:
-        encoded = text.encode()
-        return None if has_more_marks(encoded, MAX_VALUES) else _decode(encoded)
-    except (ValueError, RecursionError):
-        return None
+def _is_rest_error(reply: dict[str, Any]) -> bool:
+    """Return whether `error` holds an error; a number, or an empty value, is data."""
+    error = reply["error"]
+    if isinstance(error, str):
+        return bool(error.strip())
+    return bool(error) and (isinstance(error, dict) or is_failure_json(reply))
 
 
 def _texts_unlike(texts: list[JsonText], data: Any) -> list[JsonText]:

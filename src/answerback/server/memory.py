@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine
 from typing import Any, NoReturn
 
 import msgspec
@@ -11,6 +11,7 @@ from ..calls.call import Call, reply_or_refusal
 from ..calls.runtime import Runtime
 from ..core.peer import NO_PEER, Peer
 from ..core.reply import Reply
+from ..core.unawaited import Unawaited
 from ..dialects.reply_text import content_with_text
 
 
@@ -29,25 +30,13 @@ async def call(
     )
 
 
-class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
+class UnawaitedCall(Unawaited[Reply[Any]]):
     """The coroutine of a call; using it as a reply says that it was not awaited."""
 
-    __slots__ = ("_coroutine",)
+    __slots__ = ()
 
     def __init__(self, coroutine: Coroutine[Any, Any, Reply[Any]]) -> None:
-        self._coroutine = coroutine
-
-    def __await__(self) -> Generator[Any, Any, Reply[Any]]:
-        return self._coroutine.__await__()
-
-    def send(self, value: object) -> object:
-        return self._coroutine.send(value)
-
-    def throw(self, *error: Any) -> object:
-        return self._coroutine.throw(*error)
-
-    def close(self) -> None:
-        self._coroutine.close()
+        super().__init__(coroutine, "the call is not awaited; write await app.call(...)")
 
     def __getattr__(self, name: str) -> NoReturn:
         text = f"a call that is not awaited has no attribute {name!r}"

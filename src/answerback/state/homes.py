@@ -1,9 +1,12 @@
-"""Homes: the numbers of the processes that serve an app, and which of them live."""
+"""The processes that serve an app, which have numbers, and the messages between them."""
 
 from __future__ import annotations
 
+from ..core.log import logger
 from ..errors import AnswerbackError
 from .database import NOW, Database
+from .sealing import CannotOpen, place_of
+from .shared import SharedState
 
 _KEPT = 86_400
 """Seconds for which a number is not given again: as long as a session lives."""
@@ -11,6 +14,8 @@ _MAX = 65_535
 """A session id has two bytes for the number."""
 _LOCK = 0x616E7379
 """The number of the advisory lock for taking a number."""
+_MESSAGE_KEPT = 60
+"""Seconds after which a message that nobody took is removed."""
 
 
 class NoHomeLeft(AnswerbackError):
@@ -57,3 +62,49 @@ class Homes:
     def leave(self, number: int) -> None:
         """Say that this process ends."""
         self._database.rows("UPDATE answerback.homes SET has_left = true WHERE number = %s", number)
+
+
+class Mailbox:
+    """Messages are sealed. Those from one sender are taken in the order in which they were sent."""
+
+    def __init__(self, shared: SharedState, app: str) -> None:
+        self._database = shared.database
+        self._sealer = shared.sealer
+        self._app = app
+        self._place = place_of(app, "bus")
+
+    def put(self, message: bytes, sender: int, receiver: int | None, patience: float) -> list[int]:
+        """Send to one process, or to all others for None; return those that get it.
+
+        A process gets it if it has shown within *patience* seconds that it lives.
+        """
+        query = (
+            "INSERT INTO answerback.bus (receiver, message)"
+            " SELECT number, %s FROM answerback.homes WHERE app = %s AND number <> %s"
+            f" AND NOT has_left AND seen > {NOW} - %s"
+        )
+        values = [self._sealer.seal(message, self._place), self._app, sender, patience]
+        if receiver is not None:
+            query, values = f"{query} AND number = %s", [*values, receiver]
+        rows = self._database.rows(f"{query} RETURNING receiver", *values)
+        return [row[0] for row in rows]
+
+    def take(self, receiver: int) -> list[bytes]:
+        """Return the messages to this process, and remove them."""
+        rows = self._database.rows(
+            "DELETE FROM answerback.bus WHERE receiver = %s"
+            f" RETURNING number, made > {NOW} - {_MESSAGE_KEPT}, message",
+            receiver,
+        )
+        taken = []
+        for _, is_current, message in sorted(rows):
+            if is_current:
+                try:
+                    taken.append(self._sealer.open(bytes(message), self._place))
+                except CannotOpen as exc:
+                    logger().error("a message from another process cannot be read: %s", exc)
+        return taken
+
+    def remove_old(self) -> None:
+        """Remove the messages to processes that have died."""
+        self._database.rows(f"DELETE FROM answerback.bus WHERE made < {NOW} - {_MESSAGE_KEPT}")

@@ -10,7 +10,7 @@ import psycopg
 
 from ..types.describe import counted
 from .database import MAX_CONNECTIONS
-from .migrations import VERSION, WrongTables, check_version, version_of
+from .migrations import VERSION, WrongTables, check_version, migrate, version_of
 from .sealing import CannotOpen, Sealer, place_of
 from .shared import connected
 
@@ -23,6 +23,15 @@ _SEALED = ("record", "arguments", "answers", "result")
 class StateReport(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     problems: int
+
+
+def update_tables(url: str) -> str:
+    """Make the tables, or bring them up to date; return what was done."""
+    with connected(url) as connection:
+        before, after = migrate(connection)
+    if before == after:
+        return f"the tables have version {after} already"
+    return f"the tables have version {after} now" + (f", {before} before" if before else "")
 
 
 def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateReport:

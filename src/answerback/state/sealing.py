@@ -10,6 +10,9 @@ import hashlib
 import hmac
 import os
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from ..errors import AnswerbackError
 
 _KEY_ID, _NONCE = 4, 12
@@ -23,8 +26,6 @@ class CannotOpen(AnswerbackError):
 
 class Sealer:
     def __init__(self, *secrets: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         derived = [hmac.digest(secret, b"answerback state", "sha256") for secret in secrets]
         self._ciphers = {key_id(key): AESGCM(key) for key in derived}
         self._macs = {key_id(key): hmac.digest(key, b"fingerprints", "sha256") for key in derived}
@@ -38,8 +39,6 @@ class Sealer:
 
     def open(self, sealed: bytes, owner: bytes) -> bytes:
         """Return the value; raises CannotOpen."""
-        from cryptography.exceptions import InvalidTag
-
         cipher = self._ciphers.get(sealed[:_KEY_ID])
         nonce, rest = sealed[_KEY_ID : _KEY_ID + _NONCE], sealed[_KEY_ID + _NONCE :]
         if cipher is None:

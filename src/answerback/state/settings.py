@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
@@ -46,11 +47,8 @@ def check_url(url: str) -> None:
         raise WrongState(
             "the state needs a URL of PostgreSQL, such as postgresql://user@host/database"
         )
-    try:
-        import cryptography
-        import psycopg
-    except ImportError as exc:
-        raise WrongState(
-            f"the state needs the package {exc.name}: pip install 'answerback[postgres]'"
-        ) from None
-    del cryptography, psycopg
+    for package in ("psycopg", "cryptography"):
+        if find_spec(package) is None:
+            raise WrongState(
+                f"the state needs the package {package}: pip install 'answerback[postgres]'"
+            )

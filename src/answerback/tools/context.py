@@ -11,8 +11,9 @@ are changed here, so that every wire sends the same:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -29,8 +30,10 @@ from ..core.peer import (
     Question,
     RequestSource,
 )
+from ..core.unawaited import Unawaited
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     # Type variable defaults are newer than Python 3.11, and only type checkers need them.
@@ -123,6 +126,8 @@ class Running(Protocol):
 
     development: bool
     """Whether widget files are read again each time."""
+    auth: AppAuth | None
+    """The authentication of HTTP requests."""
 
     @property
     def endpoint(self) -> str:
@@ -132,8 +137,47 @@ class Running(Protocol):
         """Run a coroutine on the call's event loop, from a thread, and wait for it."""
 
 
-CURRENT: ContextVar[Running | None] = ContextVar("answerback_runtime", default=None)
-"""The runtime of the current call, for code that has no other way to find it."""
+class Current(Protocol):
+    """The running call; or, between calls, the runtime of the server."""
+
+    @property
+    def runtime(self) -> Running | None: ...
+
+
+CURRENT: ContextVar[Current | None] = ContextVar("answerback_call", default=None)
+"""The current call, for code that has no other way to find it."""
+
+
+def current_runtime() -> Running | None:
+    """Return the runtime of the current call."""
+    current = CURRENT.get()
+    return None if current is None else current.runtime
+
+
+class _Sent:
+    """The result of `ctx.log` and `ctx.progress`: it may be awaited, and need not be."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+SENT = _Sent()
+
+
+def _must_await(method: F) -> F:
+    """Return *method*, whose coroutine is refused where its result is expected."""
+    advice = (
+        f"ctx.{method.__name__}(…) is not awaited; write await ctx.{method.__name__}(…), which "
+        "needs an async def"
+    )
+    if method.__name__ == "elicit":
+        advice += "; in a plain def, let a parameter ask: Annotated[bool, Ask('Sure?')]"
+
+    @wraps(method)
+    def start(*args: object, **options: object) -> Unawaited[Any]:
+        return Unawaited(method(*args, **options), advice)
+
+    return cast("F", start)
 
 
 class Context(Generic[StateT]):
@@ -199,17 +243,21 @@ class Context(Generic[StateT]):
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Report the tool's progress. Any thread may call this."""
+    ) -> Awaitable[None]:
+        """Report the tool's progress, with or without `await`. Any thread may call this."""
         done = _finite(progress)
         if done is not None:
             self._call.peer.notify(Progress(done, _finite(total), _text_or_none(message)))
+        return SENT
 
-    def log(self, data: object, level: Level = "info", *, logger: str | None = None) -> None:
-        """Send a log message to the client. Any thread may call this."""
+    def log(
+        self, data: object, level: Level = "info", *, logger: str | None = None
+    ) -> Awaitable[None]:
+        """Send the client a log message, with or without `await`. Any thread may call this."""
         known: Level = level if level in LEVELS else "error"
         name = _text_or_none(logger or self._call.name)
         self._call.peer.notify(Log(known, _json_value(data), name))
+        return SENT
 
     @property
     def can(self) -> Abilities:
@@ -222,7 +270,10 @@ class Context(Generic[StateT]):
     async def elicit(
         self, message: str, form: dict[str, Any], *, key: str | None = None
     ) -> dict[str, Any]: ...
-    async def elicit(self, message: str, form: object, *, key: str | None = None) -> Any:
+    @_must_await
+    async def elicit(
+        self, message: str, form: object = None, *, key: str | None = None, **unknown: object
+    ) -> Any:
         """Ask the user; raise Declined if there is no answer.
 
         *form* is the answer's type, or your own form's JSON Schema.
@@ -230,12 +281,14 @@ class Context(Generic[StateT]):
         an answer, so the code before the question runs twice. There, *key* names the question.
         """
         from ..core.stopped_clocks import clocks_stopped
-        from .elicitation import Form
+        from .elicitation import Form, check_question
 
+        check_question(form, unknown)
         asked = Form(message, form, key=key)
         with clocks_stopped():
             return await asked.ask(self._call.peer)
 
+    @_must_await
     async def sample(
         self,
         prompt: str,
@@ -256,6 +309,7 @@ class Context(Generic[StateT]):
         text = content.get("text", "") if isinstance(content, dict) else ""
         return Sample(text, content, result.get("model", ""), result.get("stopReason"))
 
+    @_must_await
     async def roots(self, *, key: str | None = None) -> list[Root]:
         """Return the folders and URIs that the client lets the tool work in."""
         result = await self._ask(Question("roots/list", {}, key))
@@ -271,6 +325,7 @@ class Context(Generic[StateT]):
         """Close the response's stream if the client can resume it; otherwise do nothing."""
         self._call.peer.close_stream()
 
+    @_must_await
     async def together(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
         """Ask several questions at once: `await ctx.together(ctx.elicit(…), ctx.roots())`."""
         answers: list[Any] = []

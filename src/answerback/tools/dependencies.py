@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from .context import CURRENT
+from .callable_source import callable_kind, parameter_hints
+from .context import current_runtime
 from .markers import Depends, marker_of
-from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
+from .signature import HIDDEN_CONTEXT, Signature, is_context
 
 if TYPE_CHECKING:
     import asyncio
@@ -274,7 +275,7 @@ class _PlainCall:
 
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
         """Run a coroutine on the wire's event loop, and wait for it here."""
-        if (runtime := CURRENT.get()) is not None:
+        if (runtime := current_runtime()) is not None:
             return runtime.wait_for(steps)
         import asyncio
 

@@ -30,6 +30,18 @@ class Declined(ToolError):
     code = kind = "INPUT_DECLINED"
 
 
+def check_question(form: object, unknown: JsonObject) -> None:
+    """Raise TypeError for a question without the answer's type, or with unknown options."""
+    advice = (
+        "write ctx.elicit('Sure?', bool), which returns the answer, and raises Declined "
+        "if the user gives none"
+    )
+    if unknown:
+        raise TypeError(f"ctx.elicit has no option {min(unknown)!r}; {advice}")
+    if form is None:
+        raise TypeError(f"ctx.elicit needs the answer's type; {advice}")
+
+
 class Form:
     """A question whose answer has a type, or fits the author's JSON Schema.
 

@@ -7,7 +7,7 @@ messages use them, so the module is loaded when something is refused.
 from __future__ import annotations
 
 _OAUTH = "write auth=OAuth(issuer=…, url=…) of answerback.auth"
-_DEPENDS = "write a parameter Annotated[T, Depends(fn)] for a value that the server provides"
+_DEPENDS = "for a value that the server provides, write a parameter Annotated[T, Depends(fn)]"
 _NOTHING = "HTTP clients choose; nothing is to be set"
 _DUPLICATES = "a second one of the same name is always refused"
 _PATHS = "MCP is served at /mcp; to move it, mount app.asgi() in your application"
@@ -21,7 +21,6 @@ OPTIONS = {
         f"{hint}_hint": f"write {hint}="
         for hint in ("read_only", "destructive", "idempotent", "open_world")
     },
-    "output_schema": "write a return annotation, which makes the schema",
     "structured_output": "write values=Values(structured=False), or a return annotation, which "
     "makes the schema",
     "parameters": "write input_schema=, or leave it out: the parameters' types make the schema",
@@ -34,8 +33,8 @@ OPTIONS = {
     "client_log_level": "give it to the command: serve --log-level info",
     "debug": "give it to the command: serve --debug",
     "root_path": "give it to the command: serve --root-path /tools",
-    "mask_error_details": "exceptions are masked unless serve has --debug; raise ToolError to show "
-    "a message",
+    "mask_error_details": "exceptions are masked; raise ToolError to show a message, or write "
+    "errors={YourError: NotFound}",
     "strict_input_validation": "write values=Values(lenient=False)",
     **dict.fromkeys(("on_duplicate", "on_duplicate_tools", "on_duplicate_prompts"), _DUPLICATES),
     **dict.fromkeys(("on_duplicate_resources", "warn_on_duplicate_tools"), _DUPLICATES),
@@ -69,7 +68,7 @@ OPTIONS = {
     "app.disable(tag='admin')",
     "enabled": "write app.disable('NAME') after it is registered",
     "exclude_args": _DEPENDS,
-    "dependencies": f"list packages in pyproject.toml; {_DEPENDS}",
+    "dependencies": f"packages belong in pyproject.toml; {_DEPENDS}",
     "run_in_thread": "a def runs in a thread; write inline=True to run it in place",
     "serializer": "write register_type(YourType, …), or return text",
     "tool_serializer": "write register_type(YourType, …), or return text",
@@ -97,16 +96,16 @@ OPTIONS = {
     "openapi_url": _OPENAPI,
     "on_startup": "write App(lifespan=…), a context manager function",
     "on_shutdown": "write App(lifespan=…), a context manager function",
-    "exception_handlers": "raise ToolError, or one of its subclasses such as NotFound",
+    "exception_handlers": "write errors={KeyError: NotFound}",
 }
 """Options of an app, a tool, a resource or a prompt; in snake_case."""
 
 CONTEXT = {
     **{
-        level: f"write ctx.log(message, {level!r}), without await"
+        level: f"write ctx.log(message, {level!r})"
         for level in ("debug", "info", "warning", "error")
     },
-    "report_progress": "write ctx.progress(done, total, message), without await",
+    "report_progress": "write ctx.progress(done, total, message)",
     "list_roots": "write await ctx.roots()",
     "request_context": "write ctx.request for the request, or ctx.state for what the lifespan "
     "yielded",
@@ -130,7 +129,8 @@ CONTEXT = {
     **dict.fromkeys(("get_state", "set_state", "delete_state"), "keep state in your own objects"),
     **dict.fromkeys(
         ("enable_components", "disable_components", "reset_visibility"),
-        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or requires=",
+        "write app.enable(tag=…) and app.disable(tag=…), which are for all callers, or "
+        "@app.visible for some",
     ),
     "elicit_url": "write requires=[linked(…)] of answerback.gates",
     "close_sse_stream": "write ctx.close_stream()",
@@ -144,7 +144,7 @@ CONTEXT = {
     ),
     "create_message": "write await ctx.sample('…')",
     "logger": "write ctx.log(message, 'info'), or use the module logging",
-    "warn": "write ctx.log(message, 'warning'), without await",
+    "warn": "write ctx.log(message, 'warning')",
 }
 """Members of the context."""
 
@@ -163,10 +163,16 @@ _RUN_HTTP = (
 _READ_TOOLS = "write app.tools, the tools by name"
 _READ_RESOURCES = "write app.resources, the resources by URI"
 _CONNECT = "write: async with connect(app) as server:"
-_ERRORS = "raise ToolError, or one of its subclasses such as NotFound, in the tool"
+_ERRORS = (
+    "write @app.error(KeyError) above a function of the exception, "
+    "or App(errors={KeyError: NotFound})"
+)
 _LIFESPAN = "write App(lifespan=…), a context manager function"
 _OWN_VALUE = "it is the value that you gave to App"
-_FUNCTIONS = "it is not available: write a function for each tool"
+_FUNCTIONS = (
+    "it is not available: register a function for each operation, with app.add_tool(fn, "
+    "input_schema=…) if it has a JSON Schema"
+)
 _PROXY = "it is not available: call the other server in a tool, with connect(url) of answerback"
 
 APP = {
@@ -183,7 +189,9 @@ APP = {
     **dict.fromkeys(("get_resource_template", "get_resource_templates"), _READ_RESOURCES),
     "list_resource_templates": _READ_RESOURCES,
     "read_resource": f"{_CONNECT} await server.read(uri)",
-    **dict.fromkeys(("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} server.prompts"),
+    **dict.fromkeys(
+        ("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} await server.prompts()"
+    ),
     **dict.fromkeys(
         ("get_prompt", "render_prompt"), f"{_CONNECT} await server.prompt('NAME', x=1)"
     ),
@@ -191,7 +199,8 @@ APP = {
     **dict.fromkeys(
         ("run_http_async", "run_sse_async", "run_streamable_http_async", "serve"), _RUN_HTTP
     ),
-    "get_context": "write a parameter ctx: Context, with Context from answerback",
+    "get_context": "write get_context(), with get_context from answerback, or a parameter "
+    "ctx: Context",
     "settings": "give settings to the command: serve --host 127.0.0.1 --port 8000",
     "add_middleware": "write App(middleware=[timing]), with async def timing(call, next); "
     "wrap app.asgi() in middleware for HTTP",
@@ -241,15 +250,14 @@ RUN = {
 }
 """Options of `run`."""
 
+_WRITE_APP = "write from answerback import App"
 _RETURN_BLOCKS = "write success('text', data), or return the value or the blocks themselves"
 
 PACKAGE = {
-    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), "write App"),
-    "Client": "write connect, as in: async with connect(app) as server:",
-    "ClientSession": "write connect, as in: async with connect('http://127.0.0.1:8000/mcp') as "
-    "server:",
+    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), _WRITE_APP),
+    "Client": "write from answerback import connect, and async with connect(app) as server:",
+    "ClientSession": "write from answerback import connect, and async with connect(url) as server:",
     **dict.fromkeys(("ToolResult", "CallToolResult"), _RETURN_BLOCKS),
-    "get_context": "write a parameter ctx: Context, with Context from answerback",
     **dict.fromkeys(("CurrentContext", "Request"), "write a parameter ctx: Context"),
     "TextContent": "write Text, or return a str",
     "ImageContent": "write Image",

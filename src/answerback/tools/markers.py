@@ -1,6 +1,7 @@
 """Markers for `Annotated` parameters: `Ask` for a question to the user, `Header` for a header.
 
-`Depends` marks a parameter that an author's function fills.
+`Depends` marks a parameter that an author's function fills, and `AllArguments` the parameter that
+receives all arguments as one object.
 """
 
 from __future__ import annotations
@@ -12,6 +13,20 @@ from typing import Any, TypeVar
 import msgspec
 
 MarkerT = TypeVar("MarkerT")
+
+
+class AllArguments:
+    """A mark for the parameter that receives all arguments: `params: Annotated[T, AllArguments]`.
+
+    The type is the schema of the arguments: a TypedDict, a dataclass, a Struct or a model.
+    `dict[str, Any]` takes any arguments, or those of the tool's `input_schema`.
+    """
+
+
+def is_all_arguments(annotation: object) -> bool:
+    """Return whether the parameter is marked with `AllArguments`, or with an object of it."""
+    markers = getattr(annotation, "__metadata__", ())
+    return any(each is AllArguments or isinstance(each, AllArguments) for each in markers)
 
 
 class Ask(msgspec.Struct, frozen=True):

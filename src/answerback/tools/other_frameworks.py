@@ -87,7 +87,8 @@ def _missing_member(
     if not hint and not name.startswith("_"):
         hint = did_you_mean(similar_names(name, [each for each in known if each[0] != "_"]))
     text = f"{owner} has no attribute {name!r}"
-    return AttributeError(f"{text}; {hint}" if hint else text)
+    # With an `obj` of None, Python does not add a suggestion of its own.
+    return AttributeError(f"{text}; {hint}" if hint else text, name=name, obj=None)
 
 
 def package_hint(name: str, known: Collection[str]) -> str:
@@ -121,7 +122,7 @@ def missing_type_hint(parameter: str, function: str) -> str:
     if parameter in _WHOLE_ARGUMENTS:
         return (
             f"write one parameter for each argument, as in def {function}(x: int, y: str), "
-            f"or {parameter}: dict for one argument that is an object"
+            f"or {parameter}: Annotated[dict, AllArguments] for all arguments as one object"
         )
     if parameter in _OF_THE_SERVER:
         return (

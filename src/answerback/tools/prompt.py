@@ -8,7 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from ..contract import Contract
-from ..core.content import BLOCKS, Block
+from ..core.content import Block
+from ..core.foreign_content import is_block
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
@@ -34,9 +35,18 @@ class Prompt(Tool):
 def messages_of(value: Any) -> list[Message]:
     """Return the messages in a prompt's return value; raise InvalidOutput."""
     items = value if isinstance(value, list | tuple) else [value]
-    messages = [item if isinstance(item, Message) else Message(item) for item in items]
+    messages = [_message(item) for item in items]
     for index, message in enumerate(messages):
-        if not isinstance(message.content, (str, *BLOCKS)):
+        if not isinstance(message.content, str) and not is_block(message.content):
             kind = type(message.content).__name__
             raise InvalidOutput(f"[{index}]", f"expected a message, a block or text, got {kind}")
     return messages
+
+
+def _message(item: Any) -> Message:
+    """Return a message for a text, a block, or a message of the SDK or of FastMCP."""
+    if isinstance(item, Message):
+        return item
+    if hasattr(item, "role") and hasattr(item, "content"):
+        return Message(item.content, item.role)
+    return Message(item)

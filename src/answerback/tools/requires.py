@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 from ..core.suggestions import did_you_mean, similar_names
 from ..errors import ToolError
 from ..types.describe import without_metadata
+from .callable_source import check_callable, parameter_hints, source_of
 from .context import Context
-from .signature import check_callable, is_context, parameter_hints, source_of
+from .signature import is_context
 
 if TYPE_CHECKING:
     from ..registry.declarations import Registry
@@ -124,6 +125,8 @@ class Gate:
         if not self.parameters:
             return
         known = {each.target: each.annotation for each in tool.signature.parameters}
+        if (whole := tool.signature.whole) is not None and whole.parameter is not None:
+            known[whole.parameter] = whole.annotation
         for name in self.parameters:
             if name not in known:
                 hint = did_you_mean(similar_names(name, known)) or _arguments_of(tool, known)
@@ -140,6 +143,8 @@ class Gate:
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
         """Return the gate's parameter values; one from a default factory is kept for the tool."""
         found: dict[str, Any] = {}
+        if (whole := tool.signature.whole) is not None:
+            return {name: decoded[name] for name in self.parameters if name == whole.parameter}
         for each in tool.signature.parameters:
             name = each.target
             if name not in self.parameters:

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
 from ..contract import Contract
-from ..core.content import BLOCKS
-from ..core.reply import Reply
+from ..core.foreign_content import block_class, instead_of_result, is_result_class
+from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from ..types.annotation_reader import check_type, is_object
-from ..types.describe import without_metadata
+from ..types import nodes
+from ..types.annotation_reader import holds_blocks, is_object, read_type
+from ..types.describe import is_plain_dict, name_of, without_metadata
+from ..types.nodes import BLOCKS_AS_NAMES
+from ..types.problems import UnservableType
+from ..types.record_members import member_names
+
+# The types of these may have values of any class inside them.
+_OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,58 +48,171 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     """
     finished: bool = False
     """A value that is a finished reply, such as an MCP result, is taken as that reply."""
+    marks: frozenset[str] = REPLY_MARKS
+    """The members that make a returned dict suspicious: those that the type does not declare."""
+    form: Literal["reply", "flagged"] | None = None
+    """Set if the declared class itself says whether the call failed.
+
+    "reply": all its members are those of a reply, so every value is a finished reply. "flagged": it
+    has members of its own, so only its failures are.
+    """
+    free_data: bool = False
+    """A finished reply's data may be of any type, because a bare `dict` declares nothing."""
     by_value: bool = False
     """No type is declared, so the value decides the shape."""
     is_data: bool = False
     """Every value that is neither a Reply nor a block is data."""
+    nested_blocks: Literal["none", "possible", "declared"] = "possible"
+    """Whether the data may have content blocks inside it, which are sent as content."""
 
 
 def read_return_type(
-    annotation: object, contract: Contract, where: str, *, finished: bool = False
+    annotation: object,
+    contract: Contract,
+    where: str,
+    *,
+    finished: bool = False,
+    schema: Mapping[str, Any] | None = None,
 ) -> ReturnType:
-    """Read the annotation; *finished* replies are recognised where no type is declared.
+    """Read the annotation; with *finished*, finished replies are recognised.
 
-    Raises UnservableType, which names *where*, if the data cannot be written as JSON.
+    *schema* is the author's schema of the data, for a function that declares no type. Raises
+    UnservableType, which names *where*, if the data cannot be written as JSON.
     """
-    if finished and is_result_class(without_metadata(annotation)):
-        annotation = Any
+    if schema is not None:
+        return _by_schema(annotation, contract, where, schema, finished)
+    _refuse_other_results(annotation, where)
+    if not finished:
+        return _read_data_type(annotation, contract, where)
+    whole = [_data_type(member) for member in _members(annotation)]
+    members = [member for member in whole if member not in (None, NoneType)]
+    forms = [_form_of(member) for member in members]
+    if "reply" in forms:
+        data_type = _reply_data(annotation) if forms == ["reply"] == [_form_of(annotation)] else Any
+        returns = _read_data_type(data_type, contract, where)
+        form = None if None in forms else "reply"
+        return msgspec.structs.replace(returns, finished=True, form=form, is_data=False)
+    returns = _read_data_type(annotation, contract, where)
+    if is_plain_dict(annotation):
+        undeclared = msgspec.structs.replace(returns, declared=False, is_data=False)
+        return msgspec.structs.replace(undeclared, finished=True, free_data=True)
+    if "flagged" in forms:
+        return msgspec.structs.replace(returns, finished=True, form="flagged", is_data=False)
+    named = {name for member in members for name in member_names(_class_of(member))}
+    return msgspec.structs.replace(returns, finished=True, marks=REPLY_MARKS - named)
+
+
+def _read_data_type(annotation: object, contract: Contract, where: str) -> ReturnType:
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
     data_members = [member for member in members if not _is_block(member)]
     if any(without_metadata(member) in (Any, object) for member in data_members):
-        return ReturnType(finished=finished, by_value=True)
-    if finished and _is_plain_dict(annotation):
-        check_type(annotation, where)
-        shape = _shape(annotation, contract)
-        return ReturnType(data_type=annotation, shape=shape, finished=True)
+        return ReturnType(by_value=True)
     # An annotation without replies and blocks is kept whole: a union inside `Annotated`
     # would lose its metadata if it were rebuilt from its members.
     unchanged = data_members == list(_members(annotation))
     data = NoneType if annotation is None else annotation
     if not unchanged:
         data = reduce(or_, data_members)
-    check_type(data, where)
+    nested_blocks = _nested_blocks(data, where)
     declared = len(data_members) == len(members)
-    if contract.spread_tuples and (spread := _spread(data)) is not None:
-        data, shape = spread
-    else:
-        shape = _shape(data, contract)
-    return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
-
-
-def is_result_class(kind: object) -> bool:
-    """Return whether this is a result class from the MCP SDK, which is not imported."""
-    return (
-        getattr(kind, "__name__", "") == "CallToolResult"
-        and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
-        and hasattr(kind, "model_dump")
+    spread = _spread(data) if contract.spread_tuples else None
+    if spread is not None:
+        data = spread[0]
+    if nested_blocks == "declared":
+        data = Annotated[data, BLOCKS_AS_NAMES]
+    shape = _shape(data, contract) if spread is None else spread[1]
+    return ReturnType(
+        data_type=data,
+        shape=shape,
+        declared=declared,
+        is_data=declared,
+        nested_blocks=nested_blocks,
     )
 
 
-def of_wrapped_function(returns: ReturnType) -> ReturnType:
-    """Return the return type of a function that `wrap` made: an envelope with such data."""
-    return msgspec.structs.replace(returns, finished=True, is_data=False)
+def _refuse_other_results(annotation: object, where: str) -> None:
+    for member in map(without_metadata, _members(annotation)):
+        instead = instead_of_result(member) if isinstance(member, type) else None
+        if instead is not None:
+            raise UnservableType(where, f"{member.__name__} is not returned here; {instead}")
+
+
+def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
+    """Return whether the type has content blocks; raise UnservableType if it cannot be served.
+
+    A name that is not yet defined passes: the first call reads the annotation again.
+    """
+    try:
+        node = read_type(Annotated[data, BLOCKS_AS_NAMES], where)
+    except NameError:
+        return "none"
+    if holds_blocks(node):
+        return "declared"
+    is_open = any(isinstance(each, _OPEN_NODES) for each in nodes.reachable(node))
+    return "possible" if is_open else "none"
+
+
+def _class_of(annotation: object) -> object:
+    """Return the class that an annotation names, also for `Page[int]`."""
+    plain = without_metadata(annotation)
+    return get_origin(plain) or plain
+
+
+def _form_of(annotation: object) -> Literal["reply", "flagged"] | None:
+    cls = _class_of(annotation)
+    if isinstance(cls, type) and is_result_class(cls):
+        return "reply"
+    return _reply_form(member_names(cls).keys())
+
+
+def _reply_form(names: Set[str]) -> Literal["reply", "flagged"] | None:
+    """Return whether members of these names say by themselves whether a call failed.
+
+    "reply": they are the members of a finished reply. "flagged": there are others among them.
+    """
+    is_result = {"content", "isError"} <= names
+    is_envelope = "success" in names and not {"error", "data"}.isdisjoint(names)
+    if not (is_result or is_envelope or {"ok", "error"} <= names):
+        return None
+    return "reply" if names <= ENVELOPE_MEMBERS | RESULT_MEMBERS else "flagged"
+
+
+def _reply_data(annotation: object) -> object:
+    """Return the type of the data in a class with the form of a reply; Any if it may be missing."""
+    cls: Any = _class_of(annotation)
+    if is_result_class(cls):
+        return Any
+    own = member_names(cls).get("data", member_names(cls).get("structuredContent"))
+    if hasattr(cls, "model_fields"):
+        required = {
+            name: each.annotation for name, each in cls.model_fields.items() if each.is_required()
+        }
+    else:
+        hints = get_type_hints(cls, include_extras=True)
+        fields: Any = getattr(read_type(cls), "fields", ())
+        required = {each.name: hints[each.name] for each in fields if each.required}
+    data_type = required.get(own, Any)
+    may_be_missing = NoneType in _members(data_type) or isinstance(data_type, TypeVar)
+    return Any if may_be_missing else data_type
+
+
+def _by_schema(
+    annotation: object, contract: Contract, where: str, schema: Mapping[str, Any], finished: bool
+) -> ReturnType:
+    if without_metadata(annotation) not in (Any, object) and not is_plain_dict(annotation):
+        raise TypeError(
+            f"{where} has a type, {name_of(annotation)}, and output_schema=; remove one of them: "
+            "the type makes the schema"
+        )
+    is_object = schema.get("type") == "object"
+    return ReturnType(
+        data_type=dict[str, Any] if is_object else Any,
+        shape=BARE if is_object and not contract.wrap_objects else RESULT,
+        declared=True,
+        finished=finished,
+    )
 
 
 def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
@@ -149,9 +278,14 @@ def _is_block(annotation: object) -> bool:
     if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]
         members = [member for item in items for member in _members(item)]
-        blocks = [member for member in members if _is_block(member)]
+        blocks = [member for member in members if _is_block_class(member)]
         return bool(blocks) and all(member is str for member in members if member not in blocks)
-    return isinstance(annotation, type) and issubclass(annotation, BLOCKS)
+    return _is_block_class(annotation)
+
+
+def _is_block_class(annotation: object) -> bool:
+    plain = without_metadata(annotation)
+    return isinstance(plain, type) and block_class(plain) is not None
 
 
 def _is_fixed_tuple(annotation: object) -> bool:
@@ -159,10 +293,3 @@ def _is_fixed_tuple(annotation: object) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, tuple):
         return hasattr(annotation, "_fields")
     return get_origin(annotation) is tuple and ... not in get_args(annotation)
-
-
-def _is_plain_dict(annotation: object) -> bool:
-    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
-    plain = without_metadata(annotation)
-    items = get_args(plain)
-    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,13 @@ import msgspec
 
 from ..contract import NAME_CHARACTERS, Contract
 from ..core.shape import Shape
+from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
-from .return_type import ReturnType, of_wrapped_function, read_return_type
-from .signature import (
-    Signature,
-    Source,
-    check_callable,
-    explain_undefined_names,
-    read_signature,
-    source_of,
-)
+from ..types.problems import UnservableType
+from .callable_source import Source, check_callable, source_of
+from .return_type import ReturnType, read_return_type
+from .signature import Signature, explain_undefined_names, read_signature
 from .tool_options import ToolSettings, policy_of, resolve_options
 
 if TYPE_CHECKING:
@@ -79,11 +75,16 @@ class Tool:
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
         self.contract = contract
-        self.fn = fn
+        # A function that `wrap` made is served without it: a tool judges the return value alike.
+        wrapped = getattr(fn, "made_by_wrap", None)
+        if wrapped is not None and wrapped.made is not fn:
+            wrapped = None
+        self.fn = fn if wrapped is None else wrapped.fn
+        self._nan_of_wrap = None if wrapped is None else wrapped.nan
         settings = resolve_options(options)
         self.use_settings(settings)
-        self.source = source_of(fn)
-        self.name = self._check_name(settings.name or _name_of(fn, self.source))
+        self.source = source_of(self.fn)
+        self.name = self._check_name(settings.name or _name_of(self.fn, self.source))
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
         """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
@@ -93,24 +94,40 @@ class Tool:
             self.has_gates_or_policy = True
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
-        # A function that `wrap` made always returns a finished reply, so this is not logged.
-        self.told_finished = bool(getattr(fn, "returns_envelope", False))
+        # The author of a wrapped function knows that its finished replies are sent.
+        self.told_finished = wrapped is not None
         """A finished reply of this tool was logged, which is done once."""
         self.told_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
-        check_callable(self.source, self.owner)
+        check_callable(self.source, self.owner, allow_kwargs=True)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
+            self._check_schemas()
+
+    def _check_schemas(self) -> None:
+        """Raise ValueError for a schema that arguments or results cannot be checked by."""
+        given = {"output_schema": self.settings.output_schema}
+        if (whole := self.signature.whole) is not None and whole.is_free:
+            given["input_schema"] = self.settings.input_schema
+        for option, schema in given.items():
+            if schema is not None:
+                from ..types.schema_arguments import check_schema
+
+                check_schema(schema, f"{option} of {self.owner}")
 
     def use_settings(self, settings: ToolSettings) -> None:
         """Set the options, before anything is derived from them."""
+        if self._nan_of_wrap is not None:
+            settings = msgspec.structs.replace(settings, nan=self._nan_of_wrap)
         self.settings = settings
         self.lenient = settings.lenient
-        if settings.nan == "null":
-            # A function that `wrap` made has another form for this setting.
-            self.fn = getattr(self.fn, "with_nan_as_null", lambda: self.fn)()
+
+    @property
+    def public_name(self) -> str:
+        """The name that callers use; for a resource it is the URI or URI template."""
+        return self.name
 
     @property
     def owner(self) -> str:
@@ -119,9 +136,13 @@ class Tool:
 
     @cached_property
     def signature(self) -> Signature:
-        signature = read_signature(self.source, self.owner)
+        signature = read_signature(self.source, self.owner, self.settings.input_schema)
         for parameter in signature.parameters:
-            check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
+            where = f"parameter {parameter.target!r} of {self.owner}"
+            try:
+                check_parameter(parameter, where)
+            except UnservableType as exc:
+                raise _with_advice(exc, parameter, where) from None
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -138,14 +159,14 @@ class Tool:
                 self.contract,
                 f"the return value of {self.owner}",
                 finished=finished,
+                schema=self.settings.output_schema,
             )
         if self.settings.nan == "null":
             from ..types.nan_as_null import with_nan_as_null
 
             nullable = with_nan_as_null(returns.data_type)
             returns = msgspec.structs.replace(returns, data_type=nullable)
-        is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
-        return of_wrapped_function(returns) if is_wrapped else returns
+        return returns
 
     @cached_property
     def shape(self) -> Shape:
@@ -160,11 +181,27 @@ class Tool:
     @cached_property
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
-        return Arguments(self.signature.parameters, lenient=self.lenient)
+        whole, schema = self.signature.whole, self.settings.input_schema
+        if whole is None:
+            return Arguments(self.signature.parameters, lenient=self.lenient)
+        if whole.is_free and schema is not None:
+            from ..types.schema_arguments import SchemaArguments
+
+            return SchemaArguments(
+                whole.parameter, schema, reserved=whole.reserved, lenient=self.lenient
+            )
+        from ..types.whole_arguments import WholeArguments
+
+        # Keywords have a schema, so these arguments are for a parameter.
+        return WholeArguments(str(whole.parameter), whole.annotation, lenient=self.lenient)
 
     @cached_property
     def output(self) -> Output:
         """The return value's encoder, which also checks it."""
+        if self.settings.output_schema is not None:
+            from ..types.schema_arguments import SchemaOutput
+
+            return SchemaOutput(self.returns.data_type, self.settings.output_schema)
         return Output(self.returns.data_type)
 
     @cached_property
@@ -188,6 +225,8 @@ class Tool:
         """Return whether callers see a schema that names the members of the result."""
         if self.noun != "tool" or not self.settings.structured or not self.returns.declared:
             return False
+        if self.settings.output_schema is not None:
+            return True
         from ..types.json_schema import has_named_members
 
         return has_named_members(self.returns.data_type)
@@ -201,14 +240,32 @@ class Tool:
             for parameter in self.signature.parameters
         )
 
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of the arguments, in the order of the schema."""
+        if self.signature.whole is None:
+            return [each.name for each in self.signature.parameters]
+        return list(self.input_schema.get("properties", ()))
+
+    def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
+        """Return the argument object for `name=value` strings, read by the arguments' types."""
+        if self.signature.whole is None:
+            return self.signature.from_strings(pairs)
+        from ..types.schema_parameters import parameters_of
+        from ..types.values_from_text import from_strings
+
+        return from_strings(parameters_of(self.input_schema, [name for name, _ in pairs]), pairs)
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The author's schema, else the parameters' schema."""
         if self.settings.input_schema is not None:
             return self.settings.input_schema
-        from ..types.json_schema import arguments_schema
+        from ..types.json_schema import argument_object_schema, arguments_schema
 
         with explain_undefined_names(self.owner, self.source):
+            if (whole := self.signature.whole) is not None:
+                return argument_object_schema(whole.annotation)
             schema = arguments_schema(self.parameters)
         for (name,), header in self.signature.header_params.items():
             schema["properties"][name]["x-mcp-header"] = header
@@ -219,10 +276,27 @@ class Tool:
         """The wrapped data's schema; None if the return annotation has no data type."""
         if not self.returns.declared:
             return None
+        if self.settings.output_schema is not None:
+            return self.returns.shape.wrap_schema(self.settings.output_schema)
         from ..types.json_schema import output_schema
 
         with explain_undefined_names(self.owner, self.source):
             return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
+
+
+def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
+    """Return the error, with advice about `Depends` if the type is a class without JSON."""
+    kind = parameter.annotation
+    if exc.where != where or not isinstance(kind, type) or kind.__module__ == "builtins":
+        return exc
+    try:
+        check_type(kind, where)
+    except UnservableType:
+        example = f"{parameter.target}: Annotated[{kind.__name__}, Depends(fn)]"
+        problem = str(exc).removeprefix(f"{where}: ")
+        return UnservableType(where, f"{problem}; for a value of the server's, write {example}")
+    # The default is wrong, not the type.
+    return exc
 
 
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 import msgspec
 
 from ..core.content import Icon
+from ..core.foreign_content import is_icon, own_icons
 from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError
+from ..types.describe import shown
 
 if TYPE_CHECKING:
     from ..options import Shown, Task, TaskMode, Values
@@ -81,7 +83,12 @@ class ToolOptions(CommonOptions, total=False):
     raises: Sequence[type[ToolError]]
     """The errors that callers should expect, for the OpenAPI document."""
     input_schema: dict[str, Any]
-    """Shown instead of the parameters' schema; the parameters still decide what is accepted."""
+    """For `**kwargs` or `Annotated[dict, AllArguments]`, the schema that arguments must fit.
+
+    For other functions it is only shown: their parameters decide what is accepted.
+    """
+    output_schema: dict[str, Any]
+    """The schema that results must fit; for a function that declares no return type."""
     inline: bool
     """Run a plain `def` in place, not in a thread; for quick functions that never block."""
     timeout: float | None
@@ -118,6 +125,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
+    output_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
     retry: PolicyPart | None = None
@@ -155,6 +163,8 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
     given = {
         name: value for name, value in options.items() if value is not None and name in _SETTINGS
     }
+    if "icons" in given:
+        given["icons"] = own_icons(given["icons"])
     return ToolSettings(**given)
 
 
@@ -180,7 +190,7 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
-            raise TypeError(f"{name}={value!r} should be {expected}")
+            raise TypeError(f"{name}={shown(value)} should be {expected}")
 
 
 def _are_all(values: object, is_valid: Callable[[Any], bool]) -> bool:
@@ -238,12 +248,19 @@ def _is_grouped(value: object, name: str) -> bool:
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
-    "icons": ("a list of Icon", lambda value: _are_all(value, lambda one: isinstance(one, Icon))),
+    "icons": (
+        "a list of Icon, such as [Icon('https://example.com/icon.png', mime='image/png')]",
+        lambda value: _are_all(value, is_icon),
+    ),
     "website_url": (
         "a URL, such as 'https://example.com'",
         lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
     ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "errors": (
+        "a dict of exception classes, such as {KeyError: NotFound}",
+        lambda value: isinstance(value, dict),
+    ),
     "content_meta": ("a dict", lambda value: isinstance(value, dict)),
     "allow_paths": (
         "a list of parameters' names",
@@ -270,9 +287,18 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _are_all(value, _is_error_class),
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
-    "retry": ("a Retry of answerback.resilience", lambda value: _is_part(value, "retry")),
-    "breaker": ("a Breaker of answerback.resilience", lambda value: _is_part(value, "breaker")),
-    "limit": ("a Limit of answerback.resilience, or a list of them", _are_limits),
+    "retry": (
+        "a Retry of answerback.resilience, such as Retry(3)",
+        lambda value: _is_part(value, "retry"),
+    ),
+    "breaker": (
+        "a Breaker of answerback.resilience, such as Breaker('billing')",
+        lambda value: _is_part(value, "breaker"),
+    ),
+    "limit": (
+        "a Limit of answerback.resilience, such as Limit('10/s'), or a list of them",
+        _are_limits,
+    ),
     "values": (
         "a Values of answerback.options, such as Values(lenient=False)",
         lambda value: _is_grouped(value, "Values"),
@@ -293,5 +319,6 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "a JSON Schema with 'type': 'object'",
         lambda value: isinstance(value, dict) and value.get("type") == "object",
     ),
+    "output_schema": ("a JSON Schema, which is a dict", lambda value: isinstance(value, dict)),
 }
 """For each checked option: how a message describes its values, and the check."""

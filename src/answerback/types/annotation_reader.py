@@ -17,13 +17,32 @@ from uuid import UUID
 
 import msgspec
 
+from ..core.foreign_content import block_class, is_result_class
 from . import nodes
 from .annotated import Metadata, read_metadata
 from .codecs import codec_for
 from .describe import name_of
-from .nodes import BYTES_TYPES, NO_LIMITS, NO_NOTES, Node, ValueLimits, has_nan_as_null
+from .nodes import (
+    BLOCK_NAME,
+    BLOCKS_AS_NAMES,
+    BYTES_TYPES,
+    NAN_AS_NULL,
+    NO_LIMITS,
+    NO_NOTES,
+    Node,
+    ValueLimits,
+    has_mark,
+    without_mark,
+)
 from .problems import UnservableType
-from .record_fields import read_fields, refuse_field_defaults, start_record, style_of
+from .record_fields import (
+    has_blocks,
+    mark_record,
+    read_fields,
+    refuse_field_defaults,
+    start_record,
+    style_of,
+)
 
 _SCALARS = frozenset(
     {bool, int, float, str, *BYTES_TYPES, datetime, date, time, timedelta, UUID, Decimal}
@@ -66,13 +85,28 @@ def read_type(annotation: Any, where: str = "") -> Node:
     if _is_hashable(annotation) and annotation in _PLAIN_NODES:
         return _PLAIN_NODES[annotation]
     try:
-        if has_nan_as_null(annotation):
-            from .nan_as_null import floats_or_null, without_mark
+        if has_mark(annotation, NAN_AS_NULL):
+            from .nan_as_null import floats_or_null
 
-            return floats_or_null(_Reader().read(without_mark(annotation), where))
+            return floats_or_null(read_type(without_mark(annotation, NAN_AS_NULL), where))
+        if has_mark(annotation, BLOCKS_AS_NAMES):
+            return _read_with_block_names(without_mark(annotation, BLOCKS_AS_NAMES), where)
         return _Reader().read(annotation, where)
     except RecursionError:
         raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
+
+
+def _read_with_block_names(annotation: Any, where: str) -> Node:
+    node = _Reader(block_names=True).read(annotation, where)
+    for each in nodes.reachable(node):
+        if isinstance(each, nodes.Record) and holds_blocks(each):
+            mark_record(each)
+    return node
+
+
+def holds_blocks(node: Node) -> bool:
+    """Return whether the type declares a content block in its data."""
+    return any(each is BLOCK_NAME for each in nodes.reachable(node))
 
 
 def check_type(annotation: Any, where: str) -> None:
@@ -151,7 +185,8 @@ def _is_wrapper(origin: Any) -> bool:
 class _Reader:
     """A reader for one annotation; it remembers its classes, because they may be recursive."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, block_names: bool = False) -> None:
+        self._block_names = block_names
         self._records: dict[Any, nodes.Record] = {}
         # Inside a generic class a TypeVar without a type means Any; outside it is a mistake.
         self._record_depth = 0
@@ -160,14 +195,31 @@ class _Reader:
         """Read one annotation; *outer* is the metadata of the union that it is a member of."""
         bare, items = _unwrap(annotation)
         metadata = read_metadata((*outer, *items))
-        if metadata.needs_pydantic or _is_pydantic(bare):
+        named = self._named(bare, where) if self._block_names else None
+        if named is None and (metadata.needs_pydantic or _is_pydantic(bare)):
             return nodes.Model(annotation)
-        if typing.get_origin(bare) in _UNIONS:
+        if named is not None:
+            node = named
+        elif typing.get_origin(bare) in _UNIONS:
             node = self._union(bare, where, (*outer, *items))
         else:
             node = self._bare(bare, where, metadata)
         notes = read_metadata(items).notes if outer else metadata.notes
         return node if notes == NO_NOTES else nodes.Noted(node, notes)
+
+    def _named(self, bare: Any, where: str) -> Node | None:
+        """Return the node for a content block, or for a pydantic model with a block in it."""
+        if not isinstance(bare, type) or is_result_class(bare):
+            return None
+        if block_class(bare) is not None:
+            return BLOCK_NAME
+        if not _is_pydantic(bare) or not has_blocks(bare):
+            return None
+        if "root" in getattr(bare, "model_fields", ()):
+            problem = f"{name_of(bare)} has content blocks; write the type inside the RootModel"
+            raise UnservableType(where, problem)
+        # pydantic would refuse a name in place of the block, so the fields are checked one by one.
+        return self._record(bare, bare, style_of(bare) or "model", where)
 
     def _bare(self, bare: Any, where: str, metadata: Metadata) -> Node:
         if _is_hashable(bare) and bare in _SCALARS:

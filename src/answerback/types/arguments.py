@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -14,6 +14,9 @@ from .annotation_reader import read_type
 from .describe import MAX_SHOWN, describe, describe_value
 from .nodes import Node
 from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
+
+if TYPE_CHECKING:
+    from .msgspec_types import MsgspecTypes
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +73,8 @@ class Arguments:
         self._lenient = lenient
 
     @cached_property
-    def _decoder(self) -> _ArgumentsDecoder:
-        return _ArgumentsDecoder(self._parameters, lenient=self._lenient)
+    def _decoder(self) -> ArgumentsDecoder:
+        return ArgumentsDecoder(self._parameters, lenient=self._lenient)
 
     def decode(self, raw: bytes) -> dict[str, Any]:
         """Return typed keyword arguments, without those that were not sent.
@@ -104,7 +107,7 @@ class Arguments:
         """The names of arguments and fields that are secrets under another of their names."""
         return self._decoder.aliases
 
-    def _coerce(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
+    def _coerce(self, decoder: SlowDecoder, raw: bytes) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
         coercion = Coercion(lenient=self._lenient, aliases=decoder.aliases)
         try:
@@ -119,7 +122,21 @@ class Arguments:
         raise InvalidArguments(tuple(coercion.problems))
 
 
-class _ArgumentsDecoder:
+class SlowDecoder(Protocol):
+    """Reads an argument object, and finds all problems with it."""
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The names that are secrets under another of their names."""
+
+    def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
+        """Return the arguments as JSON that fits; *coercion* collects the problems."""
+
+    def convert(self, coerced: Any) -> dict[str, Any]:
+        """Return the function's keyword arguments."""
+
+
+class ArgumentsDecoder:
     """The parameters' nodes, and a msgspec decoder for the argument object."""
 
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool) -> None:
@@ -167,13 +184,8 @@ class _ArgumentsDecoder:
             others[name].append(other)
         for name, names in others.items():
             yield self._targets[name], *names
-        for each in (each for tree in self.nodes.values() for each in nodes.reachable(tree)):
-            if isinstance(each, nodes.Record):
-                yield from ((field.name, field.json_name) for field in each.fields)
-            elif isinstance(each, nodes.Model):
-                from .pydantic_types import model_names
-
-                yield from model_names(each)
+        for tree in self.nodes.values():
+            yield from names_in(tree)
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments as JSON that fits their types; *coercion* collects problems."""
@@ -188,26 +200,41 @@ class _ArgumentsDecoder:
         coerced = {}
         for name, value in sent.items():
             if name not in self.nodes:
-                hint = _suggestion(name, self.nodes)
-                coercion.report(name[:MAX_SHOWN], "unknown argument", hint=hint)
+                report_unknown(name, self.nodes, coercion)
             elif value is not _OUT_OF_RANGE:
                 coerced[name] = coerce(self.nodes[name], value, name, coercion)
         return coerced
 
     def convert(self, coerced: dict[str, Any]) -> dict[str, Any]:
         """Return typed values, and UNSET for arguments that were not sent."""
-        try:
-            made = self._types.convert(coerced, self._struct)
-        except RecursionError:
-            raise
-        except msgspec.ValidationError as error:
-            raise InvalidArguments((_problem_from_msgspec(error, coerced, self.aliases),)) from None
-        except Exception as error:
-            from .validator_text import refusal
-
-            problem = Problem(path="", message=refusal(error, coerced, aliases=self.aliases))
-            raise InvalidArguments((problem,)) from error
+        made = converted(self._types, coerced, self._struct, self.aliases)
         return msgspec.structs.asdict(made)
+
+
+def converted(types: MsgspecTypes, coerced: Any, kind: Any, aliases: frozenset[str]) -> Any:
+    """Return the value of type *kind*; raise InvalidArguments if an author's class refuses it."""
+    try:
+        return types.convert(coerced, kind)
+    except RecursionError:
+        raise
+    except msgspec.ValidationError as error:
+        raise InvalidArguments((_problem_from_msgspec(error, coerced, aliases),)) from None
+    except Exception as error:
+        from .validator_text import refusal
+
+        problem = Problem(path="", message=refusal(error, coerced, aliases=aliases))
+        raise InvalidArguments((problem,)) from error
+
+
+def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
+    """Yield all names of each field in a type: in Python and in JSON."""
+    for each in nodes.reachable(tree):
+        if isinstance(each, nodes.Record):
+            yield from ((field.name, field.json_name) for field in each.fields)
+        elif isinstance(each, nodes.Model):
+            from .pydantic_types import model_names
+
+            yield from model_names(each)
 
 
 # The value of an argument with a number out of range, whose problem is already reported.
@@ -273,7 +300,13 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
 _MAX_NAMES = 20
 
 
-def _suggestion(name: str, known: dict[str, Node]) -> str | None:
+def report_unknown(name: str, known: Collection[str], coercion: Coercion) -> None:
+    """Report an argument that is not among the *known* ones."""
+    hint = _suggestion(name, known)
+    coercion.report(name[:MAX_SHOWN], "unknown argument", hint=hint)
+
+
+def _suggestion(name: str, known: Collection[str]) -> str | None:
     if hint := did_you_mean(similar_names(name[:MAX_SHOWN], known)):
         return hint
     names = ", ".join(list(known)[:_MAX_NAMES])

@@ -16,7 +16,7 @@ import msgspec
 from ..core.json_value import is_integer, is_number
 from . import nodes
 from .arguments import Parameter
-from .describe import MAX_SHOWN, name_of, without_metadata
+from .describe import name_of, shown, without_metadata
 from .nodes import Node
 from .problems import UnservableType
 
@@ -40,15 +40,14 @@ def _refuse_results(node: Node, where: str) -> None:
 
 def _advice(parameter: Parameter, default: Any) -> str:
     name, annotation = parameter.target, _type_text(parameter.annotation)
-    shown = repr(default)
-    shown = shown if len(shown) <= MAX_SHOWN else f"{shown[: MAX_SHOWN - 1]}…"
+    problem = f"its default {shown(default)} is not {annotation}"
     instead = _member_of_enum(parameter.annotation, default)
     if instead is not None:
-        return f"its default {shown} is not {annotation}; write {instead}"
+        return f"{problem}; write {instead}"
     if not isinstance(default, bool | int | float | str):
-        return f"its default {shown} is not {annotation}; write a default of that type"
+        return f"{problem}; write a default of that type"
     wider = f"{annotation} | {type(default).__name__}"
-    return f"its default {shown} is not {annotation}; write {name}: {wider}, or another default"
+    return f"{problem}; write {name}: {wider}, or another default"
 
 
 def _type_text(annotation: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from . import nodes
 from .nodes import Node
@@ -26,9 +26,22 @@ def without_metadata(annotation: Any) -> Any:
     return annotation
 
 
+def is_plain_dict(annotation: Any) -> bool:
+    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
+    plain = without_metadata(annotation)
+    items = get_args(plain)
+    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))
+
+
 def name_of(annotation: Any) -> str:
     """Return the name of a type as its author would write it."""
     return annotation.__name__ if type(annotation) is type else str(annotation)
+
+
+def shown(value: object) -> str:
+    """Return how an author would write *value*, cut to a limited length."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 def describe_value(value: Any) -> str:
@@ -48,11 +61,23 @@ def kind_name(value: Any) -> str:
 
 
 def describe_length(node: Node, value: Any) -> str:
-    """Return an array's or object's length, if the length may be what is wrong with it."""
+    """Return a text's, array's or object's length, if the length may be what is wrong with it."""
     node = nodes.without_notes(node)
+    if isinstance(value, str):
+        members = node.members if isinstance(node, nodes.Union) else (node,)
+        return f" of length {len(value)}" if any(_limits(each, value) for each in members) else ""
     is_array = isinstance(node, nodes.Array | nodes.Fixed) or getattr(node, "array", False)
     wanted = list if is_array else dict if isinstance(node, nodes.Mapping) else ()
     return f" of length {len(value)}" if isinstance(value, wanted) else ""
+
+
+def _limits(node: Node, text: str) -> bool:
+    """Return whether *node* is a str type that allows only shorter or only longer texts."""
+    node = nodes.without_notes(node)
+    if not isinstance(node, nodes.Scalar) or node.kind is not str:
+        return False
+    shortest, longest = node.limits.min_length or 0, node.limits.max_length
+    return len(text) < shortest or (longest is not None and len(text) > longest)
 
 
 def _describe_number(value: Any) -> str:

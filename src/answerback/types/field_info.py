@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import NoneType
-from typing import Annotated, Any, Optional, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -59,7 +59,7 @@ def _or_none(annotation: Any) -> Any:
     metadata = getattr(annotation, "__metadata__", ())
     # A validator must not see the null, which is not a value of its type.
     if not metadata or read_metadata(metadata).needs_pydantic:
-        return Optional[annotation]
+        return annotation | None
     return Annotated[(bare | None, *metadata)]
 
 

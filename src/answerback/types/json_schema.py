@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 from . import nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Parameter
-from .nodes import Node, has_nan_as_null
+from .describe import without_metadata
+from .nodes import Node
 from .scalars import join_descriptions
 from .schema_renderer import Renderer, clean_name, default_keyword
 
@@ -33,6 +34,21 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
         schema["required"] = required
     schema["additionalProperties"] = False
     return _with_definitions(schema, renderer)
+
+
+def argument_object_schema(annotation: Any) -> Schema:
+    """Return the schema of an argument object that is one value of this type.
+
+    A class takes no other members, unless it is a model that allows them.
+    """
+    node = read_type(annotation)
+    renderer = Renderer(_definition_names([node]), mode="validation")
+    schema = {"type": "object", "properties": {}, **renderer.render_root(node)}
+    if isinstance(nodes.without_notes(node), nodes.Record | nodes.Model):
+        schema.setdefault("additionalProperties", False)
+    # The name and the description of the class, which are not the tool's.
+    own = {name: each for name, each in schema.items() if name not in ("title", "description")}
+    return _with_definitions(own, renderer)
 
 
 def _property(parameter: Parameter, schema: Schema) -> Schema:
@@ -131,8 +147,8 @@ def _count_records(tree: Node) -> Counter[Any]:
 
 
 def _short_name(annotation: Any) -> str:
-    if has_nan_as_null(annotation):
-        annotation = get_args(annotation)[0]
+    # A record with a mark has the name of its class.
+    annotation = without_metadata(annotation)
     if isinstance(annotation, type):
         return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.

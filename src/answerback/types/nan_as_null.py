@@ -20,12 +20,6 @@ def with_nan_as_null(annotation: Any) -> Any:
     return Annotated[annotation, NAN_AS_NULL]
 
 
-def without_mark(annotation: Any) -> Any:
-    """Return the type that was marked; a pydantic model is recognised by its class."""
-    others = tuple(each for each in annotation.__metadata__ if each is not NAN_AS_NULL)
-    return Annotated[(annotation.__origin__, *others)] if others else annotation.__origin__
-
-
 def nan_to_none(value: Any) -> Any:
     """Return a copy of dicts and lists with None for every float that is not finite."""
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -55,16 +55,25 @@ BYTES_TYPES: tuple[type, ...] = (bytes, bytearray, memoryview)
 """The types that JSON writes as base64 text."""
 
 
-class NanAsNull:
-    """A mark for a type whose floats may be null."""
+class Mark:
+    """A mark in a return type's `Annotated` metadata."""
 
 
-NAN_AS_NULL = NanAsNull()
+NAN_AS_NULL = Mark()
+"""The type's floats may be null."""
+BLOCKS_AS_NAMES = Mark()
+"""The type's content blocks are sent as content; its data has only their names."""
 
 
-def has_nan_as_null(annotation: Any) -> bool:
+def has_mark(annotation: Any, mark: Mark) -> bool:
     """Return whether *annotation* has the mark."""
-    return any(each is NAN_AS_NULL for each in getattr(annotation, "__metadata__", ()))
+    return any(each is mark for each in getattr(annotation, "__metadata__", ()))
+
+
+def without_mark(annotation: Any, mark: Mark) -> Any:
+    """Return the type that was marked; a pydantic model is recognised by its class."""
+    others = tuple(each for each in annotation.__metadata__ if each is not mark)
+    return Annotated[(annotation.__origin__, *others)] if others else annotation.__origin__
 
 
 class Node(msgspec.Struct, eq=False):
@@ -181,6 +190,14 @@ class Noted(Node):
 
     inner: Node
     notes: Notes
+
+
+BLOCK_NAME = Noted(
+    # As foreign limits, because msgspec must not decode a class with its own annotations.
+    Scalar(str, foreign_limits=True),
+    Notes(description="a content block: its text, URI or name, such as 'image 1'"),
+)
+"""A content block in a result's data."""
 
 
 def without_notes(node: Node) -> Node:

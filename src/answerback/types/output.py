@@ -13,7 +13,7 @@ from ..core.limits import LARGE_BODY
 from . import nodes
 from .annotation_reader import read_type
 from .json_text import ENCODER, MAX_DEPTH, is_too_deep
-from .nodes import Node, has_nan_as_null
+from .nodes import NAN_AS_NULL, Node, has_mark
 from .problems import Coercion, InvalidOutput, TooManyProblems
 
 
@@ -33,7 +33,7 @@ class Output:
     @cached_property
     def _run(self) -> Callable[[Any], tuple[bytes, Any]]:
         node = read_type(self._annotation, "return")
-        nan_is_null = has_nan_as_null(self._annotation)
+        nan_is_null = has_mark(self._annotation, NAN_AS_NULL)
         if nodes.has_models(node):
             from .pydantic_output import ModelOutputCheck
 

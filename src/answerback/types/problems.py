@@ -66,6 +66,8 @@ class InvalidOutput(Exception):
         super().__init__(f"{_shortened(path)}: {message}" if path else message)
         self.path = path
         self.message = message
+        self.returned_text: str | None = None
+        """The text that the function returned instead of data; only for the log."""
 
     def for_caller(self) -> str:
         """Return the text without dict keys."""

@@ -18,7 +18,7 @@ from pydantic_core.core_schema import ErrorType
 
 from ..core.secrets.secret_values import quotes_secret
 from .annotated import read_metadata
-from .describe import describe
+from .describe import describe, without_metadata
 from .json_text import ENCODER, encode_with_nan
 from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
@@ -124,6 +124,8 @@ def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str
         text = refusal(error, sent, path, aliases)
     elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path, aliases):
         text = f"refused ({problem['type']})"
+    if problem["type"] in ("string_too_short", "string_too_long"):
+        text += f", got str of length {len(problem['input'])}"
     return text[:1].lower() + text[1:]
 
 
@@ -258,10 +260,30 @@ def model_names(node: Model) -> Iterator[tuple[str, ...]]:
             continue
         seen.add(id(each))
         for name, field in each.model_fields.items():
-            aliases = (field.alias, field.validation_alias)
-            choices = [*aliases, *getattr(field.validation_alias, "choices", ())]
-            yield name, *(alias for alias in choices if isinstance(alias, str))
+            yield name, *_aliases(field)
             pending.append(field.annotation)
+
+
+def _aliases(field: Any) -> list[str]:
+    aliases = (field.alias, field.validation_alias)
+    choices = [*aliases, *getattr(field.validation_alias, "choices", ())]
+    return [alias for alias in choices if isinstance(alias, str)]
+
+
+def accepted_names(node: Model) -> set[str]:
+    """Return the names under which a model's fields may be sent; none for other types."""
+    model = without_metadata(node.annotation)
+    if not isinstance(model, type) or not issubclass(model, BaseModel):
+        return set()
+    config = model.model_config
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    found: set[str] = set()
+    for name, field in model.model_fields.items():
+        aliases = _aliases(field)
+        found.update(aliases)
+        if by_name or not aliases:
+            found.add(name)
+    return found
 
 
 def is_object_model(node: Model) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 
@@ -15,8 +15,9 @@ from msgspec._utils import (  # type: ignore[attr-defined]
     get_typeddict_info,
 )
 
+from ..core.foreign_content import block_class, is_result_class
 from .annotated import is_field_info
-from .nodes import Field, Node, Record
+from .nodes import BLOCKS_AS_NAMES, Field, Node, Record
 from .problems import UnservableType
 
 # Reads the named field's annotation.
@@ -40,6 +41,31 @@ def style_of(cls: Any) -> str | None:
     return None
 
 
+def has_blocks(cls: type) -> bool:
+    """Return whether the class, or a class in its fields, has a field for a content block."""
+    pending: list[Any] = [cls]
+    seen: set[int] = set()
+    while pending:
+        each = pending.pop()
+        pending += get_args(each)
+        if not isinstance(each, type) or id(each) in seen or is_result_class(each):
+            continue
+        seen.add(id(each))
+        if block_class(each) is not None:
+            return True
+        pending += _field_types(each)
+    return False
+
+
+def _field_types(cls: Any) -> list[Any]:
+    if hasattr(cls, "model_fields"):
+        return [field.annotation for field in cls.model_fields.values()]
+    try:
+        return list(get_type_hints(cls).values())
+    except (NameError, TypeError):
+        return []
+
+
 def start_record(annotation: Any, cls: Any, style: str) -> Record:
     """Return the record without its fields, because their types may contain the record."""
     record = Record(annotation, cls, style)
@@ -51,6 +77,18 @@ def start_record(annotation: Any, cls: Any, style: str) -> Record:
     if style == "namedtuple":
         record.array = record.closed = True
     return record
+
+
+def mark_record(record: Record) -> None:
+    """Change a record with content blocks: its data is a plain object with their names."""
+    # Another annotation, so that the class's schema gets a separate definition.
+    record.annotation = Annotated[record.annotation, BLOCKS_AS_NAMES]
+    if not record.array:
+        record.style = "typeddict"
+    for field in record.fields:
+        if field.default is not None:
+            # It may be a block, which the schema must not show.
+            field.default = msgspec.NODEFAULT
 
 
 def read_fields(record: Record, read: ReadField) -> Iterator[Field]:
@@ -121,10 +159,24 @@ def _struct(record: Record, read: ReadField) -> Iterator[Field]:
         )
 
 
+def _model(record: Record, read: ReadField) -> Iterator[Field]:
+    for name, field in record.cls.model_fields.items():
+        yield Field(
+            name=name,
+            json_name=field.serialization_alias or field.alias or name,
+            node=read(Annotated[field.annotation, field], name),
+            required=field.is_required(),
+        )
+    for name, field in record.cls.model_computed_fields.items():
+        node = read(field.return_type, name)
+        yield Field(name=name, json_name=field.alias or name, node=node, required=False)
+
+
 _FIELDS: dict[str, Callable[[Record, ReadField], Iterator[Field]]] = {
     "typeddict": _typeddict,
     "dataclass": _dataclass,
     "attrs": _dataclass,
     "namedtuple": _namedtuple,
     "struct": _struct,
+    "model": _model,
 }

@@ -7,6 +7,7 @@ import collections.abc as abc
 import typing
 from typing import Any
 
+from ..core.foreign_content import block_class
 from .describe import name_of
 
 _READ_ONCE = "can be read only once; write list[...]"
@@ -49,6 +50,8 @@ def explain_unservable(annotation: Any) -> str:
     base = _builtin_base(origin)
     if base is not None:
         return f"{name} is a kind of {base} that JSON does not know; write {base}"
+    if isinstance(origin, type) and block_class(origin) is not None:
+        return f"{name} is a content block, which only results have; write bytes"
     if getattr(origin, "__module__", "").partition(".")[0] in _WITH_RECIPES:
         return (
             f"{name} has no JSON form; register it with register_type: "

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from ...errors import Unavailable
 from ...registry.declarations import Change, Registry
-from ...tools.context import CURRENT
+from ...tools.context import current_runtime
 
 _BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
 _DOCTYPE = "<!doctype html>"
@@ -38,7 +38,7 @@ class WidgetPage:
 
     def read(self) -> str:
         """Return the HTML for hosts."""
-        running = CURRENT.get()
+        running = current_runtime()
         if self.file is not None and running is not None and running.development:
             self.read_again(self.file)
         return self._html

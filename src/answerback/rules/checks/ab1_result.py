@@ -118,7 +118,7 @@ def _misspelt(holder: dict[str, Any], pointer: str) -> list[Fault]:
 )
 def rest_error_not_text(reply: ReplyView) -> Faults:
     """Callers show the `error` of a REST reply as it is; an object is shown as nonsense."""
-    if reply.json.keys() != {"error"} or isinstance(reply.json["error"], str):
+    if not reply.failed or isinstance(reply.json["error"], str):
         return ()
     return [Fault("/error", f"error is {kind_name(reply.json['error'])}, not text")]
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET
 
-from ..detectors.failure_json import is_failure_json, strip_code_fence
-from ..detectors.failure_message import failure_sentence
-from ..detectors.failure_text import is_failure_text
+from ...dialects.failure_json import (
+    failure_in_text,
+    is_failure_json,
+    json_in_text,
+    strip_code_fence,
+)
+from ...dialects.failure_text import is_failure_text
+from ..declared_members import is_declared
 from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, text_result
+from ..failure_message import failure_sentence
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import quoted
-from ..reply_view import ReplyView, parse_json
+from ..reply_view import ReplyView
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:
@@ -30,6 +37,7 @@ _SUCCESS = re.compile(
     r"|(?:ok|success|done|no content|completed)[.!]?|operation completed successfully[.!]?",
     re.IGNORECASE,
 )
+_DATA = "/structuredContent"
 _ENVELOPE_HINT = "set success: false, and add error with a code and a message"
 
 
@@ -70,7 +78,7 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
     content = reply.get("content")
     for block in content if isinstance(content, list) else ():
         text = block.get("text") if isinstance(block, dict) else None
-        value = parse_json(strip_code_fence(text)) if isinstance(text, str) else None
+        value = json_in_text(strip_code_fence(text)) if isinstance(text, str) else None
         if is_failure_json(value) or _has_error_object(value):
             block["text"] = failure_sentence(value) or text
             # Clients refuse an error whose data does not match the output schema.
@@ -88,17 +96,34 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
 )
 def failure_as_json_text(reply: ReplyView) -> Faults:
     """A host looks only at `isError`, and takes `{"success": false}` in a text for a success."""
+    for pointer, value in _stated_failures(reply):
+        if not _is_declared(reply, value):
+            what = "the data say" if pointer == _DATA else "the JSON says"
+            return [Fault(pointer, f"{what} that the call failed, isError does not")]
+    return ()
+
+
+def _stated_failures(reply: ReplyView) -> Iterator[tuple[str, Any]]:
+    """Yield the error objects in the data and in the texts, each with its pointer."""
     if is_failure_json(reply.data):
-        return [Fault("/structuredContent", "the data say that the call failed, isError does not")]
-    message = "the JSON says that the call failed, isError does not"
+        yield _DATA, reply.data
     for index, _, value in reply.json_texts:
         if is_failure_json(value):
-            return [Fault(f"/content/{index}/text", message)]
+            yield f"/content/{index}/text", value
     if len(reply.json_texts) < len(reply.texts):
         for index, text in reply.texts:
-            if text.startswith("```") and is_failure_json(parse_json(strip_code_fence(text))):
-                return [Fault(f"/content/{index}/text", message)]
-    return ()
+            if text.startswith("```") and (value := failure_in_text(text)) is not None:
+                yield f"/content/{index}/text", value
+
+
+def _is_declared(reply: ReplyView, value: Any) -> bool:
+    """Return whether the value is the data, which the tool's output schema describes."""
+    schema = reply.context.schema
+    # Before 2025-06-18 the text is the only place for the data.
+    data = value if reply.data is UNSET else reply.data
+    if schema is None or not isinstance(data, dict) or value not in (data, data.get("result")):
+        return False
+    return is_declared(data, schema)
 
 
 @rule(

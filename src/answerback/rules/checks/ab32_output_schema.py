@@ -36,7 +36,7 @@ def output_schema_violated(reply: ReplyView) -> Faults:
 
 
 def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
-    from ..schema_check import schema_check
+    from ...types.schema_check import schema_check
 
     data_pointer = {"mcp": "/structuredContent", "envelope": "/data"}.get(reply.dialect, "")
     return [
@@ -57,6 +57,8 @@ def data_missing(reply: ReplyView) -> Faults:
     if reply.context.schema is None or reply.data is not _UNSET:
         return ()
     if reply.json.get("resultType", "complete") != "complete":
+        return ()
+    if reply.version is not None and not reply.version.structured:
         return ()
     return [Fault("", "the tool has an output schema, and the reply no structuredContent")]
 

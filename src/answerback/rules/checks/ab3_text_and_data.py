@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ...core.reply import RESULT_MEMBERS
+from ..declared_members import named_members
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
 from ..json_values import block_at, kind_name, parent_of, pointer_token, walk_values
@@ -19,7 +21,6 @@ _OPTIONAL_MEMBERS = {
     "envelope": ("data", "meta"),
 }
 _UNSET = msgspec.UNSET
-RESULT_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
 _MAX_LITERAL = 100_000
 
 
@@ -92,27 +93,41 @@ def nothing_in_content(reply: ReplyView) -> Faults:
 
 @rule(
     "AB304",
-    scope=Scope(dialects=MCP + ENVELOPE + REST, plain_replies="json"),
+    scope=Scope(dialects=MCP + ENVELOPE + REST, plain_replies="none"),
     hint="JSON has no such number; say null, or leave the member out",
-    bad=text_result('{"mean": NaN}'),
-    good=text_result('{"mean": null}'),
+    bad=Example(
+        b'{"content":[{"type":"text","text":"no mean"}],"structuredContent":{"mean":NaN}}', "mcp"
+    ),
+    good=text_result('{"mean":null}', structuredContent={"mean": None}),
 )
 def not_a_number(reply: ReplyView) -> Faults:
     """`NaN` and `Infinity` are not JSON: a client's parser refuses a reply with them."""
-    faults = []
-    if reply.data is not _UNSET and reply.may_have_nulls:
-        where = "/structuredContent" if reply.dialect == "mcp" else "/data"
-        where = "" if reply.dialect == "rest" else where
-        faults = [Fault(at, f"{name} is not JSON") for at, name in _not_finite(reply.data, where)]
-    if len(reply.json_texts) < len(reply.texts) and (
-        "NaN" in reply.json_text or "Infinity" in reply.json_text
+    if reply.data is _UNSET or not reply.may_have_nulls:
+        return ()
+    where = "/structuredContent" if reply.dialect == "mcp" else "/data"
+    where = "" if reply.dialect == "rest" else where
+    return [Fault(at, f"{name} is not JSON") for at, name in _not_finite(reply.data, where)]
+
+
+@rule(
+    "AB312",
+    scope=Scope(dialects=MCP + ENVELOPE, plain_replies="json"),
+    severity="warning",
+    hint="say null, or leave the member out",
+    bad=text_result('{"mean": NaN}'),
+    good=text_result('{"mean": null}'),
+)
+def not_a_number_in_text(reply: ReplyView) -> Faults:
+    """A program that reads the text as JSON refuses it, because JSON has no such number."""
+    if len(reply.json_texts) == len(reply.texts) or (
+        "NaN" not in reply.json_text and "Infinity" not in reply.json_text
     ):
-        faults += [
-            Fault(f"/content/{index}/text", f"the text would be JSON without {name}")
-            for index, text in reply.texts
-            if text.lstrip()[:1] in ("{", "[") and (name := _constant_in(text))
-        ]
-    return faults
+        return ()
+    return [
+        Fault(f"/content/{index}/text", f"the text would be JSON without {name}")
+        for index, text in reply.texts
+        if text.lstrip()[:1] in ("{", "[") and (name := _constant_in(text))
+    ]
 
 
 def _not_finite(value: Any, pointer: str) -> list[tuple[str, str]]:
@@ -211,8 +226,16 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
     """A proxy that turns a result into text loses its data, its images and its `isError`."""
     for index, _, value in reply.json_texts:
         if isinstance(value, dict) and "content" in value and _is_result(value):
+            # Before 2025-06-18 the text is the only place for the data.
+            is_data = reply.data is _UNSET or value == reply.data
+            if is_data and _names_content(reply.context.schema):
+                continue
             return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
     return ()
+
+
+def _names_content(schema: dict[str, Any] | None) -> bool:
+    return schema is not None and "content" in named_members(schema, schema)
 
 
 def _is_result(value: dict[str, Any]) -> bool:

@@ -7,27 +7,23 @@ from datetime import datetime
 from typing import Any
 
 from ...core.json_value import is_number
-from ...dialects.mcp_blocks import SCHEME
-from ..detectors.media_types import (
+from ...core.media_types import (
+    MEDIA_TYPE,
     decode_base64,
     detected_media_type,
+    is_media_type_of,
     media_types_agree,
     normalized_base64,
 )
+from ...dialects.mcp_blocks import SCHEME
+from ...dialects.unencoded_text import BUFFER_START, is_unencoded
 from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
 from ..json_values import block_at, parent_of, quoted
 from ..reply_view import MEDIA, ReplyView
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
-_MIME = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
 _AUDIENCE = {"user", "assistant"}
-_UNENCODED_VALUE = re.compile(
-    r"\[object (?:Object|Promise|Blob|ArrayBuffer|Undefined)\]|undefined"
-    r"|<(?:coroutine object|generator object|async_generator object|function|bound method)\b.*>"
-    r"|<(?:[\w.]+ )?object at 0x[0-9a-fA-F]+>|<[\w.]+ object at 0x[0-9a-fA-F]+>"
-    r"|<Response \[\d{3}\]>|Promise \{.*\}|(?:Embedded|Audio|Image) .*not supported yet\."
-)
 _BYTES_AS_TEXT = (
     "\x89PNG",
     "\ufffdPNG",
@@ -219,9 +215,9 @@ def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) ->
     if not isinstance(mime, str):
         return ()
     at = f"/content/{index}/mimeType"
-    if not _MIME.fullmatch(mime):
+    if not MEDIA_TYPE.fullmatch(mime):
         return [Fault(at, f"{quoted(mime)} is not a media type")]
-    if mime.lower().startswith(f"{block_type}/") or mime.lower() == "application/ogg":
+    if is_media_type_of(block_type, mime):
         return ()
     return [Fault(at, f"the type of this {block_type} is {mime}")]
 
@@ -250,9 +246,9 @@ def empty_media(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
 def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
     """This is how a program prints a value that it could not encode; the value itself is lost."""
     if text.startswith("{"):
-        if text.startswith('{"type":"Buffer","data":['):
+        if text.startswith(BUFFER_START):
             return [Fault(f"/content/{index}/text", "the text is a Buffer of Node.js", _BYTES_HINT)]
-    elif len(text) < 300 and _UNENCODED_VALUE.fullmatch(text.strip()):
+    elif is_unencoded(text):
         return [Fault(f"/content/{index}/text", f"the text is {quoted(text.strip())}")]
     return ()
 

@@ -23,11 +23,9 @@ from ...calls.failures import log_internal_error
 from ...errors import Unavailable
 from ...registry.declarations import Registry
 from ...registry.enabling import Switch, apply_switches
-from ...state.homes import Homes
-from ...state.mailbox import Mailbox
-from ...state.session_rows import SessionRow, SessionRows
+from ...state.homes import Homes, Mailbox
+from ...state.kept_changes import SessionRow, SessionRows, SwitchRows
 from ...state.shared import SharedState
-from ...state.switch_rows import SwitchRows
 from .worker_sockets import (
     LogLevelSet,
     OnMessage,

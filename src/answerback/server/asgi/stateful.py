@@ -9,7 +9,7 @@ from ...core.versions import V2025_11_25
 from ...errors import Unavailable
 from ...protocol.engine import Engine
 from ...protocol.gate_refusals import batch_challenge
-from ...protocol.hidden_entries import is_gated
+from ...protocol.hidden_entries import described_if_hiding, is_gated
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -211,12 +211,12 @@ class Stateful:
         peer.begin_stream(self.sync.resumable.new(client, request))
 
     async def _answer_session(self, request: Request, client: HttpClient, peer: HttpPeer) -> bytes:
-        user = peer.http.describe_request("mcp").user if self._registry.has_gates else None
+        described = described_if_hiding(self._registry, peer)
         try:
             if request.method != "ping" and not self._sessions.are_kept:
                 message = f"{request.method} needs a session, and this server has none"
                 raise RpcError(METHOD_NOT_FOUND, message)
-            return result_frame(request.id, await self.sync.answer(request, client, user))
+            return result_frame(request.id, await self.sync.answer(request, client, described))
         except RpcError as error:
             return error_frame(request.id, error)
         except Unavailable as exc:

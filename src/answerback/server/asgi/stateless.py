@@ -16,7 +16,7 @@ import msgspec
 from ...core.json_value import Json
 from ...core.versions import V2026_07_28
 from ...protocol.engine import Engine
-from ...protocol.hidden_entries import is_gated
+from ...protocol.hidden_entries import described_if_hiding, is_gated, is_visible_to
 from ...protocol.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -67,7 +67,7 @@ class Stateless:
             peer = self._peer_for(request, meta, http)
             if request.method == "subscriptions/listen":
                 feed = await self._engine.task_feed(request.params, peer)
-                await self._subscribe(request, http, feed)
+                await self._subscribe(request, peer, feed)
                 return
         except RpcError as error:
             frame = error_frame(request.id, error)
@@ -93,11 +93,11 @@ class Stateless:
         _check_routing(request, str(meta.version), headers)
         version = stateless_version(meta)
         params = request.params
+        peer = HttpPeer(request.id, version, client, http)
         if isinstance(params, ToolCall):
             tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
-            if tool is not None and tool.signature.header_params and not _is_hidden(tool, http):
+            if tool is not None and tool.signature.header_params and is_visible_to(peer)(tool):
                 _check_params(tool, params, headers)
-        peer = HttpPeer(request.id, version, client, http)
         peer.level = meta.level
         peer.progress_token = meta.token
         peer.cancel_on_disconnect = True
@@ -105,11 +105,12 @@ class Stateless:
             peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
         return peer
 
-    async def _subscribe(self, request: Request, http: HttpRequest, tasks: TaskFeed | None) -> None:
+    async def _subscribe(self, request: Request, peer: HttpPeer, tasks: TaskFeed | None) -> None:
         stream = EventStream(asyncio.get_running_loop())
-        user = http.describe_request("mcp").user if self._registry.has_gates else None
+        http = peer.http
+        described = described_if_hiding(self._registry, peer)
         subscription = Subscription(
-            self._registry, request.id, request.params, stream.offer_or_end, user, tasks
+            self._registry, request.id, request.params, stream.offer_or_end, described, tasks
         )
         self._subscriptions[stream] = subscription
         stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))
@@ -129,12 +130,6 @@ class Stateless:
         info = self._engine.server_info.server_info(V2026_07_28)
         stream.append(subscription.last_frame(info))
         stream.end()
-
-
-def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
-    """Return whether the tool is hidden from the client."""
-    gates = tool.gates
-    return gates is not None and gates.hide_from(http.describe_request("mcp").user)
 
 
 class _Named(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from ...core.request_info import RequestInfo
 from ...protocol.jsonrpc import Notification, Request, Response, RpcError, read_params
 from ...protocol.params import CancelledParams, ReadResource, SetLevel
 from ...protocol.subscriptions import subscribed_uri
@@ -51,8 +52,13 @@ class SessionSync:
         self.resumable = ResumableStreams(bus)
         self.active = ActiveStreams(bus.number)
 
-    async def answer(self, request: Request, client: HttpClient, user: object = None) -> bytes:
-        """Return the result of a request about the session; raises RpcError or Unavailable."""
+    async def answer(
+        self, request: Request, client: HttpClient, described: RequestInfo | None = None
+    ) -> bytes:
+        """Return the result of a request about the session; raises RpcError or Unavailable.
+
+        *described* has the request's data; None if nothing can be hidden.
+        """
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level
             await self._change(LogLevelSet(client.nonce, level))
@@ -60,7 +66,7 @@ class SessionSync:
             wanted = request.method == "resources/subscribe"
             if wanted:
                 subscribed = self._sessions.subscriptions(client)
-                uri = subscribed_uri(self._registry, request.params, subscribed, user)
+                uri = subscribed_uri(self._registry, request.params, subscribed, described)
             else:
                 uri = read_params(request.params, ReadResource).uri
             await self._change(ResourceSubscribed(client.nonce, uri, wanted))

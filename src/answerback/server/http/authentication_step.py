@@ -32,7 +32,6 @@ _CODES = {
     "insufficient_scope": "SCOPE_REQUIRED",
     "invalid_request": "INVALID_INPUT",
 }
-_LOGIN = Challenge(description="This needs a token: send it as Authorization: Bearer TOKEN")
 _ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"),)
 _PREFLIGHT = (
     *_ANY_ORIGIN,
@@ -86,7 +85,7 @@ class AuthenticationStep:
             log_internal_error("authentication")
             return RefusedRequest(failure("Internal server error"), ())
         if user is None and not self._auth.anonymous:
-            return self._refusal(_LOGIN)
+            return self._refusal(Challenge(description=self._auth.without_credentials))
         return user
 
     def has_post(self, path: str) -> bool:

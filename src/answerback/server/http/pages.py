@@ -17,6 +17,7 @@ from ...core.json_value import JsonObject
 from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON
 from ...registry.declarations import Check, HealthState, Registry
+from ...registry.visibility import hides_entries
 from ...tools.tool import Tool
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
@@ -27,9 +28,9 @@ PUBLIC = ("/healthz", "/readyz")
 
 
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
-    """Return the tools and their schemas as JSON, including those gates hide from some callers."""
+    """Return the tools and their schemas as JSON, including those hidden from some callers."""
     tools = list(registry.tools.values())
-    if registry.has_gates and not hidden:
+    if not hidden and hides_entries(registry):
         from ...gates.schemes import shown_to_all
 
         tools = shown_to_all(tools)

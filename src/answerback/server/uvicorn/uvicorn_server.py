@@ -71,7 +71,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._bus is not None:
             await self._application.join(self._bus)
-        # All requests inherit this context, so no call has to set it again.
+        # All requests inherit this context, so that pages of the author's find the runtime.
         CURRENT.set(self._application.runtime)
         if not await self._start_lifespan():
             self.should_exit = True

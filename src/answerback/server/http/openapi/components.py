@@ -55,7 +55,7 @@ def tool_schemas(
     in *reserved*.
     """
     argument_types = [parameter.annotation for tool in tools for parameter in tool.parameters]
-    return_types = [tool.returns.data_type for tool in tools if tool.returns.declared]
+    return_types = [tool.returns.data_type for tool in tools if _has_return_type(tool)]
     # Both directions get all types, so that a class has the same name in both.
     all_types = argument_types + return_types
     inputs, input_classes = schemas(all_types, _DEFS + "{name}", mode="validation")
@@ -66,9 +66,41 @@ def tool_schemas(
 
     input_names, output_names = _names(input_classes, output_classes, reserved)
     arguments, data = iter(_renamed(inputs, input_names)), iter(_renamed(outputs, output_names))
-    of_tools = [(_arguments(tool, arguments), _data(tool, data)) for tool in tools]
     classes = _components(input_classes, input_names) | _components(output_classes, output_names)
+    whole = _WholeSchemas(classes, reserved)
+    of_tools = [(_arguments(tool, arguments, whole), _data(tool, data, whole)) for tool in tools]
     return of_tools, classes
+
+
+def has_required_arguments(tool: Tool) -> bool:
+    """Return whether a call needs any argument."""
+    if tool.signature.whole is not None:
+        return bool(tool.input_schema.get("required"))
+    return any(parameter.required for parameter in tool.parameters)
+
+
+def _has_return_type(tool: Tool) -> bool:
+    return tool.returns.declared and tool.settings.output_schema is None
+
+
+class _WholeSchemas:
+    """Schemas that are not made of parameters; one with references to itself is a component."""
+
+    def __init__(self, components: Components, reserved: Collection[str]) -> None:
+        self._components = components
+        self._reserved = reserved
+
+    def place(self, schema: Schema, name: str) -> Schema:
+        """Return *schema*, or a reference to a component with it, which is called *name*."""
+        # With an `$id`, references would not start at the document.
+        own = {key: each for key, each in schema.items() if key not in ("$id", "$schema")}
+        references = list(_references(own, "#"))
+        if not references:
+            return _with_arrays(own)
+        name = _free_name(name, {*self._reserved, *self._components})
+        here = {f"#{each}": f"{SCHEMAS}{name}{each}" for each in references}
+        self._components[name] = _with_arrays(rename_refs(own, here))
+        return ref(name)
 
 
 def _names(
@@ -130,6 +162,10 @@ def _with_items(node: Json) -> Json:
     return schema
 
 
+def _with_arrays(schema: Schema) -> Schema:
+    return {name: _with_items(each) for name, each in schema.items()}
+
+
 def _items(array: Schema) -> Schema:
     """Return a schema that allows every item of *array*, which has positional schemas or none."""
     by_position: list[Schema] = array.get("prefixItems", [])
@@ -143,8 +179,10 @@ def _components(classes: Components, names: dict[str, str]) -> Components:
     return {names[name]: _renamed(schema, names) for name, schema in classes.items()}
 
 
-def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
+def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema:
     """Return the schema of the arguments; takes the schema of each parameter from *types*."""
+    if tool.signature.whole is not None:
+        return whole.place(tool.input_schema, f"{tool.name}_arguments")
     properties = {}
     for parameter in tool.parameters:
         schema = dict(next(types))
@@ -160,9 +198,11 @@ def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
     return {"type": "object", **not_empty, "additionalProperties": False}
 
 
-def _data(tool: Tool, types: Iterator[Schema]) -> Schema | None:
+def _data(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema | None:
     """Return the schema of the wrapped data; takes the schema of the return type from *types*."""
     if not tool.returns.declared:
         return None
+    if (schema := tool.settings.output_schema) is not None:
+        return whole.place(tool.returns.shape.wrap_schema(schema), f"{tool.name}_result")
     wrapped: Schema = tool.returns.shape.wrap_schema(next(types))
     return wrapped

@@ -9,6 +9,7 @@ import msgspec
 
 from ....contract import Contract, Dialect
 from ....core.content import Audio, Image
+from ....core.foreign_content import block_class
 from ....dialects.accept import MEDIA_TYPES
 from ....dialects.status_and_headers import JSON, PROBLEM
 from ....tools.tool import Tool
@@ -57,13 +58,15 @@ def _media_ranges(tool: Tool) -> list[str]:
         return list(kinds.values())
     declared = list(_classes_in(tool.signature.returns))
     return [
-        media for block, media in kinds.items() if any(issubclass(each, block) for each in declared)
+        media
+        for block, media in kinds.items()
+        if any(block_class(each) is block for each in declared)
     ]
 
 
 def _is_one_media_block(annotation: Any) -> bool:
     if isinstance(annotation, type):
-        return issubclass(annotation, Image | Audio)
+        return block_class(annotation) in (Image, Audio)
     if get_origin(annotation) in (list, tuple, Sequence):
         return False
     return all(map(_is_one_media_block, annotation.__args__))

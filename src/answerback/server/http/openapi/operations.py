@@ -13,7 +13,7 @@ from ....gates.schemes import needs_login, scopes_of
 from ....tools.tool import Tool
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
-from .components import object_schema
+from .components import has_required_arguments, object_schema
 from .media import MediaTypes, with_media_ranges
 from .statuses import DESCRIPTIONS, error_statuses
 
@@ -200,8 +200,7 @@ def _request(tool: Tool, arguments: Schema) -> Schema:
             for number, example in enumerate(examples, 1)
         }
     # An empty body means {}, so the body is required only if an argument is.
-    required = any(parameter.required for parameter in tool.parameters)
-    return {"required": required, "content": {JSON: media}}
+    return {"required": has_required_arguments(tool), "content": {JSON: media}}
 
 
 def _example_as_json(tool: Tool, example: object) -> Json:

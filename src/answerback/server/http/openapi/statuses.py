@@ -10,8 +10,9 @@ from typing import Any
 from ....error_codes import CODES, INPUT_REQUIRED, find_code
 from ....errors import ToolError
 from ....gates.schemes import codes_of, needs_login
+from ....tools.callable_source import source_of
 from ....tools.docstrings import parse
-from ....tools.signature import dependency_functions, source_of
+from ....tools.signature import dependency_functions
 from ....tools.tool import Tool
 
 _ALWAYS = {

@@ -1,4 +1,4 @@
-"""SessionRows: the sessions that have ended or changed, kept for all processes of an app."""
+"""Changes of sessions, and of enabled entries, kept for all processes that serve an app."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..core.log import logger
-from .database import NOW
+from .database import NOW, Database
 from .sealing import CannotOpen, place_of
 from .shared import SharedState
 
@@ -108,3 +108,25 @@ class SessionRows:
 
     def _place(self, nonce: bytes) -> bytes:
         return place_of(self._app, bytes(nonce).hex(), "session")
+
+
+class SwitchRows:
+    """Names and tags that were enabled or disabled in one of the combined apps."""
+
+    def __init__(self, database: Database, app: str) -> None:
+        self._database = database
+        self._app = app
+
+    def keep(self, part: int, what: str, value: str, *, on: bool) -> None:
+        """Make this the last switch; it stays, even after a crash."""
+        self._database.rows(
+            "INSERT INTO answerback.switches (app, part, what, value, is_on)"
+            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (app, part, what, value) DO UPDATE"
+            " SET is_on = excluded.is_on, number = nextval('answerback.switch_numbers')",
+            *(self._app, part, what, value, on),
+        )
+
+    def all(self) -> list[tuple[int, str, str, bool]]:
+        """Return all switches, the last one last."""
+        query = "SELECT part, what, value, is_on FROM answerback.switches WHERE app = %s"
+        return [tuple(row) for row in self._database.rows(f"{query} ORDER BY number", self._app)]

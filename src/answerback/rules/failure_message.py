@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ...core.json_value import is_integer
+from ..core.json_value import is_integer
 
 _MESSAGE_MEMBERS = (
     *("message", "error", "errors", "detail", "error_description", "msg", "reason", "title"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from binascii import Error, a2b_base64
 
 _PNG, _JPEG, _GIF, _WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
@@ -31,6 +32,7 @@ _ALIASES = {
     _OGG: {"application/ogg", "audio/opus", "audio/vorbis", "video/ogg"},
     _FLAC: {"audio/x-flac"},
 }
+MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
 _ANY_BYTES = "application/octet-stream"
 _HEAD = 24  # Characters of base64; their 18 bytes hold every magic number above.
 
@@ -53,7 +55,11 @@ def normalized_base64(data: str) -> str | None:
 
 def detected_media_type(data: str) -> str | None:
     """Return the media type of the bytes whose base64 is *data*, if it is one of those above."""
-    head = decode_base64(data[:_HEAD]) or b""
+    return media_type_of(decode_base64(data[:_HEAD]) or b"")
+
+
+def media_type_of(head: bytes) -> str | None:
+    """Return the media type of bytes, if it is one of those above."""
     if head.startswith(b"RIFF"):
         return {b"WEBP": _WEBP, b"WAVE": _WAV}.get(head[8:12])
     return next((mime for magic, mime in _MAGIC.items() if head.startswith(magic)), None)
@@ -63,3 +69,10 @@ def media_types_agree(declared: str, detected: str) -> bool:
     """Return whether the declared type is the detected one, another name for it, or any bytes."""
     essence = declared.partition(";")[0].strip().lower()
     return essence in (detected, _ANY_BYTES) or essence in _ALIASES.get(detected, ())
+
+
+def is_media_type_of(kind: str, mime: str) -> bool:
+    """Return whether the media type may be that of an image or audio, as *kind* says."""
+    if not MEDIA_TYPE.fullmatch(mime):
+        return False
+    return mime.lower().startswith(f"{kind}/") or mime.lower() == "application/ogg"

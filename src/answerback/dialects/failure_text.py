@@ -10,12 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-STATUSES = (
-    "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|"
-    "Request Time-?out|Gone|(?:Payload|Content) Too Large|Unprocessable (?:Entity|Content)|"
-    "Too Many Requests|Client Error|Server Error|Internal Server Error|Not Implemented|"
-    "Bad Gateway|Service Unavailable|Gateway Time-?out"
-)
+from .failure_json import STATUSES
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,5 +1,7 @@
 """Recognises error objects in JSON: `{"success": false, "error": "…"}` and its many variants.
 
+The rules, `read`, `wrap` and tools all decide by it whether a value says that a call failed.
+
 Error objects and ordinary records (a ticket, a room, a log entry) share member names.
 An object counts as an error object only if it has no other members, and if the values are those of
 an error. `success: false` beside an error counts whatever else is there.
@@ -10,10 +12,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...core.json_value import is_integer
-from ...dialects.reply_or_data import may_be_error_object
-from .failure_text import STATUSES, is_failure_text
+import msgspec
 
+from ..core.json_value import is_integer
+from ..core.received_limits import MAX_INNER_BYTES, MAX_VALUES
+from ..types.json_text import has_more_marks
+from .reply_or_data import may_be_error_object
+
+# The reason phrases of HTTP's errors.
+STATUSES = (
+    "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|"
+    "Request Time-?out|Gone|(?:Payload|Content) Too Large|Unprocessable (?:Entity|Content)|"
+    "Too Many Requests|Client Error|Server Error|Internal Server Error|Not Implemented|"
+    "Bad Gateway|Service Unavailable|Gateway Time-?out"
+)
 # The members of error objects; an object with any other member is a record.
 FAILURE_MEMBERS = frozenset(
     {
@@ -73,6 +85,27 @@ def is_failure_json(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_issue, value))
 
 
+def failure_in_text(text: str) -> Any:
+    """Return the error object that a text is, also in a code fence; None if it is another text."""
+    value = json_in_text(strip_code_fence(text) if text.startswith("```") else text)
+    return value if is_failure_json(value) else None
+
+
+def json_in_text(text: str) -> Any:
+    """Return the object or array that *text* encodes as JSON, or None."""
+    start = text[:1]
+    if start.isspace():
+        text = text.lstrip()
+        start = text[:1]
+    if start not in ("{", "[") or len(text) > MAX_INNER_BYTES:
+        return None
+    try:
+        encoded = text.encode()
+        return None if has_more_marks(encoded, MAX_VALUES) else msgspec.json.decode(encoded)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _is_failure_object(value: dict[str, Any]) -> bool:
     match value:
         case {"result": dict() as inner} if len(value) == 1:
@@ -83,12 +116,14 @@ def _is_failure_object(value: dict[str, Any]) -> bool:
 
 
 def _has_failure_members(value: dict[str, Any]) -> bool:
-    if value.get("success") is False and _is_error(value.get("error")):
+    is_not_ok = _is_not_ok(value)
+    if is_not_ok and _is_error(value.get("error")):
         return True
     others = value.keys() - FAILURE_MEMBERS
-    is_not_ok = value.get("ok") is False or value.get("success") is False
     if others and not (is_not_ok and others <= _MEMBERS_BESIDE_NOT_OK):
-        return False
+        # `{"error": "no such table", "rows": []}`: beside the error there is nothing.
+        is_empty = all(value[name] in (None, [], {}) for name in others)
+        return is_empty and _is_error(value.get("error")) and value.get("success") is not True
     is_ok = value.get("success") is True or value.get("status") in ("ok", "success", 200)
     if is_ok or value.get("data") or value.get("result"):
         return False
@@ -98,6 +133,13 @@ def _has_failure_members(value: dict[str, Any]) -> bool:
     if value.get("status") in ("error", "fail") and (error or value.get("message")):
         return True
     return _has_error_status(value) or _has_error_message(value) or _is_error(error)
+
+
+def _is_not_ok(value: dict[str, Any]) -> bool:
+    if value.get("ok") is False or value.get("success") is False:
+        return True
+    # `success: 0` and `success: null` deny it too, unless a status says that it is not known yet.
+    return "status" not in value and value.get("success", True) in (0, None)
 
 
 def _has_error_status(value: dict[str, Any]) -> bool:
@@ -118,7 +160,14 @@ def _has_error_status(value: dict[str, Any]) -> bool:
 
 
 def _is_error_phrase(text: str) -> bool:
-    return bool(re.fullmatch(STATUSES, text, re.IGNORECASE)) or is_failure_text(text)
+    return bool(re.fullmatch(STATUSES, text, re.IGNORECASE)) or _is_failure_text(text)
+
+
+def _is_failure_text(text: str) -> bool:
+    # Imported here, because its patterns take long to compile and few objects need them.
+    from .failure_text import is_failure_text
+
+    return is_failure_text(text)
 
 
 def _has_error_message(value: dict[str, Any]) -> bool:
@@ -127,7 +176,7 @@ def _has_error_message(value: dict[str, Any]) -> bool:
             return True
         case {"message": str(message)} if value.keys() <= _MEMBERS_BESIDE_MESSAGE:
             name = value.get("type", "Error")
-            return is_failure_text(message) and bool(_EXCEPTION_NAME.fullmatch(str(name)))
+            return _is_failure_text(message) and bool(_EXCEPTION_NAME.fullmatch(str(name)))
         case {"detail": str(detail)} if len(value) == 1:
             return bool(re.fullmatch(STATUSES, detail))
         case {"detail": [_, *_] as issues} if len(value) == 1:

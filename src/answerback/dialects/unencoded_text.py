@@ -1,0 +1,22 @@
+"""Recognises a text that is how a program prints a value that it could not encode."""
+
+from __future__ import annotations
+
+import re
+
+STARTS = ("[object ", "undefined", "<", "Promise {", "Embedded ", "Audio ", "Image ", " ", "\n")
+"""Every such text begins with one of these; spaces may stand before it."""
+BUFFER_START = '{"type":"Buffer","data":['
+"""How the JSON of a Buffer of Node.js begins."""
+_MAX_LENGTH = 300
+_UNENCODED_VALUE = re.compile(
+    r"\[object (?:Object|Promise|Blob|ArrayBuffer|Undefined)\]|undefined"
+    r"|<(?:coroutine object|generator object|async_generator object|function|bound method)\b.*>"
+    r"|<(?:[\w.]+ )?object at 0x[0-9a-fA-F]+>|<[\w.]+ object at 0x[0-9a-fA-F]+>"
+    r"|<Response \[\d{3}\]>|Promise \{.*\}|(?:Embedded|Audio|Image) .*not supported yet\."
+)
+
+
+def is_unencoded(text: str) -> bool:
+    """Return whether the whole text is such a value."""
+    return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip()))

@@ -1,0 +1,233 @@
+"""Arguments and results that an author's JSON Schema defines; `schema_check` checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from ..core.secrets.secret_names import is_secret_path
+from . import json_text
+from .arguments import Arguments, report_unknown
+from .describe import describe_value, kind_name
+from .lenient import container_in, is_null, read_text
+from .output import Output
+from .problems import (
+    MAX_PROBLEMS,
+    Coercion,
+    InvalidArguments,
+    InvalidOutput,
+    dict_item,
+    item,
+    member,
+)
+from .schema_check import BrokenSchema, CompiledSchema, compile_schema, shown_message
+from .schema_cost import TooCostly
+
+_TOO_LARGE = "it does not fit the schema, and is too large to say where"
+_MAX_REPAIRS = 20
+"""How often a value is checked again after texts in it were read."""
+_NUMBERS = {"integer": int, "number": float, "boolean": bool}
+_MAX_SHOWN_PROBLEMS = 5
+
+
+def check_schema(schema: dict[str, Any], where: str) -> None:
+    """Raise ValueError, which names *where*, for a schema that cannot be used."""
+    try:
+        compile_schema(schema)
+    except (BrokenSchema, TooCostly) as exc:
+        raise ValueError(f"{where} cannot be used: {exc}") from None
+
+
+class SchemaArguments(Arguments):
+    """A decoder for arguments that a schema defines.
+
+    They become one dict for the parameter *keyword*, or keywords if it is None. No argument may
+    have a name in *reserved*, because the function has a parameter of that name.
+    """
+
+    def __init__(
+        self,
+        keyword: str | None,
+        schema: dict[str, Any],
+        *,
+        reserved: Collection[str] = (),
+        lenient: bool = False,
+    ) -> None:
+        super().__init__((), lenient=lenient)
+        self._by_schema = _SchemaDecoder(keyword, schema, reserved)
+
+    def decode(self, raw: bytes) -> dict[str, Any]:
+        json_text.refuse_bad_text(raw)
+        return self._coerce(self._by_schema, raw)
+
+
+class _SchemaDecoder:
+    aliases: frozenset[str] = frozenset()
+
+    def __init__(
+        self, keyword: str | None, schema: dict[str, Any], reserved: Collection[str]
+    ) -> None:
+        self._keyword = keyword
+        self._reserved = reserved
+        self._compiled = compile_schema(schema)
+        self._known = list(schema.get("properties", ()))
+
+    def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
+        """Return the arguments, with texts read as numbers; *coercion* collects problems."""
+        # Reading found a number out of range.
+        if coercion.problems:
+            raise InvalidArguments(tuple(coercion.problems))
+        for name in sorted(sent.keys() & self._reserved):
+            report_unknown(name, self._known, coercion)
+            del sent[name]
+        errors = self._errors(sent, coercion)
+        for _ in range(_MAX_REPAIRS):
+            texts_read = [_read_text(sent, each, coercion) for each in errors]
+            if not any(texts_read):
+                break
+            errors = self._errors(sent, coercion)
+        for error in errors:
+            report_error(error, coercion, self._known)
+        return sent
+
+    def _errors(self, sent: dict[str, Any], coercion: Coercion) -> list[Any]:
+        try:
+            errors = self._compiled.errors(sent, MAX_PROBLEMS + 1)
+        except TooCostly as exc:
+            coercion.report("", str(exc))
+            return []
+        if errors is None:
+            coercion.report("", _TOO_LARGE)
+        return errors or []
+
+    def convert(self, coerced: dict[str, Any]) -> dict[str, Any]:
+        """Return the function's keyword arguments."""
+        return coerced if self._keyword is None else {self._keyword: coerced}
+
+
+class SchemaOutput(Output):
+    """An encoder for return values that a schema defines."""
+
+    def __init__(self, annotation: Any, schema: dict[str, Any]) -> None:
+        super().__init__(annotation)
+        self._compiled: CompiledSchema = compile_schema(schema)
+        self._known = _property_names(schema)
+
+    def encode(self, value: Any) -> tuple[bytes, Any]:
+        """Return compact JSON of *value*, and the value; raises InvalidOutput."""
+        encoded, data = super().encode(value)
+        try:
+            errors = self._compiled.errors(data, _MAX_SHOWN_PROBLEMS)
+        except TooCostly as exc:
+            raise InvalidOutput("", str(exc)) from None
+        if errors is None:
+            raise InvalidOutput("", _TOO_LARGE)
+        if errors:
+            raise self._refusal(errors)
+        return encoded, data
+
+    def _refusal(self, errors: list[Any]) -> InvalidOutput:
+        coercion = Coercion(show_values=False)
+        for error in errors:
+            report_error(error, coercion, self._known)
+        first, *more = coercion.problems[:_MAX_SHOWN_PROBLEMS]
+        return InvalidOutput(first.path, "; ".join([first.message, *map(str, more)]))
+
+
+def _property_names(schema: Any) -> set[str]:
+    """Return the names of all properties in the schema, which are not data."""
+    names: set[str] = set()
+    waiting = [schema]
+    for each in waiting:
+        if isinstance(each, dict):
+            if isinstance(found := each.get("properties"), dict):
+                names |= found.keys()
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+    return names
+
+
+def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None:
+    """Report an error of jsonschema-rs; *known* are the names of properties.
+
+    For arguments these are the names that a message may suggest, for results the names that are
+    not data.
+    """
+    path = _path(error.instance_path, coercion, known)
+    keyword = str(error.schema_path[-1]) if error.schema_path else ""
+    if keyword == "required":
+        coercion.report(member(path, error.kind.property), "missing")
+    elif hasattr(error.kind, "unexpected"):
+        for name in error.kind.unexpected:
+            if path or not coercion.show_values:
+                coercion.report(_path([name], coercion, known, path), "unknown")
+            else:
+                report_unknown(str(name), known, coercion)
+    else:
+        is_shown = coercion.show_values and not is_secret_path(path, coercion.aliases)
+        coercion.report(path, _message(error, keyword, is_shown))
+
+
+def _message(error: Any, keyword: str, is_shown: bool) -> str:
+    types = _expected_types(error)
+    if types:
+        got = describe_value(error.instance) if is_shown else kind_name(error.instance)
+        return f"expected {' or '.join(types)}, got {got}"
+    return shown_message(error) if is_shown else f"it breaks {keyword!r} of the schema"
+
+
+def _path(steps: list[Any], coercion: Coercion, known: Collection[str], path: str = "") -> str:
+    for step in steps:
+        if isinstance(step, int):
+            path = item(path, step)
+        elif coercion.show_values or step in known:
+            path = member(path, step)
+        else:
+            path = dict_item(path, step)
+    return path
+
+
+def _expected_types(error: Any) -> list[str]:
+    """Return the JSON types that were expected, if the type is what is wrong."""
+    if hasattr(error.kind, "types"):
+        return [str(each) for each in error.kind.types]
+    # The errors of each schema in an `anyOf` or `oneOf`.
+    branches = getattr(error.kind, "context", ())
+    found: dict[str, None] = {}
+    for branch in branches:
+        if len(branch) != 1 or not hasattr(branch[0].kind, "types"):
+            return []
+        if len(branch[0].instance_path) != len(error.instance_path):
+            return []
+        found |= dict.fromkeys(map(str, branch[0].kind.types))
+    return list(found)
+
+
+def _read_text(data: Any, error: Any, coercion: Coercion) -> bool:
+    """Replace a text in *data* by the number, boolean, array or object that it is in JSON.
+
+    Returns False if the error is about something else.
+    """
+    steps = error.instance_path
+    types = _expected_types(error)
+    if not types or not steps or not coercion.may_read(error.instance):
+        return False
+    read = _as_type(error.instance, types)
+    if read is error.instance:
+        return False
+    for step in steps[:-1]:
+        data = data[step]
+    data[steps[-1]] = read
+    return True
+
+
+def _as_type(text: str, types: list[str]) -> Any:
+    for name in types:
+        if name in _NUMBERS and (number := read_text(_NUMBERS[name], text)) is not None:
+            return number
+        if name == "null" and is_null(text):
+            return None
+    inside = container_in(text) if {"array", "object"} & set(types) else None
+    wanted = "array" if isinstance(inside, list) else "object"
+    return inside if inside is not None and wanted in types else text
