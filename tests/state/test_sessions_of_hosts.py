@@ -28,12 +28,12 @@ Start = Callable[..., Server]
 
 
 @contextmanager
-def _served_by_uvicorn(url: str) -> Iterator[str]:
+def _served_by_uvicorn(url: str, lifespan: str) -> Iterator[str]:
     """Serve `app.asgi()`; yield the address."""
     port = free_port()
-    target = ["tests.state.talks:application", "--port", str(port), "--log-level", "warning"]
+    options = ["--port", str(port), "--log-level", "warning", "--lifespan", lifespan]
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", *target],
+        [sys.executable, "-m", "uvicorn", "tests.state.talks:application", *options],
         env=environment(url),
         cwd=TALKS.parent.parent.parent,
     )
@@ -269,9 +269,13 @@ def test_workers_and_hosts_share_their_sessions(start: Start) -> None:
     assert wait_until(lambda: {session.status(url) for url in urls * 4} == {404})
 
 
-def test_sessions_are_shared_under_another_asgi_server(state_url: str) -> None:
+@pytest.mark.parametrize("lifespan", ["on", "off"])
+def test_sessions_are_shared_under_another_asgi_server(state_url: str, lifespan: str) -> None:
     assert answerback(state_url, "state", "init").returncode == 0
-    with _served_by_uvicorn(state_url) as first, _served_by_uvicorn(state_url) as second:
+    with (
+        _served_by_uvicorn(state_url, lifespan) as first,
+        _served_by_uvicorn(state_url, lifespan) as second,
+    ):
         session = Session(first)
         with session.calling(first, 7, "greet") as events:
             question = events.next()
@@ -332,3 +336,26 @@ def test_changes_are_found_by_polling_if_no_notice_arrives(start: Start) -> None
 
     assert ended.status_code == 204
     assert wait_until(lambda: session.status(urls[1]) == 404)
+
+
+def test_after_a_crash_of_the_database_sessions_go_on_and_stay_ended(
+    postgres: Postgres, start_app: Start
+) -> None:
+    hosts = [start_app(TALKS, "serve").url for _ in range(2)]
+    session, ended = Session(hosts[0]), Session(hosts[0])
+    ended.end(hosts[0])
+
+    postgres.stop(signal.SIGKILL)
+    postgres.start()
+
+    def is_answered_elsewhere() -> bool:
+        with session.calling(hosts[0], 7, "greet") as events:
+            question = events.next()
+            answer = {"id": question["id"], "result": {"action": "decline"}}
+            if session.send(hosts[1], answer).status_code != 202:
+                session.send(hosts[0], answer)
+                return False
+            return bool(events.next()["result"]["isError"])
+
+    assert wait_until(is_answered_elsewhere)
+    assert {ended.status(url) for url in hosts} == {404}

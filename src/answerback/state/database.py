@@ -139,7 +139,7 @@ class Database:
         self._after_fork()
         ends = monotonic() + self._seconds
         if not self._room.acquire(timeout=self._seconds):
-            raise _unavailable()
+            raise unavailable()
         try:
             connection = self._taken(ends)
             connection.ends = ends
@@ -153,7 +153,7 @@ class Database:
             self._note_success()
         except _AWAY as exc:
             self._note_failure(exc)
-            raise _unavailable() from exc
+            raise unavailable() from exc
         finally:
             self._room.release()
 
@@ -183,7 +183,7 @@ class Database:
 
     def _opened(self, ends: float) -> BoundedConnection:
         if monotonic() < self._rests_until:
-            raise _unavailable()
+            raise unavailable()
         connection = open_connection(self.url, ends)
         if not self._is_checked:
             check_version(connection)
@@ -216,7 +216,7 @@ def open_connection(url: str, ends: float) -> BoundedConnection:
     return connection
 
 
-def _unavailable() -> Unavailable:
+def unavailable() -> Unavailable:
     return Unavailable(
         "The server's database does not answer at the moment",
         retryable=True,

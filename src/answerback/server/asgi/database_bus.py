@@ -20,14 +20,18 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...calls.failures import log_internal_error
+from ...core.background import spawn
+from ...core.log import logger
 from ...errors import Unavailable
 from ...registry.declarations import Registry
 from ...registry.enabling import Switch, apply_switches
+from ...state.database import unavailable
 from ...state.homes import Homes, Mailbox
 from ...state.kept_changes import SessionRow, SessionRows, SwitchRows
 from ...state.shared import SharedState
 from .worker_sockets import (
     LogLevelSet,
+    MessagesLost,
     OnMessage,
     ResourceSubscribed,
     SessionChanged,
@@ -52,6 +56,8 @@ _PATIENCE = 15.0
 """Seconds after which a process that did not show that it lives has ended."""
 _LENIENCE = 3_600.0
 """The same, for a short time after the database was away: all processes missed their time."""
+_DEADLINE = 2.5
+"""Seconds after which a request does not wait for the database any more."""
 _THREADS = 4
 """As many as the process has connections, so that no change waits for more than a deadline."""
 
@@ -76,6 +82,9 @@ class DatabaseBus(WorkerBus):
         self._catching_up = asyncio.Lock()
         self._woken = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
+        self._must_read_all = False
+        self._taken: list[bytes] = []
+        self._looking: set[asyncio.Task[float | None]] = set()
         self._to_confirm: list[str] = []
         """The changes of other processes that wait until this one has applied them."""
         self._unconfirmed: dict[str, _Confirmations] = {}
@@ -119,18 +128,31 @@ class DatabaseBus(WorkerBus):
         return await self._put(message, worker)
 
     async def catch_up(self) -> int:
+        # In a task of its own: if a request ends meanwhile, the messages are still applied.
+        looking = spawn(self._catch_up(), self._looking)
+        await asyncio.wait({looking}, timeout=_DEADLINE)
+        time = looking.result() if looking.done() else None
+        if time is None:
+            raise unavailable()
+        return int(time * 1e9)
+
+    async def _catch_up(self) -> float | None:
+        """Apply all changes and messages; return the time, or None if the database is away."""
         async with self._catching_up:
             confirmed, self._to_confirm = self._to_confirm, []
-            found = await self._in_thread(self._look)
+            try:
+                found = await self._in_thread(self._look)
+            except Unavailable:
+                return None
             for row in found.sessions:
                 await self._deliver(_message_of(row))
             # The messages come last: one may say that a list has changed.
             apply_switches(self._registry, found.switches)
             for message in found.messages:
-                await self._deliver(decode_message(message))
+                await self._deliver(message)
             for change in confirmed:
                 self._notices.send(_TOPIC, f"{_APPLIED} {change} {self.number}")
-        return int(found.time * 1e9)
+        return found.time
 
     def forward_switch(self, switch: Switch) -> None:
         """Keep a switch for all processes before it is applied here. It blocks the thread."""
@@ -166,9 +188,14 @@ class DatabaseBus(WorkerBus):
 
     def _look(self) -> _Found:
         # In this order: the sender of a message has kept its switches before.
-        messages = self._mailbox.take(self.number)
+        self._taken += self._mailbox.take(self.number)
+        if self._must_read_all:
+            self._must_read_all = False
+            self._sessions.read_all_again()
         time, sessions = self._sessions.changed()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
+        # Kept until now: the database may fail in between.
+        messages, self._taken = _decoded(self._taken), []
         return _Found(messages, sessions, switches, time)
 
     async def _deliver(self, message: WorkerMessage) -> None:
@@ -201,6 +228,8 @@ class DatabaseBus(WorkerBus):
         await self._in_thread(self._sessions.remove_expired)
         if self._lenient_until == inf:
             self._lenient_until = now + _PATIENCE
+            # A database that has crashed has lost the messages.
+            await self._deliver(MessagesLost())
         lost, self._living = self._living - living, living
         for worker in lost:
             await self._deliver(WorkerLost(worker))
@@ -211,8 +240,8 @@ class DatabaseBus(WorkerBus):
 
     def _on_notice(self, id: str | None) -> None:
         """Called in the thread that listens."""
-        if id is None:
-            self._sessions.read_all_again()
+        # Without an id notices may be lost, and the database may be a restored one.
+        self._must_read_all = self._must_read_all or id is None
         self._soon(self._receive_notice, *(id or _HOMES).split(" "))
 
     def _receive_notice(self, word: str, change: str = "", worker: str = "") -> None:
@@ -231,7 +260,8 @@ class DatabaseBus(WorkerBus):
     def _soon(self, function: Callable[..., object], *arguments: str) -> None:
         """Call a function in the event loop. Any thread may call this."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(function, *arguments)
+            with suppress(RuntimeError):  # The loop is closed.
+                self._loop.call_soon_threadsafe(function, *arguments)
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
@@ -254,7 +284,7 @@ class _Confirmations:
 
 
 class _Found(msgspec.Struct, frozen=True):
-    messages: list[bytes]
+    messages: list[WorkerMessage]
     sessions: list[SessionRow]
     switches: list[Switch]
     time: float
@@ -268,6 +298,16 @@ def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) ->
     uri = frozenset({message.uri})
     uris = session.subscriptions | uri if message.wanted else session.subscriptions - uri
     return encode_message(msgspec.structs.replace(session, subscriptions=uris))
+
+
+def _decoded(messages: list[bytes]) -> list[WorkerMessage]:
+    decoded = []
+    for message in messages:
+        try:
+            decoded.append(decode_message(message))
+        except msgspec.DecodeError as exc:
+            logger().warning("a message from a process of another version is ignored: %s", exc)
+    return decoded
 
 
 def _message_of(row: SessionRow) -> WorkerMessage:

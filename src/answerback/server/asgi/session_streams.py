@@ -138,6 +138,12 @@ class ResumableStreams:
                 del self._followed[reader]
                 followed.end_with_error()
 
+    def end_followed(self) -> None:
+        """End the streams of other workers, of which frames may be missing; clients resume them."""
+        for followed in self._followed.values():
+            followed.stream.end()
+        self._followed.clear()
+
     async def _follow(self, followed: _Followed, client: HttpClient, start: int) -> None:
         """Follow a stream of another worker. It has no id here: its events get new numbers."""
         reader = os.urandom(8).hex()
@@ -146,7 +152,7 @@ class ResumableStreams:
         try:
             is_there = await self._bus.send(followed.worker, wanted)
         except Unavailable:
-            del self._followed[reader]
+            self._followed.pop(reader, None)
             raise
         if not is_there:
             self._followed.pop(reader, None)

@@ -141,14 +141,13 @@ class Sessions:
             case SessionChanged():
                 state = self._keep(message.nonce)
                 state.level, state.subscriptions = message.level, set(message.subscriptions)
+                self._forget_default(message.nonce)
             case LogLevelSet():
                 self._keep(message.nonce).level = message.level
             case ResourceSubscribed():
-                state = self._keep(message.nonce)
-                uris = state.subscriptions
+                uris = self._keep(message.nonce).subscriptions
                 uris.add(message.uri) if message.wanted else uris.discard(message.uri)
-                if state.is_default:
-                    del self._states[message.nonce]
+                self._forget_default(message.nonce)
 
     def changes(self) -> list[SessionEnded | SessionChanged]:
         """Return the messages that make another worker's store equal to this one."""
@@ -178,6 +177,10 @@ class Sessions:
         state.seen = time.monotonic()
         self._states.move_to_end(nonce)
         return state
+
+    def _forget_default(self, nonce: bytes) -> None:
+        if self._states[nonce].is_default:
+            del self._states[nonce]
 
     def _drop_old(self) -> None:
         limit = time.monotonic() - LIFETIME

@@ -17,6 +17,7 @@ from .sessions import HttpClient, Sessions
 from .worker_sockets import (
     FollowStream,
     LogLevelSet,
+    MessagesLost,
     QuestionAnswered,
     RequestCancelled,
     ResourceSubscribed,
@@ -136,6 +137,8 @@ class SessionSync:
             case WorkerLost(worker):
                 self.active.forget(worker)
                 self.resumable.end_streams_of(worker)
+            case MessagesLost():
+                self.resumable.end_followed()
 
     async def _share_states(self, message: SessionStatesWanted | SessionStates) -> None:
         """Send all sessions' changes to a new worker, or apply them there."""

@@ -132,6 +132,10 @@ class WorkerLost(msgspec.Struct, frozen=True, array_like=True, tag=True):
     worker: int
 
 
+class MessagesLost(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Messages from other workers may have been lost. The bus itself reports it."""
+
+
 WorkerMessage: TypeAlias = (
     SessionEnded
     | SessionChanged
@@ -147,6 +151,7 @@ WorkerMessage: TypeAlias = (
     | FollowStream
     | StreamFrame
     | WorkerLost
+    | MessagesLost
 )
 decode_message: Callable[[bytes], WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage).decode
 encode_message = msgspec.msgpack.Encoder().encode
