@@ -433,7 +433,7 @@ PACKAGE_LINES = {
     "registry": 1_350,
     "resilience": 1_400,
     "rules": 5_600,
-    "server": 8_100,
+    "server": 8_150,
     "state": 1_050,
     "tasks": 2_700,
     "testing": 350,

@@ -126,6 +126,8 @@ class AsgiApp:
             if self._must_join:
                 from .database_bus import DatabaseBus
 
+                # It belongs to the bus of an earlier start, or of an attempt that failed.
+                self.__dict__.pop("_mcp", None)
                 await self.join(DatabaseBus(self.runtime.state, self._registry))
 
     async def _join_hosts_when_possible(self) -> None:
@@ -186,7 +188,6 @@ class AsgiApp:
             await self._bus.close()
             # A later start joins anew, with another number.
             self._must_join = True
-            self.__dict__.pop("_mcp", None)
             self.runtime.state.close()
         return error
 
