@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 
 
 def use_state(runtime: Runtime, shared: SharedState) -> None:
-    """Keep the runtime's tasks and idempotency keys in the shared database."""
+    """Keep the runtime's tasks, idempotency keys, limits and breakers in the shared database."""
+    registry = runtime.registry
     runtime.state = shared
-    runtime.task_store = PostgresStore(shared, runtime.registry.name)
+    runtime.task_store = PostgresStore(shared, registry.name)
+    entries = [*registry.tools.items(), *registry.resources.items(), *registry.prompts.items()]
+    policies = {
+        f"{entry.noun} {name}": entry.policy for name, entry in entries if entry.policy is not None
+    }
+    if policies:
+        # Imported here, so that apps without limits and breakers do not pay for it.
+        from ..resilience.sharing import share_policies
+
+        share_policies(policies, shared, registry.name)
