@@ -17,6 +17,7 @@ from tests.tasks.store_clock import NOW, StoreClock
 
 from answerback import App
 from answerback.calls.runtime import runtime_on_loop
+from answerback.errors import RateLimited
 from answerback.registry.declarations import registry_of
 from answerback.resilience import Breaker, Limit
 from answerback.resilience.breaker import ServiceState
@@ -195,6 +196,42 @@ def test_a_call_that_another_part_refuses_gives_its_token_back(start: Start) -> 
 
     assert refused == "UNAVAILABLE"
     assert [host.search(), host.search()] == ["passed", "RATE_LIMITED"]
+
+
+def test_several_small_limits_of_a_tool_count_each_call_once(start: Start) -> None:
+    hosts = [start(limit=[Limit("2/h"), Limit("3/h", per=lambda ctx: "ada")]) for _ in range(2)]
+
+    found = [host.search() for host in hosts * 2]
+
+    assert found == ["passed", "passed", "RATE_LIMITED", "RATE_LIMITED"]
+
+
+def test_a_function_that_uses_the_limit_of_a_tool_is_counted_with_it(start: Start) -> None:
+    limit = Limit("2/h")
+    hosts = [start(limit=limit), start(limit=Limit("2/h"))]
+
+    limit.call(len, "")
+    found = [host.search() for host in hosts]
+
+    assert found == ["passed", "RATE_LIMITED"]
+    with pytest.raises(RateLimited):
+        limit.call(len, "")
+
+
+def test_a_key_without_a_name_fails_its_call_and_not_the_limit(start: Start) -> None:
+    class Nameless:
+        def __repr__(self) -> str:
+            raise ValueError
+
+    user: dict[str, Hashable] = {"name": Nameless()}
+    host = start(limit=Limit("2/h", per=lambda ctx: user["name"]))
+
+    failed = host.search()
+    user["name"] = "ada"
+    passed = host.search()
+
+    assert (failed, passed) == ("TOOL_EXECUTION_ERROR", "passed")
+    assert not host.limits.is_away
 
 
 def test_the_users_of_a_limit_are_counted_apart_and_their_names_are_not_stored(

@@ -39,6 +39,8 @@ Asked: TypeAlias = "tuple[SharedBuckets, Hashable]"
 class Lease(msgspec.Struct):
     """The tokens of one key that this process holds."""
 
+    bucket: bytes
+    """The name of the key's bucket, the same in every process."""
     left: int = 0
     good_until: float = 0.0
     refused_until: float = 0.0
@@ -94,13 +96,17 @@ class SharedBuckets:
         """Return how many tokens to ask for if so many *calls* wait."""
         block = self._block()
         with self._lock:
-            count = max(0, block - self._lease(key).left) if block else calls
-        return self.tokens(key, count)
+            lease = self._lease(key)
+            return self._tokens(lease, max(0, block - lease.left) if block else calls)
 
-    def tokens(self, key: Hashable, count: int) -> Wanted:
-        own = self._own
-        bucket = place_of(self._name, repr(key))
-        return Wanted(bucket, count, own.seconds / own.count, own.seconds)
+    def returned(self, key: Hashable, calls: int) -> Wanted:
+        """Return what gives the tokens of so many *calls* back."""
+        with self._lock:
+            return self._tokens(self._lease(key), -calls)
+
+    def _tokens(self, lease: Lease, count: int) -> Wanted:
+        seconds = self._own.seconds
+        return Wanted(lease.bucket, count, seconds / self._own.count, seconds)
 
     def grant(self, key: Hashable, count: int, wait: float | None) -> None:
         """Add tokens. *wait* is the seconds until there are more; None if there may be some now."""
@@ -137,7 +143,8 @@ class SharedBuckets:
         """Return the lease of a key; the lock is held. Memory is bounded as in Buckets."""
         lease = self._young.get(key)
         if lease is None:
-            lease = self._young[key] = self._old.pop(key) if key in self._old else Lease()
+            lease = self._old.pop(key, None) or Lease(place_of(self._name, repr(key)))
+            self._young[key] = lease
             if len(self._young) >= self._half:
                 self._old, self._young = self._young, {}
         return lease
@@ -248,7 +255,7 @@ class SharedLimits:
         with self._lock:
             given, self._given_back = self._given_back, {}
         if given:
-            self._rows.take([store.tokens(key, -count) for (store, key), count in given.items()])
+            self._rows.take([store.returned(key, count) for (store, key), count in given.items()])
 
     def _take_asked(self) -> dict[Asked, list[Future[None]]]:
         with self._lock:

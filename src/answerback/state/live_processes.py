@@ -1,4 +1,7 @@
-"""LiveProcesses: how many processes of an app use the database now."""
+"""LiveProcesses: how many processes of an app use the database now.
+
+Another source of that number can replace it: the limits only call `beat` and `leave`.
+"""
 
 from __future__ import annotations
 
