@@ -8,6 +8,7 @@ from pathlib import Path
 
 from answerback import App, Context
 from answerback.options import Task
+from answerback.resilience import Breaker, Limit
 
 app = App("jobs")
 
@@ -38,6 +39,17 @@ def add(x: int, y: int) -> int:
 @app.tool(task=Task(key=True))
 def pid(n: int) -> int:
     return os.getpid()
+
+
+@app.tool(task="optional", limit=Limit("3/h"))
+def rare() -> None:
+    return
+
+
+@app.tool(breaker=Breaker("bank", failures=1, reset=3600))
+def pay(succeed: bool) -> None:
+    if not succeed:
+        raise ConnectionRefusedError
 
 
 if __name__ == "__main__":

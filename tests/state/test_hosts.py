@@ -87,6 +87,33 @@ def test_a_key_that_one_host_has_used_gives_the_same_reply_at_another(start: Sta
     assert replies == [hosts[0].process.pid] * 2
 
 
+def test_hosts_count_the_calls_and_tasks_of_a_limit_together(start: Start) -> None:
+    hosts = [start("serve"), start("serve", "--workers", "2")]
+
+    statuses = [
+        httpx.post(f"{host.url}/functions/rare", json={}, headers=headers, timeout=30).status_code
+        for headers in (ASYNC, {}, {})
+        for host in hosts
+    ]
+
+    assert statuses == [202, 202, 200, 429, 429, 429]
+
+
+def test_a_breaker_that_opens_at_one_host_refuses_calls_at_another(start: Start) -> None:
+    first, second = start("serve"), start("serve")
+
+    def pay(server: Server, succeed: bool) -> dict[str, Any]:
+        url = f"{server.url}/functions/pay"
+        reply: dict[str, Any] = httpx.post(url, json={"succeed": succeed}, timeout=30).json()
+        return reply
+
+    before = pay(second, True)
+    pay(first, False)
+
+    wait_until(lambda: "error" in pay(second, True))
+    assert "error" not in before
+
+
 def test_an_idempotent_task_of_a_killed_worker_is_run_again_by_another(start: Start) -> None:
     server = start("serve", "--no-tasks")
     lost = start("worker")

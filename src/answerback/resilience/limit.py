@@ -24,7 +24,7 @@ _UNITS = {
     **dict.fromkeys(("h", "hour", "hours"), 3600),
     **dict.fromkeys(("d", "day", "days"), 86_400),
 }
-_MAX_KEYS = 100_000
+MAX_KEYS = 100_000
 
 
 class LimitStore(Protocol):
@@ -49,11 +49,12 @@ class Buckets:
     """
 
     def __init__(
-        self, count: int, seconds: float, now: Callable[[], float], max_keys: int = _MAX_KEYS
+        self, count: float, seconds: float, now: Callable[[], float], max_keys: int = MAX_KEYS
     ) -> None:
+        self.count = count
+        self.seconds = seconds
+        self.now = now
         self._each = seconds / count
-        self._seconds = seconds
-        self._now = now
         self._half = max(1, max_keys // 2)
         self._young: dict[Hashable, float] = {}
         self._old: dict[Hashable, float] = {}
@@ -61,12 +62,12 @@ class Buckets:
 
     def take(self, key: Hashable) -> float:
         with self._lock:
-            now = self._now()
+            now = self.now()
             before = self._young.get(key)
             if before is None:
                 before = self._old.get(key, now)
             full_at = max(before, now) + self._each
-            over = full_at - now - self._seconds
+            over = full_at - now - self.seconds
             # Float rounding: a missing thousandth of a token must not refuse the last call.
             is_refused = over > self._each / 1000
             # A refused key is in use too, and must not be forgotten.
@@ -114,11 +115,11 @@ class Limit(Part):
         self.rate = rate
         self.per: Per = per
         self.concurrent = concurrent
-        self._buckets: LimitStore | None = None
+        self.store: LimitStore | None = None
         if rate is not None:
             count, seconds = _read_rate(rate)
             # An empty store may be falsy.
-            self._buckets = Buckets(count, seconds, clock.now) if store is None else store
+            self.store = Buckets(count, seconds, clock.now) if store is None else store
         self._running: dict[Hashable, int] = {}
         self._lock = allocate_lock()
 
@@ -153,7 +154,7 @@ class Limit(Part):
 
     def count(self, key: Hashable) -> None:
         """Count a call by the rate; raises RateLimited."""
-        if self._buckets is not None and (wait := self._buckets.take(key)) > 0:
+        if self.store is not None and (wait := self.store.take(key)) > 0:
             raise rate_limited(str(self.rate), wait)
 
     def start(self, key: Hashable) -> None:
@@ -177,8 +178,8 @@ class Limit(Part):
 
     def give_back(self, key: Hashable) -> None:
         """Undo the count by the rate, because the call did not run."""
-        if self._buckets is not None:
-            self._buckets.give_back(key)
+        if self.store is not None:
+            self.store.give_back(key)
 
 
 def _check_limit_options(rate: object, per: object, store: object, clock: object) -> None:

@@ -16,9 +16,10 @@ import msgspec
 from ..registry.declarations import HealthState
 from ..tools.context import RunningCall
 from ..tools.tool_options import ToolSettings, limits_of
+from .asking import MustAsk
 from .option_checks import check_function
 from .policy_run import PolicyRun
-from .running import run_async, run_sync
+from .running import answered, run_async, run_sync
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
@@ -95,8 +96,15 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(policy_run, attempt)
 
-    def count(self, call: RunningCall) -> Callable[[], None]:
+    async def count(self, call: RunningCall) -> Callable[[], None]:
         """Count a new task by the rates; return a function that undoes it. Raises RateLimited."""
+        while True:
+            try:
+                return self._count(call)
+            except MustAsk as asked:
+                await answered(asked)
+
+    def _count(self, call: RunningCall) -> Callable[[], None]:
         counted: list[tuple[Limit, Hashable]] = []
 
         def undo() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..calls.runners import ON_LOOP, run_at_once
 from ..core.stopped_clocks import RUNNING
+from .asking import MustAsk
 from .policy_run import PolicyRun
 from .service_failure import read_failure
 
@@ -18,7 +19,11 @@ _Wait = Callable[[PolicyRun, float], Coroutine[Any, Any, None]]
 
 async def run_async(run: PolicyRun, operation: Operation) -> Any:
     """Return the value of *operation*, which is retried as the policy says."""
-    return await _run(run, operation, _wait_on_loop)
+    while True:
+        try:
+            return await _run(run, operation, _wait_on_loop)
+        except MustAsk as asked:
+            await answered(asked)
 
 
 def run_sync(run: PolicyRun, operation: Operation) -> Any:
@@ -27,7 +32,11 @@ def run_sync(run: PolicyRun, operation: Operation) -> Any:
     A function that returns a coroutine, as a lambda may, has not run yet: the result is then a
     coroutine that runs it with `run_async`.
     """
-    return run_at_once(_run(run, operation, _wait_in_thread))
+    while True:
+        try:
+            return run_at_once(_run(run, operation, _wait_in_thread))
+        except MustAsk as asked:
+            asked.answer.result()
 
 
 async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
@@ -62,6 +71,14 @@ async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
         if token is not None:
             RUNNING.reset(token)
         run.end()
+
+
+async def answered(asked: MustAsk) -> None:
+    """Wait on the event loop until the shared database has answered."""
+    await ON_LOOP
+    import asyncio
+
+    await asyncio.wrap_future(asked.answer)
 
 
 def _beginning_with(first: object, operation: Operation) -> Operation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
+from typing import Protocol
 
 import psycopg
 
@@ -25,6 +26,15 @@ class CannotUseState(AnswerbackError):
     code = "CANNOT_USE_STATE"
 
 
+class StatePart(Protocol):
+    """A part of a server that keeps threads for what it shares."""
+
+    def start(self) -> None:
+        """Start in this process; again does nothing."""
+
+    def close(self) -> None: ...
+
+
 class SharedState:
     """*listen* is a URL for the listening connection, if *url* is a pooler's."""
 
@@ -32,8 +42,16 @@ class SharedState:
         self.database = Database(url)
         self.notices = Notices(self.database, listen)
         self.sealer = Sealer(*secrets)
+        self.parts: list[StatePart] = []
+
+    def start(self) -> None:
+        """Start the parts, in the process that serves: threads do not survive a fork."""
+        for part in self.parts:
+            part.start()
 
     def close(self) -> None:
+        for part in self.parts:
+            part.close()
         self.notices.close()
         self.database.close()
 

@@ -91,7 +91,7 @@ class TaskService:
             kept_key = None if key is None else checked_key(key)
             task = self.new_task(call, answers, ttl, kept_key)
             if call.tool is not None and call.tool.policy is not None:
-                undo_count = call.tool.policy.count(call)
+                undo_count = await call.tool.policy.count(call)
             kept = await self._to_the_end(self._start(task))
         except ToolError as exc:
             undo_count()

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         ) -> object:
             """Run a tool with *run*; return its value, or a coroutine if there is an event loop."""
 
-        def count(self, call: RunningCall) -> Callable[[], None]:
+        async def count(self, call: RunningCall) -> Callable[[], None]:
             """Count a new task; return a function that undoes it. Raises RateLimited."""
 
         def check_of(self, tools: Mapping[str, Tool]) -> Check:

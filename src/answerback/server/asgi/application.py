@@ -168,6 +168,8 @@ class AsgiApp:
             failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
                 return failure
+        if self.runtime.state is not None:
+            self.runtime.state.start()
         if self.runtime.task_store is not None:
             from ...tasks.service import task_service
 

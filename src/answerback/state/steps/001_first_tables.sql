@@ -103,3 +103,65 @@ CREATE TABLE answerback.switches (
     number bigint NOT NULL DEFAULT nextval('answerback.switch_numbers'),
     PRIMARY KEY (app, part, what, value)
 );
+
+-- The processes that count calls by the limits: the limits are divided among them.
+CREATE TABLE answerback.processes (
+    name text PRIMARY KEY,
+    app text NOT NULL,
+    seen double precision NOT NULL
+) WITH (fillfactor = 50);
+
+-- One bucket of tokens for each limit and key: when it is full again, and how many tokens were
+-- granted last. A full bucket needs no row. Without an index on full_at the updates stay in place.
+CREATE TABLE answerback.limits (
+    key bytea PRIMARY KEY,
+    full_at double precision NOT NULL,
+    granted bigint NOT NULL
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000
+);
+
+CREATE FUNCTION answerback.tokens_left(
+    full_at double precision, at double precision, each double precision, seconds double precision
+) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+    -- Float rounding: a missing thousandth of a token must not refuse the last call.
+    'SELECT greatest(0, floor((at + seconds - greatest(full_at, at)) / each + 0.001))::bigint';
+
+-- Take up to so many tokens of each bucket, or give them back if the number is negative. Returns how
+-- many were granted, and the seconds until the next one. The commit does not wait for the disk.
+CREATE FUNCTION answerback.take_tokens(
+    keys bytea[], wanted bigint[], each double precision[], seconds double precision[]
+) RETURNS TABLE (taken bigint, wait double precision) LANGUAGE plpgsql AS $$
+DECLARE
+    at double precision := answerback.now();
+    full_at_then double precision;
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    FOR i IN 1 .. cardinality(keys) LOOP
+        taken := least(wanted[i], answerback.tokens_left(at, at, each[i], seconds[i]));
+        INSERT INTO answerback.limits AS bucket (key, full_at, granted)
+            VALUES (keys[i], at + taken * each[i], taken)
+        ON CONFLICT (key) DO UPDATE SET
+            granted = least(
+                wanted[i], answerback.tokens_left(bucket.full_at, at, each[i], seconds[i])
+            ),
+            full_at = greatest(bucket.full_at, at) + each[i] * least(
+                wanted[i], answerback.tokens_left(bucket.full_at, at, each[i], seconds[i])
+            )
+        RETURNING bucket.granted, bucket.full_at INTO taken, full_at_then;
+        wait := greatest(0, full_at_then + each[i] - at - seconds[i]);
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- The breakers that are open or were: the last process that opened or closed one decides.
+CREATE TABLE answerback.breakers (
+    app text NOT NULL,
+    service text NOT NULL,
+    is_open boolean NOT NULL,
+    probe_at double precision NOT NULL,
+    version bigint NOT NULL DEFAULT 1,
+    PRIMARY KEY (app, service)
+) WITH (fillfactor = 50);
