@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import psycopg
+from tests.server.processes import is_running, wait_until
 from tests.serving import free_port
 
 _NOBODY = 65534
@@ -93,11 +95,14 @@ class Postgres:
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End the server: SIGINT disconnects its clients, SIGKILL leaves everything as it is."""
         assert self._process is not None
+        children = _children(self._process.pid)
         if how is signal.SIGKILL:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._signal_all(how)
         else:
             self._process.send_signal(how)
         self._process.wait(_START_SECONDS)
+        # While one of them runs, the server cannot be started again.
+        wait_until(lambda: not any(map(is_running, children)))
         self._process = None
 
     def pause(self) -> None:
@@ -117,7 +122,8 @@ class Postgres:
         assert self._process is not None
         # Each of its processes has a group of its own.
         for pid in [self._process.pid, *_children(self._process.pid)]:
-            os.kill(pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _run(self, program: str, *arguments: str) -> None:
         found = subprocess.run(

@@ -50,7 +50,7 @@ class RoundRobin:
 
 
 def _closing(head: bytes) -> bytes:
-    """Return a request's head that tells the server to close the connection."""
+    """Return a request's head that asks the server to close the connection."""
     lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     kept = [line for line in lines if not line.lower().startswith(b"connection:")]
     return b"\r\n".join([*kept, b"Connection: close", b"", b""])

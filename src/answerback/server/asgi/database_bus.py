@@ -189,12 +189,13 @@ class DatabaseBus(WorkerBus):
     def _look(self) -> _Found:
         # In this order: the sender of a message has kept its switches before.
         self._taken += self._mailbox.take(self.number)
+        switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
         if self._must_read_all:
             self._must_read_all = False
             self._sessions.read_all_again()
+        # Last, because it returns each change once, and the database may fail in between. The
+        # messages were kept until here for the same reason.
         time, sessions = self._sessions.changed()
-        switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
-        # Kept until now: the database may fail in between.
         messages, self._taken = _decoded(self._taken), []
         return _Found(messages, sessions, switches, time)
 
@@ -223,6 +224,7 @@ class DatabaseBus(WorkerBus):
         now = monotonic()
         if now < self._next_beat:
             return
+        self._next_beat = now + _POLL
         living = await self._in_thread(self._homes.beat, self.number, self._patience())
         await self._in_thread(self._mailbox.remove_old)
         await self._in_thread(self._sessions.remove_expired)
@@ -233,7 +235,6 @@ class DatabaseBus(WorkerBus):
         lost, self._living = self._living - living, living
         for worker in lost:
             await self._deliver(WorkerLost(worker))
-        self._next_beat = now + _POLL
 
     def _patience(self) -> float:
         return _PATIENCE if monotonic() >= self._lenient_until else _LENIENCE
@@ -292,7 +293,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:
     """Return a session's state after a change."""
-    session = SessionChanged(message.nonce) if before is None else _session_changes.decode(before)
+    session = _state_in(before) or SessionChanged(message.nonce)
     if isinstance(message, LogLevelSet):
         return encode_message(msgspec.structs.replace(session, level=message.level))
     uri = frozenset({message.uri})
@@ -313,6 +314,12 @@ def _decoded(messages: list[bytes]) -> list[WorkerMessage]:
 def _message_of(row: SessionRow) -> WorkerMessage:
     if row.has_ended:
         return SessionEnded(row.nonce, row.expires)
-    if row.state is None:
-        return SessionChanged(row.nonce)
-    return _session_changes.decode(row.state)
+    return _state_in(row.state) or SessionChanged(row.nonce)
+
+
+def _state_in(kept: bytes | None) -> SessionChanged | None:
+    try:
+        return None if kept is None else _session_changes.decode(kept)
+    except msgspec.DecodeError as exc:
+        logger().warning("the state of a session is ignored; another version wrote it: %s", exc)
+        return None
