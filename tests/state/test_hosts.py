@@ -35,7 +35,7 @@ def answerback(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def _started(url: str, command: str, *flags: str) -> Iterator[Server]:
+def started(url: str, command: str, *flags: str) -> Iterator[Server]:
     process = subprocess.Popen(
         [sys.executable, str(JOBS), command, "--port", "0", *flags],
         stderr=subprocess.PIPE,
@@ -54,7 +54,7 @@ def start(state_url: str) -> Iterator[Start]:
     """Starts servers and workers that share a database with tables."""
     assert answerback(state_url, "state", "init").returncode == 0
     with ExitStack() as stack:
-        yield lambda *flags: stack.enter_context(_started(state_url, *flags))
+        yield lambda *flags: stack.enter_context(started(state_url, *flags))
 
 
 def create(server: Server, tool: str, /, **arguments: Any) -> str:
