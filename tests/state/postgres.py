@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
@@ -36,8 +37,14 @@ class Postgres:
     Without *durable* it does not wait for the disk, which is faster.
     """
 
-    def __init__(self, *, durable: bool = False, settings: tuple[str, ...] = ()) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+    def __init__(
+        self,
+        *,
+        durable: bool = False,
+        settings: tuple[str, ...] = (),
+        folder: Path | None = None,
+    ) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-"))
         self.port = free_port()
         self._user: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -94,7 +101,7 @@ class Postgres:
         """End the server: SIGINT disconnects its clients, SIGKILL leaves everything as it is."""
         assert self._process is not None
         if how is signal.SIGKILL:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._signal_all(signal.SIGKILL)
         else:
             self._process.send_signal(how)
         self._process.wait(_START_SECONDS)
@@ -113,11 +120,21 @@ class Postgres:
             self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _signal_all(self, number: signal.Signals) -> None:
+    @property
+    def pids(self) -> list[int]:
+        """Its processes: the first starts one for each connection."""
         assert self._process is not None
+        return [self._process.pid, *_children(self._process.pid)]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _signal_all(self, number: signal.Signals) -> None:
         # Each of its processes has a group of its own.
-        for pid in [self._process.pid, *_children(self._process.pid)]:
-            os.kill(pid, number)
+        for pid in self.pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _run(self, program: str, *arguments: str) -> None:
         found = subprocess.run(

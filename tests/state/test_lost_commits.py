@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 from tests.fuzz.stdio_client import wait_until
+from tests.state.postgres import Postgres
 from tests.state.proxy import Proxy
 from tests.state.test_hosts import ASYNC, answerback, ended, result, started
 
@@ -18,17 +18,17 @@ KEY = {"Idempotency-Key": "k-1"}
 
 
 @pytest.fixture
-def proxy(state_url: str) -> Iterator[Proxy]:
+def proxy(postgres: Postgres, state_url: str) -> Iterator[Proxy]:
     """A proxy before a database with tables."""
     assert answerback(state_url, "state", "init").returncode == 0
-    proxy = Proxy([int(conninfo_to_dict(state_url)["port"])])
+    proxy = Proxy([postgres.port])
     yield proxy
     proxy.close()
 
 
 @pytest.fixture
 def url(proxy: Proxy, state_url: str) -> str:
-    name = conninfo_to_dict(state_url)["dbname"]
+    name = state_url.rpartition("/")[2]
     return f"postgresql://postgres@127.0.0.1:{proxy.port}/{name}"
 
 

@@ -32,7 +32,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     outcome = await service.admit(call)
     if outcome is not ADMITTED:
         return await service.refuse(call, outcome)
-    store, runner = service.store, service.runner
+    runner = service.runner
     try:
         record = _record(service, call, checked_key(key))
         service.remove_expired()
