@@ -42,15 +42,23 @@ class Load:
         self.again = 0
         """How many tasks started more than once."""
         self.wrong: list[str] = []
+        self._is_broken = False
 
     def send(self, numbers: Iterable[int], meanwhile: Callable[[], object] | None = None) -> None:
         """Send these calls, four at a time, and do something meanwhile."""
         with ThreadPoolExecutor(5) as threads:
-            fault = None if meanwhile is None else threads.submit(meanwhile)
+            fault = None if meanwhile is None else threads.submit(self._strike, meanwhile)
             for sent in threads.map(self._send, numbers):
                 assert sent is None
             if fault is not None:
                 fault.result()
+
+    def _strike(self, fault: Callable[[], object]) -> None:
+        try:
+            fault()
+        except BaseException:
+            self._is_broken = True
+            raise
 
     def finish(self) -> None:
         """Wait until each task has ended, and look at how."""
@@ -114,6 +122,7 @@ class Load:
             except httpx.HTTPError:
                 assert monotonic() < ends, "no server answers"
             else:
+                assert not self._is_broken, "the fault could not be made"
                 if response.status_code not in _REPEATED or monotonic() > ends:
                     return response
             sleep(0.1)

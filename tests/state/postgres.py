@@ -73,6 +73,10 @@ class Postgres:
         return self.url(name)
 
     def start(self) -> None:
+        self._launch()
+        self.wait_until_ready()
+
+    def _launch(self) -> None:
         options = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
         settings = [part for each in [*options, *self._settings] for part in ("-c", each)]
         with open(self.folder / "log", "ab") as log:
@@ -83,7 +87,6 @@ class Postgres:
                 start_new_session=True,
                 **self._user,
             )
-        self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
         ends = monotonic() + _START_SECONDS
@@ -94,6 +97,9 @@ class Postgres:
                 if monotonic() > ends:
                     raise
                 sleep(0.05)
+                if not self.is_running:
+                    # After SIGKILL its last processes may take a moment to end.
+                    self._launch()
             else:
                 return
 
