@@ -34,7 +34,7 @@ def note(tool: str, n: int) -> None:
 async def once(n: int) -> int:
     """Take effect; must never start twice."""
     note("once", n)
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.3)
     return n
 
 
@@ -42,7 +42,7 @@ async def once(n: int) -> int:
 async def again(n: int) -> int:
     """May start again."""
     note("again", n)
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.3)
     return n
 
 

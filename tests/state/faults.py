@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -24,6 +23,8 @@ import psycopg
 from tests.state.cluster import SECRET, Cluster
 from tests.state.load import Load
 from tests.state.postgres import Postgres
+
+from answerback.tasks.task_runner import LEASE
 
 SEED = int(os.environ.get("SEED", "23"))
 _SMALL_WAL = ("min_wal_size=32MB", "max_wal_size=32MB")
@@ -161,18 +162,12 @@ def no_space(postgres: Postgres) -> Iterator[str]:
         finally:
             ballast.unlink()
         return
-    pids = postgres.pids
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
+    postgres.limit_files(8192)
     try:
-        yield "no file may grow for 5 s (RLIMIT_FSIZE: no tmpfs could be mounted)"
+        yield "no file could grow for 5 s (RLIMIT_FSIZE, because no tmpfs could be mounted)"
     finally:
-        for pid in postgres.pids if postgres.is_running else ():
-            with suppress(ProcessLookupError):
-                resource.prlimit(
-                    pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-                )
+        if postgres.is_running:
+            postgres.limit_files(None)
 
 
 def different_clocks(cluster: Cluster, load: Load, chance: random.Random) -> str:
@@ -192,12 +187,20 @@ def forged_boot_id(cluster: Cluster, load: Load, chance: random.Random) -> str:
     stranger.environment["FAULT_BOOT"] = "00000000-0000-0000-0000-000000000000:1"
     stranger.restart()
 
+    killed = 0.0
+
     def strike() -> None:
+        nonlocal killed
         sleep(chance.uniform(0.5, 1))
-        stranger.restart(signal.SIGKILL)
+        stranger.stop(signal.SIGKILL)
+        killed = monotonic()
 
     load.send(range(200), strike)
-    return "a worker with a forged boot id killed"
+    load.finish()
+    seconds = monotonic() - killed
+    if "failed" in load.states.values() and seconds < LEASE / 2:
+        load.wrong.append(f"claims of another machine were given up after {seconds:.0f} s")
+    return f"a worker with a forged boot id killed; its tasks ended after {seconds:.0f} s"
 
 
 def rotated_secret(cluster: Cluster, load: Load, chance: random.Random) -> str:
@@ -268,6 +271,18 @@ def _postgres(stack: ExitStack, *, on_tmpfs: bool) -> Postgres:
     return postgres
 
 
+def _table(rows: dict[str, Row]) -> str:
+    heads = "fault tasks completed failed again calls lost refused wrong seconds".split()
+    line = "{:10}" + "{:>10}" * (len(heads) - 1) + "\n"
+    table = line.format(*heads)
+    for kind, row in rows.items():
+        load, states = row.load, row.states
+        tasks = (len(load.tasks), states["completed"], states["failed"], load.again)
+        calls = (load.calls.total(), load.calls["lost"], load.refused)
+        table += line.format(kind, *tasks, *calls, len(row.wrong), f"{row.seconds:.0f}")
+    return table
+
+
 def main(only: list[str]) -> int:
     rows: dict[str, Row] = {}
     for kind in only or KINDS:
@@ -275,14 +290,7 @@ def main(only: list[str]) -> int:
         sys.stdout.write(f"{kind}: {row.fault} ({row.seconds:.0f} s)\n")
         sys.stdout.writelines(f"  {each}\n" for each in row.wrong)
         sys.stdout.flush()
-    heads = ("fault", "tasks", "completed", "failed", "again", "calls", "lost", "wrong", "seconds")
-    line = "{:10}" + "{:>10}" * (len(heads) - 1) + "\n"
-    sys.stdout.write("\n" + line.format(*heads))
-    for kind, row in rows.items():
-        load, states = row.load, row.states
-        figures = (len(load.tasks), states["completed"], states["failed"], load.again)
-        calls = (load.calls.total(), load.calls["lost"], len(row.wrong), f"{row.seconds:.0f}")
-        sys.stdout.write(line.format(kind, *figures, *calls))
+    sys.stdout.write("\n" + _table(rows))
     return int(any(row.wrong for row in rows.values()))
 
 

@@ -39,6 +39,8 @@ class Load:
         """The tasks' final states, by number."""
         self.calls: Counter[str] = Counter()
         """How many plain calls had a result, and how many were lost with their server."""
+        self.refused = 0
+        """How many requests got 503, because the database was away."""
         self.again = 0
         """How many tasks started more than once."""
         self.wrong: list[str] = []
@@ -48,10 +50,10 @@ class Load:
         """Send these calls, four at a time, and do something meanwhile."""
         with ThreadPoolExecutor(5) as threads:
             fault = None if meanwhile is None else threads.submit(self._strike, meanwhile)
-            for sent in threads.map(self._send, numbers):
-                assert sent is None
+            sent = threads.map(self._send, numbers)
             if fault is not None:
                 fault.result()
+            list(sent)
 
     def _strike(self, fault: Callable[[], object]) -> None:
         try:
@@ -61,7 +63,9 @@ class Load:
             raise
 
     def finish(self) -> None:
-        """Wait until each task has ended, and look at how."""
+        """Wait until each task has ended, and look at how; a second time nothing happens."""
+        if self.states:
+            return
         with ThreadPoolExecutor(4) as threads:
             outcomes = list(threads.map(self._ended, self.tasks.values()))
         starts = Counter(self._starts.read_text().splitlines())
@@ -123,6 +127,7 @@ class Load:
                 assert monotonic() < ends, "no server answers"
             else:
                 assert not self._is_broken, "the fault could not be made"
+                self.refused += response.status_code == 503
                 if response.status_code not in _REPEATED or monotonic() > ends:
                     return response
             sleep(0.1)

@@ -126,6 +126,18 @@ class Postgres:
             self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def limit_files(self, size: int | None) -> None:
+        """Forbid its processes to write beyond so many bytes of a file; None allows all."""
+        soft = "unlimited" if size is None else str(size)
+        for pid in self.pids:
+            # Only the user who runs a process may change its limits.
+            subprocess.run(
+                ["prlimit", "--pid", str(pid), f"--fsize={soft}:"],
+                capture_output=True,
+                check=False,
+                **self._user,
+            )
+
     @property
     def pids(self) -> list[int]:
         """Its processes: the first starts one for each connection."""
