@@ -62,8 +62,10 @@ def kills(cluster: Cluster, load: Load, chance: random.Random, rounds: int = 20)
         victim = ("worker", "server", "PostgreSQL")[number % 3]
         killed[victim] += 1
 
-        def strike(victim: str = victim) -> None:
-            sleep(chance.uniform(0, 1))
+        def strike(
+            victim: str = victim, moment: int = number * 100 + chance.randrange(100)
+        ) -> None:
+            load.wait_for(moment)
             if victim == "PostgreSQL":
                 cluster.postgres.stop(signal.SIGKILL)
                 cluster.postgres.start()
@@ -79,8 +81,8 @@ def stopped_database(cluster: Cluster, load: Load, chance: random.Random) -> str
     """Stop all processes of PostgreSQL for some seconds, twice."""
 
     def strike() -> None:
-        for _ in range(2):
-            sleep(chance.uniform(0.2, 0.5))
+        for moment in (chance.randrange(100), chance.randrange(100, 200)):
+            load.wait_for(moment)
             cluster.postgres.pause()
             sleep(5)
             cluster.postgres.resume()
@@ -95,8 +97,8 @@ def terminated_connections(cluster: Cluster, load: Load, chance: random.Random) 
 
     def strike() -> None:
         nonlocal ended
-        for _ in range(10):
-            sleep(chance.uniform(0.1, 0.5))
+        for number in range(10):
+            load.wait_for(number * 30 + chance.randrange(30))
             with psycopg.connect(cluster.database, autocommit=True) as connection:
                 ended += connection.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -117,8 +119,8 @@ def cut_connections(cluster: Cluster, load: Load, chance: random.Random) -> str:
 
     def strike() -> None:
         nonlocal lost
-        for _ in range(10):
-            sleep(chance.uniform(0.1, 0.4))
+        for number in range(10):
+            load.wait_for(number * 40 + chance.randrange(40))
             wire.cut()
             wire.lose_reply(b"COMMIT")
             lost += wire.lost.wait(5)
@@ -137,7 +139,7 @@ def full_disk(cluster: Cluster, load: Load, chance: random.Random) -> str:
 
     def strike() -> None:
         nonlocal how
-        sleep(chance.uniform(0.2, 0.5))
+        load.wait_for(chance.randrange(150))
         with no_space(postgres) as how:
             sleep(5)
         # Without space for its log PostgreSQL ends, and an operator starts it again.
@@ -177,7 +179,7 @@ def different_clocks(cluster: Cluster, load: Load, chance: random.Random) -> str
         if member.name in clocks:
             member.environment["FAULT_CLOCK"] = clocks[member.name]
             member.restart()
-    load.send(range(200), lambda: sleep(chance.uniform(4, 5)))
+    load.send(range(chance.randrange(150, 250)))
     return "clocks 50 s ahead and 50 s behind"
 
 
@@ -191,7 +193,7 @@ def forged_boot_id(cluster: Cluster, load: Load, chance: random.Random) -> str:
 
     def strike() -> None:
         nonlocal killed
-        sleep(chance.uniform(0.5, 1))
+        load.wait_for(chance.randrange(50, 150))
         stranger.stop(signal.SIGKILL)
         killed = monotonic()
 
@@ -237,6 +239,9 @@ KINDS: dict[str, Fault] = {
     "secret": rotated_secret,
 }
 _LOSES = ("kills", "boot")
+_TASKS = ("tasks", "completed", "failed", "again")
+_CALLS = ("calls", "lost", "refused")
+_HEADS = ("fault", *_TASKS, *_CALLS, "wrong", "seconds")
 
 
 def run(kind: str, fault: Fault | None = None) -> Row:
@@ -272,9 +277,8 @@ def _postgres(stack: ExitStack, *, on_tmpfs: bool) -> Postgres:
 
 
 def _table(rows: dict[str, Row]) -> str:
-    heads = "fault tasks completed failed again calls lost refused wrong seconds".split()
-    line = "{:10}" + "{:>10}" * (len(heads) - 1) + "\n"
-    table = line.format(*heads)
+    line = "{:10}" + "{:>10}" * (len(_HEADS) - 1) + "\n"
+    table = line.format(*_HEADS)
     for kind, row in rows.items():
         load, states = row.load, row.states
         tasks = (len(load.tasks), states["completed"], states["failed"], load.again)

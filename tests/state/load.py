@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,8 @@ class Load:
         """How many tasks started more than once."""
         self.wrong: list[str] = []
         self._is_broken = False
+        self._acknowledged = 0
+        self._changed = threading.Condition()
 
     def send(self, numbers: Iterable[int], meanwhile: Callable[[], object] | None = None) -> None:
         """Send these calls, four at a time, and do something meanwhile."""
@@ -54,6 +57,11 @@ class Load:
             if fault is not None:
                 fault.result()
             list(sent)
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many calls are acknowledged."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._acknowledged >= count, _SECONDS)
 
     def _strike(self, fault: Callable[[], object]) -> None:
         try:
@@ -89,6 +97,12 @@ class Load:
             self.wrong.append(f"{TOOLS[n % 4]} {n}: {outcome}, {starts} starts")
 
     def _send(self, n: int) -> None:
+        self._send_one(n)
+        with self._changed:
+            self._acknowledged += 1
+            self._changed.notify_all()
+
+    def _send_one(self, n: int) -> None:
         tool = TOOLS[n % 4]
         arguments = {"x": n, "y": 0} if tool == "add" else {"n": n}
         headers = {} if tool == "add" else {"Idempotency-Key": f"{tool}-{n}"}
