@@ -35,6 +35,8 @@ class Member:
         self.port = free_port()
         self.environment: dict[str, str] = {}
         """What only this member has in its environment."""
+        self.flags: list[str] = []
+        """Further flags of this member."""
         self.process: subprocess.Popen[bytes] | None = None
         self._cluster = cluster
         self._command = [sys.executable, str(APP), *arguments, "--port", str(self.port)]
@@ -46,7 +48,7 @@ class Member:
     def start(self) -> None:
         with open(self._cluster.folder / f"{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                self._command,
+                [*self._command, *self.flags],
                 stdout=log,
                 stderr=log,
                 env={**self._cluster.environment, **self.environment},

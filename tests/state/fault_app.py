@@ -1,7 +1,8 @@
 """An app whose tools write down each start, for clusters in which something fails.
 
 FAULT_CLOCK moves the clock of the process by so many seconds. FAULT_BOOT is the boot id that the
-process shows to others, as if it ran on another machine.
+process shows to others, as if it ran on another machine, where its process id is one that this
+machine does not have.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from answerback.options import Task
 from answerback.tasks import task_watch
 
 if boot := os.environ.get("FAULT_BOOT"):
+    os.getpid = lambda: 2**22 + 1
     task_watch._machine = lambda: boot  # type: ignore[assignment]
 
 app = App("faults", limits=Limits(shutdown=5))
@@ -43,6 +45,15 @@ async def again(n: int) -> int:
     """May start again."""
     note("again", n)
     await asyncio.sleep(0.3)
+    return n
+
+
+@app.tool(task="required")
+async def hold(n: int, path: str) -> int:
+    """Wait until a file is there."""
+    note("hold", n)
+    while not os.path.exists(path):
+        await asyncio.sleep(0.02)
     return n
 
 

@@ -268,6 +268,7 @@ def _postgres(stack: ExitStack, *, on_tmpfs: bool) -> Postgres:
     folder = None
     if on_tmpfs:
         folder = Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         mount = ["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(folder)]
         if subprocess.run(mount, capture_output=True, check=False).returncode == 0:
             stack.callback(subprocess.run, ["umount", str(folder)], check=False)

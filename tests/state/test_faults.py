@@ -14,7 +14,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.state.cluster import Cluster
+from tests.fuzz.stdio_client import wait_until
+from tests.state.cluster import Cluster, Member
 from tests.state.faults import different_clocks, kills, no_space
 from tests.state.load import Load
 from tests.state.postgres import Postgres
@@ -62,6 +63,45 @@ def test_hosts_whose_clocks_differ_lose_no_task(cluster: Cluster, load: Load) ->
 
     assert load.wrong == []
     assert set(load.states.values()) == {"completed"}
+
+
+def test_a_task_on_another_machine_is_not_given_up_although_its_process_is_unknown_here(
+    own_postgres: Postgres, tmp_path: Path
+) -> None:
+    cluster = Cluster(tmp_path, own_postgres)
+    server, (stranger, local) = cluster.servers[1], cluster.workers
+    stranger.environment["FAULT_BOOT"] = "00000000-0000-0000-0000-000000000000:1"
+    stranger.flags = ["--concurrency", "1"]
+    starts, end = tmp_path / "starts", tmp_path / "end"
+    starts.touch()
+
+    def begin(n: int, worker: Member) -> str:
+        """Create a task, and wait until this worker runs it; return its address."""
+        worker.start()
+        arguments = {"n": n, "path": str(end)}
+        created = httpx.post(f"{server.url}/functions/hold", json=arguments, timeout=30)
+        wait_until(lambda: f"hold {n}\n" in starts.read_text())
+        return str(httpx.URL(server.url).join(created.headers["Location"]))
+
+    def ended(task: str) -> str:
+        return str(httpx.get(task, headers={"Prefer": "wait=20"}, timeout=60).json()["status"])
+
+    try:
+        cluster.command("state", "init")
+        server.start()
+        server.wait_until_ready()
+        strange = begin(0, stranger)
+        # The stranger's one slot is taken, so the others run at the local worker.
+        for n in (1, 2):
+            task = begin(n, local)
+            local.stop(signal.SIGKILL)
+            # The server has looked at all claims once before it ends the second of these.
+            assert ended(task) == "failed"
+        end.touch()
+
+        assert ended(strange) == "completed"
+    finally:
+        cluster.close()
 
 
 def test_a_full_disk_costs_no_acknowledged_task(cluster: Cluster, load: Load) -> None:
