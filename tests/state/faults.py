@@ -24,6 +24,7 @@ from tests.state.cluster import SECRET, Cluster
 from tests.state.load import Load
 from tests.state.postgres import Postgres
 
+from answerback.state.migrations import VERSION
 from answerback.tasks.task_runner import LEASE
 
 SEED = int(os.environ.get("SEED", "23"))
@@ -228,6 +229,24 @@ def rotated_secret(cluster: Cluster, load: Load, chance: random.Random) -> str:
     return "all processes restarted with new secrets, records sealed anew"
 
 
+def upgraded_tables(cluster: Cluster, load: Load, chance: random.Random) -> str:
+    """Bring the tables to the next version, then restart one process after the other."""
+
+    def strike() -> None:
+        load.wait_for(chance.randrange(100))
+        with psycopg.connect(cluster.database) as connection:
+            # A later version may add what this one does not know.
+            connection.execute("ALTER TABLE answerback.tasks ADD COLUMN later text DEFAULT 'new'")
+            connection.execute(
+                "INSERT INTO answerback.schema_version (version) VALUES (%s)", (VERSION + 1,)
+            )
+        for member in cluster.members:
+            member.restart()
+
+    load.send(range(400), strike)
+    return f"tables upgraded to version {VERSION + 1}, all processes restarted"
+
+
 KINDS: dict[str, Fault] = {
     "kills": kills,
     "stop": stopped_database,
@@ -237,6 +256,7 @@ KINDS: dict[str, Fault] = {
     "clocks": different_clocks,
     "boot": forged_boot_id,
     "secret": rotated_secret,
+    "upgrade": upgraded_tables,
 }
 _LOSES = ("kills", "boot")
 _TASKS = ("tasks", "completed", "failed", "again")

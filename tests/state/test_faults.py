@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from tests.fuzz.stdio_client import wait_until
 from tests.state.cluster import Cluster, Member
@@ -65,43 +66,77 @@ def test_hosts_whose_clocks_differ_lose_no_task(cluster: Cluster, load: Load) ->
     assert set(load.states.values()) == {"completed"}
 
 
-def test_a_task_on_another_machine_is_not_given_up_although_its_process_is_unknown_here(
-    own_postgres: Postgres, tmp_path: Path
-) -> None:
-    cluster = Cluster(tmp_path, own_postgres)
-    server, (stranger, local) = cluster.servers[1], cluster.workers
-    stranger.environment["FAULT_BOOT"] = "00000000-0000-0000-0000-000000000000:1"
-    stranger.flags = ["--concurrency", "1"]
-    starts, end = tmp_path / "starts", tmp_path / "end"
-    starts.touch()
+class Hosts:
+    """A server without tasks, a worker that seems to run on another machine, and a local worker."""
 
-    def begin(n: int, worker: Member) -> str:
-        """Create a task, and wait until this worker runs it; return its address."""
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.server, (self.stranger, self.local) = cluster.servers[1], cluster.workers
+        # A live worker, whose process id this machine does not have.
+        self.stranger.environment["FAULT_BOOT"] = "00000000-0000-0000-0000-000000000000:1"
+        self.stranger.flags = ["--concurrency", "1"]
+        self.end = cluster.folder / "end"
+        self._starts = cluster.folder / "starts"
+        self._starts.touch()
+
+    def start(self) -> None:
+        self.cluster.command("state", "init")
+        self.server.start()
+        self.server.wait_until_ready()
+
+    def begin(self, n: int, worker: Member) -> str:
+        """Start a worker, and a task that it runs until the end; return the task's path."""
         worker.start()
-        arguments = {"n": n, "path": str(end)}
-        created = httpx.post(f"{server.url}/functions/hold", json=arguments, timeout=30)
-        wait_until(lambda: f"hold {n}\n" in starts.read_text())
-        return str(httpx.URL(server.url).join(created.headers["Location"]))
+        arguments = {"n": n, "path": str(self.end)}
+        created = httpx.post(f"{self.server.url}/functions/hold", json=arguments, timeout=30)
+        wait_until(lambda: f"hold {n}\n" in self._starts.read_text())
+        return str(httpx.URL(created.headers["Location"]).path)
 
-    def ended(task: str) -> str:
-        return str(httpx.get(task, headers={"Prefer": "wait=20"}, timeout=60).json()["status"])
+    def ended(self, path: str) -> str:
+        url = f"{self.server.url}{path}"
+        return str(httpx.get(url, headers={"Prefer": "wait=20"}, timeout=60).json()["status"])
 
+
+@pytest.fixture
+def hosts(own_postgres: Postgres, tmp_path: Path) -> Iterator[Hosts]:
+    hosts = Hosts(Cluster(tmp_path, own_postgres))
     try:
-        cluster.command("state", "init")
-        server.start()
-        server.wait_until_ready()
-        strange = begin(0, stranger)
-        # The stranger's one slot is taken, so the others run at the local worker.
-        for n in (1, 2):
-            task = begin(n, local)
-            local.stop(signal.SIGKILL)
-            # The server has looked at all claims once before it ends the second of these.
-            assert ended(task) == "failed"
-        end.touch()
-
-        assert ended(strange) == "completed"
+        hosts.start()
+        yield hosts
     finally:
-        cluster.close()
+        hosts.cluster.close()
+
+
+def test_a_task_on_another_machine_is_not_given_up_although_its_process_is_unknown_here(
+    hosts: Hosts,
+) -> None:
+    strange = hosts.begin(0, hosts.stranger)
+    # The stranger's one slot is taken, so the others run at the local worker.
+    for n in (1, 2):
+        task = hosts.begin(n, hosts.local)
+        hosts.local.stop(signal.SIGKILL)
+        # The server has looked at all claims once before it ends the second of these.
+        assert hosts.ended(task) == "failed"
+    hosts.end.touch()
+
+    assert hosts.ended(strange) == "completed"
+
+
+def test_a_server_that_starts_after_a_long_outage_lets_workers_renew_their_claims(
+    hosts: Hosts,
+) -> None:
+    task = hosts.begin(0, hosts.stranger)
+    hosts.server.stop()
+    with psycopg.connect(hosts.cluster.database, autocommit=True) as connection:
+        # As after an outage in which the worker could not renew its claim.
+        connection.execute("UPDATE answerback.tasks SET lease = 0")
+        hosts.server.start()
+        hosts.server.wait_until_ready()
+        query = "SELECT lease > 0 OR state <> 'working' FROM answerback.tasks"
+        wait_until(lambda: connection.execute(query).fetchone() == (True,))
+    hosts.end.touch()
+
+    assert hosts.ended(task) == "completed"
 
 
 def test_a_full_disk_costs_no_acknowledged_task(cluster: Cluster, load: Load) -> None:

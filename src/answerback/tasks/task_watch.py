@@ -130,11 +130,14 @@ class TaskWatch:
         self._runner.fill()
 
     def _notice_jump(self, now: float, ticks: float) -> None:
-        """After the clock jumps or the machine pauses, let workers renew their claims."""
-        then, ticks_then = self._clocks or (now, ticks)
-        self._clocks = now, ticks
+        """After the clock jumps or the store was away, let workers renew their claims.
+
+        So also at the start, because the store may have been away until then.
+        """
+        before, self._clocks = self._clocks, (now, ticks)
+        then, ticks_then = before or (now, ticks)
         paused = ticks - ticks_then
-        if abs(now - then - paused) > _JUMP or paused > LEASE / 3:
+        if before is None or abs(now - then - paused) > _JUMP or paused > LEASE / 3:
             self._leases_count_from = ticks + LEASE / 2
             self._renew()
 
