@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from answerback import App, Context
+from answerback import App, Context, Unavailable
 from answerback.options import Task
 
 app = App("jobs")
@@ -38,6 +38,18 @@ def add(x: int, y: int) -> int:
 @app.tool(task=Task(key=True))
 def pid(n: int) -> int:
     return os.getpid()
+
+
+@app.tool(task=Task(key=True))
+async def down(path: str) -> str:
+    """Refuse the first call, once a file is there; answer the second."""
+    begun = Path(f"{path}.begun")
+    if begun.exists():
+        return "done"
+    begun.touch()
+    while not Path(path).exists():
+        await asyncio.sleep(0.02)
+    raise Unavailable("The service is down", retryable=True)
 
 
 if __name__ == "__main__":

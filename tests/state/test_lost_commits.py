@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -84,6 +85,29 @@ def test_a_keyed_call_whose_commit_had_no_reply_runs_when_it_is_repeated(
 
         assert first.status_code == 503
         assert again().json() == {"result": server.process.pid}
+
+
+def test_a_keyed_call_that_was_refused_while_the_database_was_away_runs_when_it_is_repeated(
+    proxy: Proxy, url: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "file"
+    with started(url, "serve") as server, ThreadPoolExecutor(1) as threads:
+
+        def call() -> httpx.Response:
+            arguments = {"path": str(target)}
+            return httpx.post(
+                f"{server.url}/functions/down", json=arguments, headers=KEY, timeout=60
+            )
+
+        first = threads.submit(call)
+        wait_until((tmp_path / "file.begun").exists)
+        proxy.stall()
+        target.touch()
+        assert first.result().status_code == 503
+        proxy.resume()
+        wait_until(lambda: call().status_code not in (409, 503))
+
+        assert call().json() == {"result": "done"}
 
 
 def test_connections_that_are_cut_are_opened_again(proxy: Proxy, url: str, state_url: str) -> None:

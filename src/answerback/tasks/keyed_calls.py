@@ -15,7 +15,7 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..calls.runtime import ADMITTED
 from ..core.reply import Error, Reply, failure
-from ..errors import Conflict, ToolError, Uncertain
+from ..errors import Conflict, ToolError, Unavailable, Uncertain
 from .idempotency_keys import checked_key
 from .service import TaskService
 from .stored_reply import dump_reply
@@ -74,7 +74,11 @@ async def _run_claimed(
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
         # The next call with this key runs.
-        await runner.off_loop(store.remove, record.id)
+        remove = partial(store.remove, record.id)
+        try:
+            await runner.off_loop(remove)
+        except Unavailable:
+            runner.doubt(remove)
         return outcome
     fits = len(dump_reply(outcome)) <= service.limits.result_bytes
     reply = outcome if fits else _TOO_LARGE

@@ -104,8 +104,8 @@ class TaskRunner:
         self._limits = limits
         self._worker = worker
         self._claims = count(1)
-        self._doubts: list[tuple[float, Callable[[], object]]] = []
-        """What undoes writes that may have landed, and until when it is repeated."""
+        self._doubts: dict[Callable[[], object], float | None] = {}
+        """What undoes writes when the store answers; after its first success, until when."""
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
         self._on_change = on_change
@@ -134,19 +134,20 @@ class TaskRunner:
         return self.keyed | {run.task.worker for run in tuple(self.runs.values())}
 
     def doubt(self, undo: Callable[[], object]) -> None:
-        """Undo a write that raised Uncertain."""
-        self._doubts.append((monotonic() + LEASE, undo))
+        """Call *undo* when the store answers: after a write that may have landed, for instance."""
+        self._doubts[undo] = None
 
     def settle_doubts(self) -> None:
-        """Undo the writes that may have landed; may block.
+        """Undo what is in doubt; may block.
 
         Repeated for a while, because a store that was stopped may still carry out such a write.
         """
-        for doubt in tuple(self._doubts):
-            ends, undo = doubt
+        for undo, ends in tuple(self._doubts.items()):
             undo()
-            if monotonic() > ends:
-                self._doubts.remove(doubt)
+            if ends is None:
+                self._doubts[undo] = monotonic() + LEASE / 3
+            elif monotonic() > ends:
+                del self._doubts[undo]
 
     def release(self, id: str, claim: dict[str, Any]) -> None:
         """Let another worker have a task that was claimed here and not started; may block."""
