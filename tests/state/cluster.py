@@ -20,7 +20,7 @@ import httpx
 import psycopg
 from tests.serving import free_port
 from tests.state.postgres import Postgres
-from tests.state.proxy import Proxy
+from tests.state.tcp_proxy import Proxy
 
 APP = Path(__file__).with_name("fault_app.py")
 SECRET = "s" * 32

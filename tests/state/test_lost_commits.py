@@ -11,9 +11,10 @@ import httpx
 import psycopg
 import pytest
 from tests.fuzz.stdio_client import wait_until
+from tests.state.hosts import answerback, started
 from tests.state.postgres import Postgres
-from tests.state.proxy import Proxy
-from tests.state.test_hosts import ASYNC, answerback, ended, result, started
+from tests.state.tcp_proxy import Proxy
+from tests.state.test_hosts import ASYNC, JOBS, ended, result
 
 KEY = {"Idempotency-Key": "k-1"}
 
@@ -36,7 +37,7 @@ def url(proxy: Proxy, state_url: str) -> str:
 def test_a_task_whose_commit_had_no_reply_is_run_when_its_key_is_repeated(
     proxy: Proxy, url: str
 ) -> None:
-    with started(url, "serve") as server:
+    with started(url, JOBS, "serve") as server:
         task = f"{server.url}/functions/job"
         proxy.lose_reply(b"COMMIT")
         first = httpx.post(task, json={"steps": 1}, headers=ASYNC | KEY, timeout=30)
@@ -57,8 +58,8 @@ def test_a_claim_whose_commit_had_no_reply_is_given_back(
     target = tmp_path / "file"
     target.touch()
     with ExitStack() as stack:
-        server = stack.enter_context(started(state_url, "serve", "--no-tasks"))
-        stack.enter_context(started(url, "worker"))
+        server = stack.enter_context(started(state_url, JOBS, "serve", "--no-tasks"))
+        stack.enter_context(started(url, JOBS, "worker"))
         proxy.lose_reply(b"COMMIT")
         response = httpx.post(
             f"{server.url}/functions/until", json={"path": str(target)}, headers=ASYNC, timeout=30
@@ -72,7 +73,7 @@ def test_a_claim_whose_commit_had_no_reply_is_given_back(
 def test_a_keyed_call_whose_commit_had_no_reply_runs_when_it_is_repeated(
     proxy: Proxy, url: str
 ) -> None:
-    with started(url, "serve") as server:
+    with started(url, JOBS, "serve") as server:
         call = f"{server.url}/functions/pid"
         proxy.lose_reply(b"COMMIT")
         first = httpx.post(call, json={"n": 1}, headers=KEY, timeout=30)
@@ -91,7 +92,7 @@ def test_a_keyed_call_that_was_refused_while_the_database_was_away_runs_when_it_
     proxy: Proxy, url: str, tmp_path: Path
 ) -> None:
     target = tmp_path / "file"
-    with started(url, "serve") as server, ThreadPoolExecutor(1) as threads:
+    with started(url, JOBS, "serve") as server, ThreadPoolExecutor(1) as threads:
 
         def call() -> httpx.Response:
             arguments = {"path": str(target)}
@@ -111,7 +112,7 @@ def test_a_keyed_call_that_was_refused_while_the_database_was_away_runs_when_it_
 
 
 def test_connections_that_are_cut_are_opened_again(proxy: Proxy, url: str, state_url: str) -> None:
-    with started(url, "serve") as server:
+    with started(url, JOBS, "serve") as server:
         task = f"{server.url}/functions/job"
 
         def is_accepted() -> bool:

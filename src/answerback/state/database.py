@@ -143,7 +143,7 @@ class Database:
         self._after_fork()
         ends = monotonic() + self._seconds
         if not self._room.acquire(timeout=self._seconds):
-            raise _unavailable()
+            raise unavailable()
         try:
             connection = self._taken(ends)
             connection.ends = ends
@@ -154,14 +154,14 @@ class Database:
                 connection.close()
                 if connection.is_committing:
                     self._note_failure(exc)
-                    raise _unavailable(Uncertain) from exc
+                    raise unavailable(Uncertain) from exc
                 raise
             finally:
                 self._keep(connection)
             self._note_success()
         except _AWAY as exc:
             self._note_failure(exc)
-            raise _unavailable() from exc
+            raise unavailable() from exc
         finally:
             self._room.release()
 
@@ -191,7 +191,7 @@ class Database:
 
     def _opened(self, ends: float) -> BoundedConnection:
         if monotonic() < self._rests_until:
-            raise _unavailable()
+            raise unavailable()
         connection = open_connection(self.url, ends)
         if not self._is_checked:
             check_version(connection)
@@ -224,7 +224,7 @@ def open_connection(url: str, ends: float) -> BoundedConnection:
     return connection
 
 
-def _unavailable(kind: type[Unavailable] = Unavailable) -> Unavailable:
+def unavailable(kind: type[Unavailable] = Unavailable) -> Unavailable:
     return kind(
         "The server's database does not answer at the moment",
         retryable=True,
