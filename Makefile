@@ -12,7 +12,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported tasks clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported tasks cluster faults clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -96,6 +96,12 @@ ported: $(READY)  ## compare ported servers with the published ones, call by cal
 
 tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 	$(BIN)/python -m tests.tasks.crash
+
+cluster: $(READY)  ## run PostgreSQL, three servers, two workers and a proxy here, until Ctrl-C
+	$(BIN)/python -m tests.state.cluster
+
+faults: $(READY)  ## make the parts of a cluster fail under load, in about five minutes; ONLY=NAME for one
+	$(BIN)/python -m tests.state.faults $(ONLY)
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)

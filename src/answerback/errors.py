@@ -12,6 +12,7 @@
         ├── Conflict            409
         ├── RateLimited         429
         ├── Unavailable         503
+        │   └── Uncertain           503
         └── TimedOut            504
 
 A tool that cannot be served is refused at registration with an ordinary `TypeError` or
@@ -131,6 +132,10 @@ class RateLimited(ToolError):
 
 class Unavailable(ToolError):
     code = kind = "UNAVAILABLE"
+
+
+class Uncertain(Unavailable):
+    """The database did not reply to a commit, which may take effect."""
 
 
 class TimedOut(ToolError):

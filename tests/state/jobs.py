@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from answerback import App, Context
+from answerback import App, Context, Unavailable
 from answerback.options import Task
 from answerback.resilience import Breaker, Limit
 
@@ -50,6 +50,18 @@ def rare() -> None:
 def pay(succeed: bool) -> None:
     if not succeed:
         raise ConnectionRefusedError
+
+
+@app.tool(task=Task(key=True))
+async def down(path: str) -> str:
+    """Refuse the first call, once a file is there; answer the second."""
+    begun = Path(f"{path}.begun")
+    if begun.exists():
+        return "done"
+    begun.touch()
+    while not Path(path).exists():
+        await asyncio.sleep(0.02)
+    raise Unavailable("The service is down", retryable=True)
 
 
 if __name__ == "__main__":

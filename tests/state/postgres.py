@@ -38,8 +38,14 @@ class Postgres:
     Without *durable* it does not wait for the disk, which is faster.
     """
 
-    def __init__(self, *, durable: bool = False, settings: tuple[str, ...] = ()) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+    def __init__(
+        self,
+        *,
+        durable: bool = False,
+        settings: tuple[str, ...] = (),
+        folder: Path | None = None,
+    ) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-"))
         self.port = free_port()
         self._user: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -68,6 +74,10 @@ class Postgres:
         return self.url(name)
 
     def start(self) -> None:
+        self._launch()
+        self.wait_until_ready()
+
+    def _launch(self) -> None:
         options = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
         settings = [part for each in [*options, *self._settings] for part in ("-c", each)]
         with open(self.folder / "log", "ab") as log:
@@ -78,7 +88,6 @@ class Postgres:
                 start_new_session=True,
                 **self._user,
             )
-        self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
         ends = monotonic() + _START_SECONDS
@@ -89,6 +98,9 @@ class Postgres:
                 if monotonic() > ends:
                     raise
                 sleep(0.05)
+                if not self.is_running:
+                    # After SIGKILL its last processes may take a moment to end.
+                    self._launch()
             else:
                 return
 
@@ -97,7 +109,7 @@ class Postgres:
         assert self._process is not None
         children = _children(self._process.pid)
         if how is signal.SIGKILL:
-            self._signal_all(how)
+            self._signal_all(signal.SIGKILL)
         else:
             self._process.send_signal(how)
         self._process.wait(_START_SECONDS)
@@ -118,10 +130,31 @@ class Postgres:
             self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _signal_all(self, number: signal.Signals) -> None:
+    def limit_files(self, size: int | None) -> None:
+        """Forbid its processes to write beyond so many bytes of a file; None allows all."""
+        soft = "unlimited" if size is None else str(size)
+        for pid in self.pids:
+            # Only the user who runs a process may change its limits.
+            subprocess.run(
+                ["prlimit", "--pid", str(pid), f"--fsize={soft}:"],
+                capture_output=True,
+                check=False,
+                **self._user,
+            )
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes: the first starts one for each connection."""
         assert self._process is not None
+        return [self._process.pid, *_children(self._process.pid)]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _signal_all(self, number: signal.Signals) -> None:
         # Each of its processes has a group of its own.
-        for pid in [self._process.pid, *_children(self._process.pid)]:
+        for pid in self.pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 

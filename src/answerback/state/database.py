@@ -18,7 +18,7 @@ import psycopg
 
 from ..core.log import logger
 from ..core.secrets.mask import mask
-from ..errors import Unavailable
+from ..errors import Unavailable, Uncertain
 from .migrations import check_version
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     ends = 0.0
     """When the present transaction must have ended, by the monotonic clock."""
+    is_committing = False
+    """Whether a COMMIT was sent that has no reply."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         left = self.ends - monotonic() if timeout is None else timeout
@@ -72,7 +74,8 @@ class Database:
     """Opens connections on first use, so that it may be made before workers fork.
 
     A database that is away raises Unavailable: at once for a short time after a failure, else after
-    the deadline. Any thread may use it.
+    the deadline. It raises Uncertain if the transaction may still be committed. Any thread may use
+    it.
     """
 
     def __init__(self, url: str, *, seconds: float = _DEADLINE) -> None:
@@ -107,6 +110,7 @@ class Database:
             try:
                 with connection.cursor() as cursor:
                     yield cursor
+                connection.is_committing = True
                 connection.execute("COMMIT")
             except BaseException:
                 if not connection.closed:
@@ -143,10 +147,14 @@ class Database:
         try:
             connection = self._taken(ends)
             connection.ends = ends
+            connection.is_committing = False
             try:
                 yield connection
-            except _AWAY:
+            except _AWAY as exc:
                 connection.close()
+                if connection.is_committing:
+                    self._note_failure(exc)
+                    raise unavailable(Uncertain) from exc
                 raise
             finally:
                 self._keep(connection)
@@ -216,8 +224,8 @@ def open_connection(url: str, ends: float) -> BoundedConnection:
     return connection
 
 
-def unavailable() -> Unavailable:
-    return Unavailable(
+def unavailable(kind: type[Unavailable] = Unavailable) -> Unavailable:
+    return kind(
         "The server's database does not answer at the moment",
         retryable=True,
         retry_after=_RETRY_AFTER,

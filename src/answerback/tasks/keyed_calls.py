@@ -15,13 +15,12 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..calls.runtime import ADMITTED
 from ..core.reply import Error, Reply, failure
-from ..errors import Conflict, ToolError
+from ..errors import Conflict, ToolError, Unavailable, Uncertain
 from .idempotency_keys import checked_key
 from .service import TaskService
 from .stored_reply import dump_reply
 from .task_record import KEYS, TaskRecord
 from .task_runner import LEASE
-from .task_watch import new_worker_name
 from .transitions import finished, given_up
 
 _replace = msgspec.structs.replace
@@ -33,21 +32,31 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     outcome = await service.admit(call)
     if outcome is not ADMITTED:
         return await service.refuse(call, outcome)
-    store, runner = service.store, service.runner
+    runner = service.runner
     try:
         record = _record(service, call, checked_key(key))
         service.remove_expired()
-        kept = await runner.off_loop(store.add, record, service.limits)
+        kept = await _added(service, record)
         if kept.id != record.id:
             return await service.refuse(call, _repeated(kept, call))
     except ToolError as exc:
         return await service.refuse(call, Reply(error=Error.of(exc)))
     # The watch renews the claim as long as the call runs here.
-    runner.names.add(record.worker)
+    runner.keyed.add(record.worker)
     try:
         return await _run_claimed(service, call, record, handle)
     finally:
-        runner.names.discard(record.worker)
+        runner.keyed.discard(record.worker)
+
+
+async def _added(service: TaskService, record: TaskRecord) -> TaskRecord:
+    store, runner = service.store, service.runner
+    try:
+        return await runner.off_loop(store.add, record, service.limits)
+    except Uncertain:
+        # The call does not run, so the key must stay free for its repetition.
+        runner.doubt(partial(store.remove, record.id))
+        raise
 
 
 async def _run_claimed(
@@ -65,7 +74,11 @@ async def _run_claimed(
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
         # The next call with this key runs.
-        await runner.off_loop(store.remove, record.id)
+        remove = partial(store.remove, record.id)
+        try:
+            await runner.off_loop(remove)
+        except Unavailable:
+            runner.doubt(remove)
         return outcome
     fits = len(dump_reply(outcome)) <= service.limits.result_bytes
     reply = outcome if fits else _TOO_LARGE
@@ -85,7 +98,7 @@ def _record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
         arguments=b"{}",
         user=None,
         # A separate name: a call whose reply could not be kept gives up its claim by itself.
-        worker=new_worker_name(),
+        worker=service.runner.new_name(),
         lease=made.created + LEASE,
         fence=1,
         attempts=1,

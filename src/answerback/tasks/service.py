@@ -16,7 +16,7 @@ from ..calls.runners import ON_LOOP, running_loop
 from ..calls.runtime import ADMITTED, Runtime
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
-from ..errors import ToolError, Unavailable
+from ..errors import ToolError, Unavailable, Uncertain
 from ..registry.declarations import HealthState
 from .idempotency_keys import checked_key
 from .memory_store import MemoryStore
@@ -209,13 +209,16 @@ class TaskService:
         runner.use_loop()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
-            taken = claimed(task, task.created, worker=runner.worker, lease=LEASE)
+            taken = claimed(task, task.created, worker=runner.new_name(), lease=LEASE)
             assert taken is not None
             task = taken
         try:
             kept = await runner.off_loop(self.store.add, task, self.limits)
-        except BaseException:
+        except BaseException as exc:
             runner.slots.free(int(has_slot))
+            if has_slot and isinstance(exc, Uncertain):
+                claim = {"worker": task.worker, "fence": task.fence}
+                runner.doubt(partial(runner.release, task.id, claim))
             raise
         if not has_slot:
             # A slot may have become free before the task was in the store.

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import count
+from time import monotonic
 from typing import Any, TypeVar
 
 from ..calls.call import Call, reply_or_refusal
@@ -19,11 +21,11 @@ from ..core.json_value import Json
 from ..core.limits import TaskLimits
 from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from ..core.reply import Reply, failure
-from ..errors import ToolError, Unavailable
+from ..errors import ToolError, Unavailable, Uncertain
 from .stored_reply import dump_reply
 from .task_record import OpenQuestion, TaskRecord
 from .task_store import Change, TaskStore
-from .transitions import asked, finished, given_up, refused, reported
+from .transitions import asked, finished, given_up, refused, released, reported
 
 T = TypeVar("T")
 LEASE = 30.0
@@ -100,9 +102,12 @@ class TaskRunner:
         self._wire = runtime
         self._store = store
         self._limits = limits
-        self.worker = worker
-        self.names = {worker}
-        """The names that hold this worker's claims: its own, and one for each keyed call."""
+        self._worker = worker
+        self._claims = count(1)
+        self._doubts: dict[Callable[[], object], float | None] = {}
+        """What undoes writes when the store answers; after its first success, until when."""
+        self.keyed: set[str] = set()
+        """The names that hold the claims of keyed calls."""
         self._on_change = on_change
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
@@ -118,6 +123,35 @@ class TaskRunner:
         loop = asyncio._get_running_loop()
         if loop is not None:
             self._loop = loop
+
+    def new_name(self) -> str:
+        """Return the name for one claim, which the watch renews as long as the task runs here."""
+        return f"{self._worker}.{next(self._claims)}"
+
+    @property
+    def names(self) -> set[str]:
+        """The names that hold this worker's claims."""
+        return self.keyed | {run.task.worker for run in tuple(self.runs.values())}
+
+    def doubt(self, undo: Callable[[], object]) -> None:
+        """Call *undo* when the store answers: after a write that may have landed, for instance."""
+        self._doubts[undo] = None
+
+    def settle_doubts(self) -> None:
+        """Undo what is in doubt; may block.
+
+        Repeated for a while, because a store that was stopped may still carry out such a write.
+        """
+        for undo, ends in tuple(self._doubts.items()):
+            undo()
+            if ends is None:
+                self._doubts[undo] = monotonic() + LEASE / 3
+            elif monotonic() > ends:
+                del self._doubts[undo]
+
+    def release(self, id: str, claim: dict[str, Any]) -> None:
+        """Let another worker have a task that was claimed here and not started; may block."""
+        self._store.change(id, partial(released, **claim))
 
     def start(self, task: TaskRecord) -> None:
         """Run a claimed task, whose slot is already taken."""
@@ -141,13 +175,23 @@ class TaskRunner:
             claimed: list[TaskRecord] = []
             try:
                 if count:
-                    claimed = self._store.claim(
-                        self.worker, LEASE, count, self._wire.registry.tools
-                    )
+                    claimed = self._claim(count)
             finally:
                 self.slots.free(count - len(claimed))
             for task in claimed:
                 self.start(task)
+
+    def _claim(self, count: int) -> list[TaskRecord]:
+        name = self.new_name()
+        try:
+            return self._store.claim(name, LEASE, count, self._wire.registry.tools)
+        except Uncertain:
+            self.doubt(partial(self._release_all, name))
+            raise
+
+    def _release_all(self, name: str) -> None:
+        for claim in self._store.claims({name}):
+            self.release(claim.id, {"worker": claim.worker, "fence": claim.fence})
 
     async def stop(self, seconds: float) -> None:
         """Claim no more tasks, wait for the running ones, then give up the rest."""

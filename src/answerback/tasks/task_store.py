@@ -40,7 +40,8 @@ class TaskStore(Protocol):
     """Any thread may use a store. Each method is one atomic step, even across processes.
 
     All times in records are the store's: the clocks of the processes that share it may differ.
-    A store that cannot be read or written raises Unavailable; what it has returned stays stored.
+    A store that cannot be read or written raises Unavailable, and Uncertain if the write may have
+    landed; what it has returned stays stored.
     """
 
     @property

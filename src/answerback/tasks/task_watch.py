@@ -109,30 +109,35 @@ class TaskWatch:
             self._wake(id)
 
     def _renew(self) -> None:
-        names = tuple(self._runner.names)
-        if self._runner.runs or len(names) > 1:
+        names = self._runner.names
+        if names:
             self._store.renew(names, LEASE)
 
     def _reconcile(self) -> None:
         if self._store.is_failing:
             self._store.try_to_write()
+        self._runner.settle_doubts()
         self._store.remove_expired()
         now = self._store.now()
         self._notice_jump(now, monotonic())
         leases_count = monotonic() >= self._leases_count_from
+        own = self._runner.names
         for claim in self._store.claims():
-            if claim.worker != self._runner.worker and is_lost(claim, now if leases_count else 0):
+            if claim.worker not in own and is_lost(claim, now if leases_count else 0):
                 change = partial(given_up, worker=claim.worker, fence=claim.fence)
                 if self._store.change(claim.id, change) is not None:
                     self._wake(claim.id)
         self._runner.fill()
 
     def _notice_jump(self, now: float, ticks: float) -> None:
-        """After the clock jumps or the machine pauses, let workers renew their claims."""
-        then, ticks_then = self._clocks or (now, ticks)
-        self._clocks = now, ticks
+        """After the clock jumps or the store was away, let workers renew their claims.
+
+        So also at the start, because the store may have been away until then.
+        """
+        before, self._clocks = self._clocks, (now, ticks)
+        then, ticks_then = before or (now, ticks)
         paused = ticks - ticks_then
-        if abs(now - then - paused) > _JUMP or paused > LEASE / 3:
+        if before is None or abs(now - then - paused) > _JUMP or paused > LEASE / 3:
             self._leases_count_from = ticks + LEASE / 2
             self._renew()
 

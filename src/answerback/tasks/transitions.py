@@ -38,6 +38,13 @@ def claimed(task: TaskRecord, now: float, *, worker: str, lease: float) -> TaskR
     )
 
 
+def released(task: TaskRecord, now: float, *, worker: str, fence: int) -> TaskRecord | None:
+    """Return a claimed task whose function has not started; it waits for a worker again."""
+    if not _holds(task, worker, fence):
+        return None
+    return _replace(task, worker="", lease=0.0, attempts=task.attempts - 1)
+
+
 def reported(
     task: TaskRecord, now: float, *, worker: str, fence: int, message: str
 ) -> TaskRecord | None:

@@ -1,0 +1,73 @@
+"""An app whose tools write down each start, for clusters in which something fails.
+
+FAULT_CLOCK moves the clock of the process by so many seconds. FAULT_BOOT is the boot id that the
+process shows to others, as if it ran on another machine, where its process id is one that this
+machine does not have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+if moved := float(os.environ.get("FAULT_CLOCK", "0")):
+    real = time.time
+    # Before the imports, because some modules take the function by its name.
+    time.time = lambda: real() + moved
+
+from answerback import App, Limits
+from answerback.options import Task
+from answerback.tasks import task_watch
+
+if boot := os.environ.get("FAULT_BOOT"):
+    os.getpid = lambda: 2**22 + 1
+    task_watch._machine = lambda: boot  # type: ignore[assignment]
+
+app = App("faults", limits=Limits(shutdown=5))
+
+
+def note(tool: str, n: int) -> None:
+    with open(os.environ["STARTS"], "a") as file:
+        file.write(f"{tool} {n}\n")
+
+
+@app.tool(task="required")
+async def once(n: int) -> int:
+    """Take effect; must never start twice."""
+    note("once", n)
+    await asyncio.sleep(0.3)
+    return n
+
+
+@app.tool(task="required", idempotent=True)
+async def again(n: int) -> int:
+    """May start again."""
+    note("again", n)
+    await asyncio.sleep(0.3)
+    return n
+
+
+@app.tool(task="required")
+async def hold(n: int, path: str) -> int:
+    """Wait until a file is there."""
+    note("hold", n)
+    while not os.path.exists(path):
+        await asyncio.sleep(0.02)
+    return n
+
+
+@app.tool(task=Task(key=True))
+async def pay(n: int) -> int:
+    """A plain call with a key; must never start twice."""
+    note("pay", n)
+    return n
+
+
+@app.tool
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+if __name__ == "__main__":
+    app.run()
