@@ -91,8 +91,8 @@ matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks
 	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)
 	$(if $(ONLY),,$(BIN)/python -m tests.matrix.provider_requests)
 
-ported: $(READY)  ## compare examples/ported with the published servers, call by call
-	$(BIN)/python -m tests.ported
+ported: $(READY)  ## compare ported servers with the published ones, call by call; ONLY=NAME for one
+	$(BIN)/python -m tests.ported $(ONLY)
 
 tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 	$(BIN)/python -m tests.tasks.crash

@@ -317,8 +317,9 @@ SMALL_MODULES = {
     "registry/own_routes.py",
     # `records/__init__.py` loads it by its name.
     "records/logging_sink.py",
-    # It needs PostgreSQL, which servers of one host do not have.
+    # They need PostgreSQL, which servers of one host do not have.
     "gates/used_rows.py",
+    "server/shared_state.py",
     # It knows the kernel, and nothing of the tasks that use it.
     "tasks/file_notice.py",
     # Only a tool that asks for its request loads it; a CGI program starts for every call.
@@ -369,7 +370,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 404
+IMPORTS_IN_FUNCTIONS = 402
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -416,10 +417,10 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1_300,
+    "": 1_350,
     "auth": 1_400,
     "calls": 3_300,
-    "cli": 5_000,
+    "cli": 6_050,
     "client": 8_050,
     "core": 3_400,
     "dialects": 3_600,

@@ -144,7 +144,8 @@ def _missing(name: str) -> Exception:
     # into an ImportError without the hint.
     if hint and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {__name__!r}; {hint}", name=__name__)
-    return AttributeError(f"{text}; {hint}" if hint else text)
+    # With an `obj` of None, Python does not add a suggestion of its own.
+    return AttributeError(f"{text}; {hint}" if hint else text, name=name, obj=None)
 
 
 def __dir__() -> list[str]:

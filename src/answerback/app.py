@@ -237,7 +237,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         for kind, function in functions.items():
             self._registry.errors.add(kind, function)
 
-    def include(self, other: App, *, prefix: str = "") -> None:
+    def include(self, other: App, *unknown: Never, prefix: str = "") -> None:
         """Also serve the tools, resources and prompts of *other*, even those registered later.
 
         The names of tools and prompts begin with *prefix* here; URIs stay as they are.
@@ -247,6 +247,11 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         wrong: object = other
         if not isinstance(wrong, App):
             raise TypeError(f"include takes an App, not {type(wrong).__name__}")
+        if unknown:
+            raise TypeError(
+                "include takes the prefix by name: "
+                f"app.include(other, prefix={', '.join(map(repr, unknown))})"
+            )
         include(self._registry, other._registry, prefix)
         self._included.append(other)
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 from .error_codes import UNKNOWN_ERROR, code_name
 from .error_codes import Code as Code
@@ -78,7 +78,10 @@ class ToolError(AnswerbackError):
         retryable: bool | None = None,
         hint: str | None = None,
         retry_after: float | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise _unknown_argument(type(self).__name__, min(unknown))
         super().__init__(message)
         self.message = message
         self.code = code_name(code or self.code)
@@ -91,6 +94,15 @@ class ToolError(AnswerbackError):
             self.hint = hint
         if retry_after is not None:
             self.retry_after = retry_after
+
+
+def _unknown_argument(kind: str, name: str) -> TypeError:
+    from difflib import get_close_matches
+
+    known = ("message", "code", "details", "retryable", "hint", "retry_after")
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
+    return TypeError(f"{kind} has no argument {name!r}; {hint}")
 
 
 class InvalidInput(ToolError):

@@ -9,21 +9,47 @@ import asyncio
 import sys
 
 from tests.ported.comparison import SERVERS, compare
+from tests.ported.mechanical import HEAD, row
+from tests.ported.mechanical import compare as compare_mechanical
+from tests.ported.published import PUBLISHED
 
 
 def main(names: list[str]) -> int:
+    return min(1, _compare_examples(names) + _compare_mechanical(names))
+
+
+def _compare_examples(names: list[str]) -> int:
+    """The servers that were written anew, in `examples/ported`."""
     faults = 0
     for server in SERVERS:
         if names and server.name not in names:
             continue
         found = asyncio.run(compare(server))
-        faults += len(found)
-        for fault in found:
-            sys.stdout.write(f"  {fault}\n")
+        faults += _print_faults(found)
         count = len(server.calls)
         sys.stdout.write(f"{server.package:<20} {count} calls, {count - len(found)} as good\n")
         sys.stdout.flush()
-    return min(1, faults)
+    return faults
+
+
+def _compare_mechanical(names: list[str]) -> int:
+    """The servers that `answerback port` ported."""
+    faults, rows = 0, [HEAD]
+    for server in PUBLISHED:
+        if names and server.name not in names:
+            continue
+        result = asyncio.run(compare_mechanical(server))
+        faults += _print_faults(result.faults)
+        rows.append(row(server, result))
+    sys.stdout.write("\n".join([*rows, ""]) if len(rows) > 1 else "")
+    return faults
+
+
+def _print_faults(found: list[str]) -> int:
+    for fault in found:
+        sys.stdout.write(f"  {fault}\n")
+    sys.stdout.flush()
+    return len(found)
 
 
 if __name__ == "__main__":

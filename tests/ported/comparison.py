@@ -42,22 +42,22 @@ SERVERS = (
 )
 
 
-def _install(server: Server) -> Path:
-    """The folder of the published server's environment, which is made if it is not complete."""
-    folder = ENVIRONMENTS / server.name
+def installed(name: str, pins: tuple[str, ...]) -> Path:
+    """The folder of a published server's environment, which is made if it is not complete."""
+    folder = ENVIRONMENTS / name
     ready = folder / "ready.txt"
-    pins = " ".join(server.pins)
-    if not ready.exists() or ready.read_text() != pins:
+    wanted = " ".join(pins)
+    if not ready.exists() or ready.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q"]
-        subprocess.run([*pip, "--disable-pip-version-check", *server.pins], check=True)
-        ready.write_text(pins)
+        subprocess.run([*pip, "--disable-pip-version-check", *pins], check=True)
+        ready.write_text(wanted)
     return folder
 
 
 async def compare(server: Server) -> list[str]:
     """Return the calls that the ported server answers worse than the published one."""
-    environment = _install(server)
+    environment = installed(server.name, server.pins)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name, "theirs")
         command = [str(environment / "bin" / server.package), *_options(server.name, place)]

@@ -91,7 +91,7 @@ def test_a_method_of_others_names_what_to_write(name: str) -> None:
 
 
 def test_a_constructor_of_fastmcp_on_the_class_names_what_to_write() -> None:
-    with pytest.raises(AttributeError, match="write a function for each tool"):
+    with pytest.raises(AttributeError, match="register a function for each operation"):
         App.from_openapi({})
 
 
@@ -137,8 +137,8 @@ def test_the_session_of_the_sdk_s_context_names_what_to_write() -> None:
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("FastMCP", "write App"),
-        ("Client", "write connect, as in: async with connect(app) as server:"),
+        ("FastMCP", "write from answerback import App"),
+        ("Client", "write from answerback import connect, and async with connect(app) as server:"),
         ("ToolResult", "write success('text', data), or return the value or the blocks themselves"),
         ("Retry", "write from answerback.resilience import Retry"),
         ("ApiKeys", "write from answerback.auth import ApiKeys"),

@@ -5,11 +5,13 @@ A separate module, because argparse is slow to import and not every command need
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
+from ..core.suggestions import did_you_mean, similar_names
 from .program import COMMANDS, Program, print_text, printable
 
 
@@ -21,6 +23,13 @@ class PrintableParser(ArgumentParser):
             print_text(printable(message))
         elif message:
             super()._print_message(printable(message), file)
+
+    def error(self, message: str) -> NoReturn:
+        """Add the flag that was meant by an unknown one."""
+        unknown = re.search(r"unrecognized arguments: (--[\w-]+)", message)
+        flags = set(re.findall(r"--[\w-]+", self.format_help()))
+        hint = did_you_mean(similar_names(unknown[1], flags), quoted=False) if unknown else ""
+        super().error(f"{message}; {hint}" if hint else message)
 
 
 def subcommand_parsers(

@@ -35,6 +35,7 @@ COMMANDS = {
     "cgi": "answer one CGI request of a web server",
     "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
     "new": "write a small project with a server and its tests",
+    "port": "turn a server of FastMCP or the official SDK into an App",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
@@ -49,6 +50,7 @@ COMMANDS = {
 WITHOUT_TARGET = {
     "install": "claude calculator.py",
     "new": "my-notes",
+    "port": "server.py",
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",

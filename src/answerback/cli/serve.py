@@ -14,7 +14,7 @@ from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets
 from .record_file import open_records
 from .serve_flags import check_together, parser, serve_options, serve_widgets
-from .state_options import open_state_of
+from .state_options import use_state_of
 from .target import program_folder
 from .task_file import open_task_store
 
@@ -68,13 +68,9 @@ def _runtime(app: App, options: Namespace) -> Runtime:
         task_store=None if options.tasks is None else open_task_store(options.tasks),
         debug=options.debug,
     )
-    shared = open_state_of(options)
-    if shared is not None:
-        from ..server.shared_state import use_state
-
-        use_state(runtime, shared)
+    is_shared = use_state_of(options, runtime)
     if options.no_tasks:
-        if shared is None:
+        if not is_shared:
             raise BadOption("--no-tasks needs --state: other hosts run the tasks")
         runtime.task_slots = 0
     return runtime

@@ -11,6 +11,7 @@ from ..errors import AnswerbackError
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from ..calls.runtime import Runtime
     from ..state.shared import SharedState
 
 _VARIABLE = "ANSWERBACK_STATE"
@@ -56,6 +57,17 @@ def open_state_of(options: Namespace) -> SharedState | None:
     from ..state.shared import open_state
 
     return open_state(url, listen=options.state_listen, init=options.state_init)
+
+
+def use_state_of(options: Namespace, runtime: Runtime) -> bool:
+    """Keep the runtime's state where the options say; return whether they name a database."""
+    shared = open_state_of(options)
+    if shared is None:
+        return False
+    from ..server.shared_state import use_state
+
+    use_state(runtime, shared)
+    return True
 
 
 def check_url(url: str) -> None:

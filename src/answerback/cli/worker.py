@@ -14,21 +14,18 @@ from ..server.uvicorn.listening import bind
 from .program import Program, add_log_level_option, add_tag_options, positive_int
 from .record_file import add_audit_options, open_records
 from .serve_flags import port_number
-from .state_options import WrongState, add_state_options, open_state_of
+from .state_options import WrongState, add_state_options, use_state_of
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = _parser(program).parse_args(arguments)
-    shared = open_state_of(options)
-    if shared is None:
-        raise WrongState("a worker needs --state, the database that it shares with the servers")
     app = program.load_tagged(options.target, options)
-    # They need packages that `worker --help` does not.
-    from ..server.shared_state import use_state
+    runtime = runtime_on_loop(registry_of(app), records=open_records(options))
+    if not use_state_of(options, runtime):
+        raise WrongState("a worker needs --state, the database that it shares with the servers")
+    # It needs uvicorn, which `worker --help` does not.
     from ..server.uvicorn.uvicorn_server import serve
 
-    runtime = runtime_on_loop(registry_of(app), records=open_records(options))
-    use_state(runtime, shared)
     runtime.task_slots = options.concurrency
     server = ServeOptions(
         host=options.host,

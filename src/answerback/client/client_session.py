@@ -403,6 +403,8 @@ def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
 
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
     said = str(reason)
+    if said.startswith("cannot connect to "):
+        said = said.partition(": ")[2] or said
     text = said if label in said else f"cannot connect to {label}: {said}"
     if isinstance(reason, RpcError):
         return ConnectError(text)

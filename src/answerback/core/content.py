@@ -103,14 +103,14 @@ class _HintsAtArguments(msgspec.StructMeta):
         def __call__(self, *args, **kwargs):
             try:
                 return super().__call__(*args, **kwargs)
-            except TypeError as exc:
+            except TypeError:
                 wrong = next((name for name in kwargs if name in _INSTEAD), None)
                 if wrong is None:
                     raise
                 name, value = self.__name__, kwargs[wrong]
                 instead = _INSTEAD[wrong].format(name=name, kind=name.lower(), value=value)
                 message = f"{name} has no argument {wrong!r}; write {instead}"
-                raise TypeError(message) from exc
+                raise TypeError(message) from None
 
 
 class _Bytes(msgspec.Struct, frozen=True, metaclass=_HintsAtArguments):

@@ -225,6 +225,7 @@ def success(
     meta: object = None,
     *,
     content: Sequence[Block] = (),
+    **unknown: object,
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
@@ -232,6 +233,8 @@ def success(
     `textContent`, if it has one, is the text.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
+    if unknown:
+        raise _unknown_argument("success", min(unknown))
     if text is not None and not isinstance(text, str):
         text, data = _text_and_data(text, data)
     texts = () if text is None else (Text(text),)
@@ -271,11 +274,14 @@ def failure(
     hint: str | None = None,
     kind: str | type[ToolError] | None = None,
     meta: object = None,
+    **unknown: object,
 ) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 
     *kind* is the class or the code whose status an error with a custom *code* borrows.
     """
+    if unknown:
+        raise _unknown_argument("failure", min(unknown))
     if isinstance(kind, type):
         kind = kind.kind
     if kind is not None and kind not in CODES:
@@ -301,3 +307,24 @@ def _text_and_data(first: object, second: object) -> tuple[str | None, object]:
         raise TypeError(f"success takes the text first, not {name}; write success(text, data)")
     text = first.get("textContent") if isinstance(first, dict) else None
     return text if isinstance(text, str) else None, first
+
+
+_INSTEAD = {
+    **dict.fromkeys(("structured_content", "structuredContent", "result", "value"), "data="),
+    **dict.fromkeys(("is_error", "isError", "error"), "failure('message') for an error"),
+    **dict.fromkeys(("error_code", "errorCode"), "code="),
+    **dict.fromkeys(("status", "status_code"), "code='NOT_FOUND', or kind=NotFound"),
+    "_meta": "meta=",
+    "message": "the text first: success('text')",
+    "blocks": "content=[…]",
+}
+"""Arguments of other libraries' results, and what to write instead."""
+
+
+def _unknown_argument(builder: str, name: str) -> TypeError:
+    arguments = {
+        "success": "text, data, meta, content",
+        "failure": "message, code, details, retryable, hint, kind, meta",
+    }
+    write = f"write {_INSTEAD[name]}" if name in _INSTEAD else f"it takes {arguments[builder]}"
+    return TypeError(f"{builder} has no argument {name!r}; {write}")

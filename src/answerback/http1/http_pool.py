@@ -7,6 +7,7 @@ import os
 import sys
 from asyncio import BaseEventLoop
 from collections.abc import Mapping
+from errno import ECONNREFUSED
 from ssl import SSLContext
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -185,8 +186,7 @@ class HttpPool:
             connection.close()
             if not isinstance(exc, OSError | HttpFailure | ValueError):
                 raise
-            reason = str(exc) or type(exc).__name__
-            reason = "it took too long" if isinstance(exc, TimeoutError) else reason
+            reason = _reason(exc)
             text = f"cannot connect to {where.scheme}://{where.netloc}: {reason}"
             raise HttpFailure(text, may_have_run=False) from None
         if self.is_closed:
@@ -321,3 +321,13 @@ class Cookies:
 
 def _is_below(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(prefix if prefix.endswith("/") else prefix + "/")
+
+
+def _reason(exc: Exception) -> str:
+    """Say why there is no connection."""
+    text = str(exc) or type(exc).__name__
+    if isinstance(exc, TimeoutError):
+        return "it took too long"
+    # The error for several addresses has the others' texts, and no number of its own.
+    is_refused = isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in text
+    return "nothing answers there; is the server running?" if is_refused else text

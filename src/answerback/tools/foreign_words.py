@@ -7,7 +7,7 @@ messages use them, so the module is loaded when something is refused.
 from __future__ import annotations
 
 _OAUTH = "write auth=OAuth(issuer=…, url=…) of answerback.auth"
-_DEPENDS = "write a parameter Annotated[T, Depends(fn)] for a value that the server provides"
+_DEPENDS = "for a value that the server provides, write a parameter Annotated[T, Depends(fn)]"
 _NOTHING = "HTTP clients choose; nothing is to be set"
 _DUPLICATES = "a second one of the same name is always refused"
 _PATHS = "MCP is served at /mcp; to move it, mount app.asgi() in your application"
@@ -33,8 +33,8 @@ OPTIONS = {
     "client_log_level": "give it to the command: serve --log-level info",
     "debug": "give it to the command: serve --debug",
     "root_path": "give it to the command: serve --root-path /tools",
-    "mask_error_details": "exceptions are masked unless serve has --debug; raise ToolError to show "
-    "a message",
+    "mask_error_details": "exceptions are masked; raise ToolError to show a message, or write "
+    "errors={YourError: NotFound}",
     "strict_input_validation": "write values=Values(lenient=False)",
     **dict.fromkeys(("on_duplicate", "on_duplicate_tools", "on_duplicate_prompts"), _DUPLICATES),
     **dict.fromkeys(("on_duplicate_resources", "warn_on_duplicate_tools"), _DUPLICATES),
@@ -68,7 +68,7 @@ OPTIONS = {
     "app.disable(tag='admin')",
     "enabled": "write app.disable('NAME') after it is registered",
     "exclude_args": _DEPENDS,
-    "dependencies": f"list packages in pyproject.toml; {_DEPENDS}",
+    "dependencies": f"packages belong in pyproject.toml; {_DEPENDS}",
     "run_in_thread": "a def runs in a thread; write inline=True to run it in place",
     "serializer": "write register_type(YourType, …), or return text",
     "tool_serializer": "write register_type(YourType, …), or return text",
@@ -169,7 +169,10 @@ _ERRORS = (
 )
 _LIFESPAN = "write App(lifespan=…), a context manager function"
 _OWN_VALUE = "it is the value that you gave to App"
-_FUNCTIONS = "it is not available: write a function for each tool"
+_FUNCTIONS = (
+    "it is not available: register a function for each operation, with app.add_tool(fn, "
+    "input_schema=…) if it has a JSON Schema"
+)
 _PROXY = "it is not available: call the other server in a tool, with connect(url) of answerback"
 
 APP = {
@@ -186,7 +189,9 @@ APP = {
     **dict.fromkeys(("get_resource_template", "get_resource_templates"), _READ_RESOURCES),
     "list_resource_templates": _READ_RESOURCES,
     "read_resource": f"{_CONNECT} await server.read(uri)",
-    **dict.fromkeys(("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} server.prompts"),
+    **dict.fromkeys(
+        ("prompts", "get_prompts", "list_prompts"), f"{_CONNECT} await server.prompts()"
+    ),
     **dict.fromkeys(
         ("get_prompt", "render_prompt"), f"{_CONNECT} await server.prompt('NAME', x=1)"
     ),
@@ -245,13 +250,13 @@ RUN = {
 }
 """Options of `run`."""
 
+_WRITE_APP = "write from answerback import App"
 _RETURN_BLOCKS = "write success('text', data), or return the value or the blocks themselves"
 
 PACKAGE = {
-    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), "write App"),
-    "Client": "write connect, as in: async with connect(app) as server:",
-    "ClientSession": "write connect, as in: async with connect('http://127.0.0.1:8000/mcp') as "
-    "server:",
+    **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI", "Server", "APIRouter"), _WRITE_APP),
+    "Client": "write from answerback import connect, and async with connect(app) as server:",
+    "ClientSession": "write from answerback import connect, and async with connect(url) as server:",
     **dict.fromkeys(("ToolResult", "CallToolResult"), _RETURN_BLOCKS),
     **dict.fromkeys(("CurrentContext", "Request"), "write a parameter ctx: Context"),
     "TextContent": "write Text, or return a str",

@@ -87,7 +87,8 @@ def _missing_member(
     if not hint and not name.startswith("_"):
         hint = did_you_mean(similar_names(name, [each for each in known if each[0] != "_"]))
     text = f"{owner} has no attribute {name!r}"
-    return AttributeError(f"{text}; {hint}" if hint else text)
+    # With an `obj` of None, Python does not add a suggestion of its own.
+    return AttributeError(f"{text}; {hint}" if hint else text, name=name, obj=None)
 
 
 def package_hint(name: str, known: Collection[str]) -> str:

@@ -95,9 +95,13 @@ class Resource(Tool):
         parameters = {parameter.name for parameter in self.signature.parameters}
         variables = set(self.template.variables) if self.template else set()
         if parameters != variables:
+            missing = ", ".join(f"{name}: str" for name in sorted(variables - parameters))
+            extra = ", ".join(f"{{{name}}}" for name in sorted(parameters - variables))
+            steps = [f"add {missing} to the function's parameters"] if missing else []
+            steps += [f"add {extra} to the URI, or remove the parameter"] if extra else []
             raise TypeError(
                 f"resource {self.uri!r} has the variables {sorted(variables)}, "
-                f"and its function the parameters {sorted(parameters)}; they must be the same"
+                f"and its function the parameters {sorted(parameters)}; {'; '.join(steps)}"
             )
 
     def _check_allowed_paths(self) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
+from ..core.secrets.secret_names import aliases_of_secrets
 from . import json_text, nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Arguments, Parameter, converted, names_in, report_unknown
+from .coerce import coerce
 from .field_info import read_parameter
 from .json_schema import argument_object_schema
 from .msgspec_types import MsgspecTypes
@@ -94,14 +96,10 @@ class _WholeDecoder:
     @cached_property
     def aliases(self) -> frozenset[str]:
         """All names of the fields that have a secret's name among theirs."""
-        from ..core.secrets.secret_names import aliases_of_secrets
-
         return aliases_of_secrets(names_in(self.node))
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
         """Return the object as JSON that fits the type; *coercion* collects problems."""
-        from .coerce import coerce
-
         # Reading found a number out of range.
         if coercion.problems:
             raise InvalidArguments(tuple(coercion.problems))

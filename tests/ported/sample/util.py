@@ -1,0 +1,2 @@
+def half(number: int) -> float:
+    return number / 2
