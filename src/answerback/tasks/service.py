@@ -212,18 +212,22 @@ class TaskService:
             taken = claimed(task, task.created, worker=runner.worker, lease=LEASE)
             assert taken is not None
             task = taken
+        runner.starting.add(task.id)
         try:
             kept = await runner.off_loop(self.store.add, task, self.limits)
+            if has_slot and kept.id == task.id:
+                runner.start(task)
+                return kept
         except BaseException:
             runner.slots.free(int(has_slot))
             raise
-        if not has_slot:
+        finally:
+            runner.starting.discard(task.id)
+        if has_slot:
+            runner.slots.free(1)
+        else:
             # A slot may have become free before the task was in the store.
             await self._fill()
-        elif kept.id == task.id:
-            runner.start(task)
-        else:
-            runner.slots.free(1)
         return kept
 
     async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -22,7 +22,7 @@ from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
 from .stored_reply import dump_reply
 from .task_record import OpenQuestion, TaskRecord
-from .task_store import Change, TaskStore
+from .task_store import Change, Claim, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
 T = TypeVar("T")
@@ -106,6 +106,8 @@ class TaskRunner:
         self._on_change = on_change
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
+        self.starting: set[str] = set()
+        """The ids of new tasks that are claimed before they are stored, until they run."""
         self._size = limits.slots if runtime.task_slots is None else runtime.task_slots
         self.slots = Slots(self._size)
         self._filling = threading.Lock()
@@ -148,6 +150,18 @@ class TaskRunner:
                 self.slots.free(count - len(claimed))
             for task in claimed:
                 self.start(task)
+
+    def strays(self, claims: Iterable[Claim]) -> list[Claim]:
+        """Return this worker's claims that it does not run; may block.
+
+        They were written although the store reported a failure, as when its answer came too late.
+        """
+        own = [claim for claim in claims if claim.worker == self.worker]
+        # A thread that claims tasks holds the lock until they run.
+        with self._filling:
+            return [
+                each for each in own if each.id not in self.starting and each.id not in self.runs
+            ]
 
     async def stop(self, seconds: float) -> None:
         """Claim no more tasks, wait for the running ones, then give up the rest."""

@@ -120,12 +120,18 @@ class TaskWatch:
         now = self._store.now()
         self._notice_jump(now, monotonic())
         leases_count = monotonic() >= self._leases_count_from
-        for claim in self._store.claims():
+        claims = self._store.claims()
+        for claim in claims:
             if claim.worker != self._runner.worker and is_lost(claim, now if leases_count else 0):
-                change = partial(given_up, worker=claim.worker, fence=claim.fence)
-                if self._store.change(claim.id, change) is not None:
-                    self._wake(claim.id)
+                self._give_up(claim)
+        for claim in self._runner.strays(claims):
+            self._give_up(claim, is_shutdown=True)
         self._runner.fill()
+
+    def _give_up(self, claim: Claim, *, is_shutdown: bool = False) -> None:
+        change = partial(given_up, worker=claim.worker, fence=claim.fence, is_shutdown=is_shutdown)
+        if self._store.change(claim.id, change) is not None:
+            self._wake(claim.id)
 
     def _notice_jump(self, now: float, ticks: float) -> None:
         """After the clock jumps or the machine pauses, let workers renew their claims."""
@@ -148,15 +154,15 @@ def is_lost(claim: Claim, now: float) -> bool:
 
 
 def _lives(worker: str) -> bool:
-    pid, machine, _ = worker.split("/")
-    if machine != _machine():
+    pid, _, rest = worker.partition("/")
+    if rest.rpartition("/")[0] != _machine():
         return True  # On another machine or in another container; its lease decides.
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        pass
+    except (PermissionError, ValueError, OverflowError):
+        pass  # It lives, or its name is not one of ours.
     return True
 
 
