@@ -436,7 +436,7 @@ PACKAGE_LINES = {
     "rules": 5_600,
     "server": 7_600,
     "state": 750,
-    "tasks": 2_700,
+    "tasks": 2_750,
     "testing": 350,
     "tools": 3_950,
     "types": 6_500,

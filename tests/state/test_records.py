@@ -124,6 +124,8 @@ def test_room_of_removed_tasks_is_free_again(
 
     wait_until(lambda: not is_refused())
 
+    assert len(store.page(None, None, 10)) == 1
+
 
 def test_ids_that_the_database_cannot_keep_are_unknown(store: PostgresStore) -> None:
     for id in ("a\0b", "\ud800", "x" * 100_000):
