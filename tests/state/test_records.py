@@ -167,3 +167,21 @@ def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_
         )
 
     assert store.remove_expired() == 3001
+
+
+def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:
+    own, other = make(), make()
+    changes = own.changes()
+    while changes.wait(5, is_urgent=False) is None:
+        pass
+
+    # Nobody reads them meanwhile.
+    for number in range(20_000):
+        other._tell(f"task-{number}")
+    found: list[int | None] = []
+    wait_until(lambda: len(changes._ids) >= 1_000)
+    while (ids := changes.wait(2, is_urgent=False)) is None or ids:
+        found.append(None if ids is None else len(ids))
+
+    assert None in found
+    assert max(filter(None, found), default=0) <= 1_000

@@ -40,6 +40,8 @@ _MAX_ROW = 2_000
 """The bytes of a row; PostgreSQL moves what is longer into rows of a table beside it."""
 _MAX_NOTED = 1_000
 """The unreadable records that one process logs."""
+_MAX_CHANGED = 1_000
+"""The changed ids that are kept until someone reads them; above, any task may have changed."""
 _MAX_ID = 100
 _EXPIRY_LOCK = 0x616E7378
 _COLUMNS = "id, owner, lease, record, arguments, answers, result"
@@ -334,7 +336,7 @@ class PostgresChanges:
 
     def _receive(self, id: str | None) -> None:
         with self._changed:
-            if id is None:
+            if id is None or len(self._ids) == _MAX_CHANGED:
                 self._may_be_any = True
             else:
                 self._ids.add(id)
