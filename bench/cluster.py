@@ -28,11 +28,11 @@ from answerback.tasks.task_runner import LEASE
 from answerback.tasks.transitions import claimed, finished
 
 from .report import Figure
-from .tasks import HERE, _cpu_seconds, pick_ups
+from .tasks import HERE, Client, _cpu_seconds
 
 SECRET = "a secret of the benchmark"
 LIMITS = TaskLimits(queue=20_000)
-ROUNDS, CALLS = 3, 100
+CALLS = 200
 FINISHED = 100_000
 IDLE_SECONDS = 20.0
 MADE, LIVE, BATCH, PER_SECOND = 200_000, 20_000, 2_000, 2_000
@@ -72,9 +72,6 @@ class Place:
         self.port, self.pid = stack.enter_context(_started(self.url, "serve", "--no-tasks"))
         _, self.worker = stack.enter_context(_started(self.url, "worker"))
 
-    def commit(self) -> None:
-        self.database.rows("INSERT INTO probe VALUES (1)")
-
     def ended_task(self) -> TaskRecord:
         """Add a task that has ended."""
         task = _task(worker="w", fence=1, lease=time.time() + 60)
@@ -84,16 +81,31 @@ class Place:
         assert changed is not None
         return changed
 
-    def timed(self) -> dict[str, list[float]]:
-        """The milliseconds of each call, by what is called."""
-        known = self.ended_task().id
+    def prepare(self) -> None:
+        """Add what the timed calls need, and let the database settle."""
+        self.known = self.ended_task().id
+        self.store.add(_owned("x"), LIMITS)
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+            connection.execute("CHECKPOINT")
+
+    def calls(self) -> dict[str, Callable[[], object]]:
         return {
-            "commit": _times(self.commit),
-            "creation": _times(lambda: self.store.add(_owned(), LIMITS)),
-            "get": _times(lambda: self.store.get(known)),
-            "renewal": _times(lambda: self.store.renew(["w"], 1)),
-            "pick-up": pick_ups(self.port),
+            "commit": lambda: self.database.rows("INSERT INTO probe VALUES (1)"),
+            "creation": lambda: self.store.add(_owned("w"), LIMITS),
+            "get": lambda: self.store.get(self.known),
+            "renewal": lambda: self.store.renew(["x"], 3600),
         }
+
+    def pick_up(self) -> float:
+        """The milliseconds from sending the request to the start of the function in the worker."""
+        client = Client(self.port)
+        sent = time.time()
+        id = client.call("stamp", n=1)["taskId"]
+        # Reading the task meanwhile would slow its start.
+        time.sleep(0.03)
+        started: float = client.finished(id)["result"]["structuredContent"]["result"]
+        return (started - sent) * 1e3
 
     def copy(self, id: str, count: int, *, expires: str = "NULL") -> None:
         """Add copies of a task."""
@@ -116,26 +128,35 @@ def _waiting_and_growth(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
     task = full.ended_task()
     for _ in range(FINISHED // BATCH):
         full.copy(task.id, BATCH)
-    costs: list[dict[str, list[float]]] = [{}, {}]
+    for place in places:
+        place.prepare()
     with ExitStack() as processes:
         for place in places:
             place.serve(processes)
-            place.timed()
-        # In turn, so that other load on the machine affects both alike.
-        for _ in range(ROUNDS):
-            for kept, place in zip(costs, places, strict=True):
-                for what, found in place.timed().items():
-                    kept.setdefault(what, []).extend(found)
-        medians = [{what: statistics.median(kept[what]) for what in kept} for kept in costs]
+        medians = _medians(empty, full)
         yield from _pick_up(medians[0])
         yield _lost_worker(empty)
     for what in ("creation", "pick-up", "get"):
         yield _growth(what, medians[0][what], medians[1][what])
 
 
-def _owned() -> TaskRecord:
+def _medians(*places: Place) -> list[dict[str, float]]:
+    """The p50 in milliseconds of each call in each place."""
+    costs: list[dict[str, list[float]]] = [{} for _ in places]
+    # In turn, so that other load on the machine affects all of them alike.
+    for _ in range(CALLS):
+        for kept, place in zip(costs, places, strict=True):
+            for what, call in place.calls().items():
+                began = time.perf_counter()
+                call()
+                kept.setdefault(what, []).append((time.perf_counter() - began) * 1e3)
+            kept.setdefault("pick-up", []).append(place.pick_up())
+    return [{what: statistics.median(found) for what, found in kept.items()} for kept in costs]
+
+
+def _owned(worker: str) -> TaskRecord:
     """Return a task that a worker has, so that nobody runs it."""
-    return _task(worker="w", fence=1, lease=time.time() + 3600, tool="none")
+    return _task(worker=worker, fence=1, lease=time.time() + 3600, tool="none")
 
 
 def _pick_up(medians: dict[str, float]) -> Iterator[Figure]:
@@ -214,16 +235,6 @@ def _bloat(server: Postgres, stack: ExitStack) -> Figure:
     return Figure(
         "table after tasks made and removed, in live sizes", row[0] / row[1], 3, True, detail
     )
-
-
-def _times(function: Callable[[], object]) -> list[float]:
-    """The milliseconds of each call."""
-    found = []
-    for _ in range(CALLS):
-        began = time.perf_counter()
-        function()
-        found.append((time.perf_counter() - began) * 1e3)
-    return found
 
 
 @contextmanager

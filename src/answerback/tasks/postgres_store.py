@@ -132,19 +132,18 @@ class PostgresStore:
         taken: list[TaskRecord] = []
         last = 0
         with self._database.transaction() as cursor:
-            now = _time(cursor)
             while len(taken) < count:
                 cursor.execute(
-                    f"SELECT number, {_COLUMNS} {_CLAIMABLE} AND number > %s"
+                    f"SELECT number, {NOW}, {_COLUMNS} {_CLAIMABLE} AND number > %s"
                     " ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
                     (*values, last, count - len(taken)),
                 )
                 rows = cursor.fetchall()
                 if not rows:
                     break
-                last = rows[-1][0]
+                last, now = rows[-1][:2]
                 # A task that cannot be read does not take the place of the next one.
-                for task in filter(None, map(self._read, (row[1:] for row in rows))):
+                for task in filter(None, map(self._read, (row[2:] for row in rows))):
                     claim = claimed(task, now, worker=worker, lease=lease)
                     if claim is not None:
                         self._write(cursor, claim)
