@@ -32,7 +32,7 @@ from .tasks import HERE, Client, _cpu_seconds
 
 SECRET = "a secret of the benchmark"
 LIMITS = TaskLimits(queue=20_000)
-CALLS = 200
+ROUNDS, BURST = 10, 20
 FINISHED = 100_000
 IDLE_SECONDS = 20.0
 MADE, LIVE, BATCH, PER_SECOND = 200_000, 20_000, 2_000, 2_000
@@ -89,23 +89,29 @@ class Place:
             connection.execute("VACUUM ANALYZE")
             connection.execute("CHECKPOINT")
 
-    def calls(self) -> dict[str, Callable[[], object]]:
+    def call_times(self) -> dict[str, list[float]]:
         return {
-            "commit": lambda: self.database.rows("INSERT INTO probe VALUES (1)"),
-            "creation": lambda: self.store.add(_owned("w"), LIMITS),
-            "get": lambda: self.store.get(self.known),
-            "renewal": lambda: self.store.renew(["x"], 3600),
+            "creation": _times(lambda: self.store.add(_owned("w"), LIMITS)),
+            "get": _times(lambda: self.store.get(self.known)),
+            "renewal": _times(lambda: self.store.renew(["x"], 3600)),
         }
 
-    def pick_up(self) -> float:
-        """The milliseconds from sending the request to the start of the function in the worker."""
+    def pick_up_times(self) -> dict[str, list[float]]:
+        commit = partial(self.database.rows, "INSERT INTO probe VALUES (1)")
+        return {"commit": _times(commit), "pick-up": self.pick_ups()}
+
+    def pick_ups(self) -> list[float]:
+        """The milliseconds from sending a request to the start of its function in the worker."""
         client = Client(self.port)
-        sent = time.time()
-        id = client.call("stamp", n=1)["taskId"]
-        # Reading the task meanwhile would slow its start.
-        time.sleep(0.03)
-        started: float = client.finished(id)["result"]["structuredContent"]["result"]
-        return (started - sent) * 1e3
+        found = []
+        for n in range(BURST):
+            sent = time.time()
+            id = client.call("stamp", n=n)["taskId"]
+            # Reading the task meanwhile would slow its start.
+            time.sleep(0.03)
+            started = client.finished(id)["result"]["structuredContent"]["result"]
+            found.append((started - sent) * 1e3)
+        return found
 
     def copy(self, id: str, count: int, *, expires: str = "NULL") -> None:
         """Add copies of a task."""
@@ -130,28 +136,39 @@ def _waiting_and_growth(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
         full.copy(task.id, BATCH)
     for place in places:
         place.prepare()
+    medians = _medians(places, Place.call_times)
     with ExitStack() as processes:
         for place in places:
             place.serve(processes)
-        medians = _medians(empty, full)
+        for kept, found in zip(medians, _medians(places, Place.pick_up_times), strict=True):
+            kept.update(found)
         yield from _pick_up(medians[0])
         yield _lost_worker(empty)
     for what in ("creation", "pick-up", "get"):
         yield _growth(what, medians[0][what], medians[1][what])
 
 
-def _medians(*places: Place) -> list[dict[str, float]]:
-    """The p50 in milliseconds of each call in each place."""
+def _medians(
+    places: list[Place], measured: Callable[[Place], dict[str, list[float]]]
+) -> list[dict[str, float]]:
+    """The p50 in milliseconds of what is measured in each place."""
     costs: list[dict[str, list[float]]] = [{} for _ in places]
     # In turn, so that other load on the machine affects all of them alike.
-    for _ in range(CALLS):
+    for _ in range(ROUNDS):
         for kept, place in zip(costs, places, strict=True):
-            for what, call in place.calls().items():
-                began = time.perf_counter()
-                call()
-                kept.setdefault(what, []).append((time.perf_counter() - began) * 1e3)
-            kept.setdefault("pick-up", []).append(place.pick_up())
+            for what, found in measured(place).items():
+                kept.setdefault(what, []).extend(found)
     return [{what: statistics.median(found) for what, found in kept.items()} for kept in costs]
+
+
+def _times(call: Callable[[], object]) -> list[float]:
+    """The milliseconds of each call in a burst."""
+    found = []
+    for _ in range(BURST):
+        began = time.perf_counter()
+        call()
+        found.append((time.perf_counter() - began) * 1e3)
+    return found
 
 
 def _owned(worker: str) -> TaskRecord:
