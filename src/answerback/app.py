@@ -406,6 +406,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         from .server.asgi.application import AsgiApp
         from .server.asgi.other_server import warn_of_several_workers
         from .server.http.server_options import WebOptions
+        from .server.shared_state import use_state
+        from .state.settings import state_of
 
         if any(tool.settings.widget for tool in self.tools.values()):
             from .protocol.widgets.tool_keys import check_widgets
@@ -418,9 +420,12 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             trusted_proxies=tuple(trusted_proxies),
             signals=signals,
         )
-        application = AsgiApp(runtime_on_loop(self._registry), options)
+        runtime = runtime_on_loop(self._registry)
+        is_shared = use_state(runtime, state_of())
+        application = AsgiApp(runtime, options)
         warn_of_several_workers(
-            has_secret=not application.key_is_temporary, has_sessions=self._registry.sessions
+            has_secret=not application.key_is_temporary,
+            has_sessions=self._registry.sessions and not is_shared,
         )
         return application
 

@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import httpx
 import pytest
 from tests.conftest import Server
 from tests.fuzz.stdio_client import wait_until
+from tests.state.hosts import answerback, environment
 from tests.state.postgres import Postgres
 
 JOBS = Path(__file__).parent / "jobs.py"
@@ -23,38 +24,10 @@ WAIT = {"Prefer": "wait=20"}
 Start = Callable[..., Server]
 
 
-def environment(url: str) -> dict[str, str]:
-    return {**os.environ, "ANSWERBACK_STATE": url, "ANSWERBACK_SECRET": "s" * 32}
-
-
-def answerback(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "answerback", *arguments]
-    return subprocess.run(
-        command, env=environment(url), capture_output=True, text=True, check=False, timeout=60
-    )
-
-
-@contextmanager
-def _started(url: str, command: str, *flags: str) -> Iterator[Server]:
-    process = subprocess.Popen(
-        [sys.executable, str(JOBS), command, "--port", "0", *flags],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=environment(url),
-    )
-    try:
-        yield Server(process)
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-
-
 @pytest.fixture
-def start(state_url: str) -> Iterator[Start]:
-    """Starts servers and workers that share a database with tables."""
-    assert answerback(state_url, "state", "init").returncode == 0
-    with ExitStack() as stack:
-        yield lambda *flags: stack.enter_context(_started(state_url, *flags))
+def start(start_app: Callable[..., Server]) -> Start:
+    """Starts servers and workers of the app with jobs."""
+    return partial(start_app, JOBS)
 
 
 def create(server: Server, tool: str, /, **arguments: Any) -> str:

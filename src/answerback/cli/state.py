@@ -7,19 +7,17 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from ..core.signing import SECRET, secrets_from_environment
+from ..state.settings import STATE, WrongState, check_url
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, print_line
-from .state_options import WrongState, check_url
-
-_VARIABLE = "ANSWERBACK_STATE"
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = _parser(program).parse_args(arguments)
-    url = options.url or os.environ.get(_VARIABLE)
+    url = options.url or os.environ.get(STATE)
     if not url:
-        raise WrongState(f"give the URL of the database, or set {_VARIABLE}")
+        raise WrongState(f"give the URL of the database, or set {STATE}")
     check_url(url)
     # It needs psycopg, which `state --help` does not.
     from ..state import maintenance
@@ -42,7 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _parser(program: Program) -> ArgumentParser:
     parser, subparsers = subcommand_parsers(program, "state", _SUBCOMMANDS)
     for name, each in subparsers.items():
-        text = f"the database, as postgresql://user@host/name (default: {_VARIABLE})"
+        text = f"the database, as postgresql://user@host/name (default: {STATE})"
         each.add_argument("url", nargs="?", metavar="URL", help=text)
         if name == "check":
             text = "how many processes of servers and workers there will be (default: 1)"

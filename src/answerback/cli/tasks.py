@@ -15,13 +15,14 @@ import msgspec
 
 from ..core.secrets.mask import Masker
 from ..dialects.readable import render
+from ..state.settings import WrongState
 from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.task_store import TaskStore
 from ..tasks.transitions import cancelled
 from ..types.describe import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
-from .state_options import WrongState, add_state_options, open_state_of
+from .state_options import add_state_options, open_state_of
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from ..server.http.server_options import ServeOptions, WebOptions
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
 from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import bind
+from ..state.settings import WrongState
 from .program import Program, add_log_level_option, add_tag_options, positive_int
 from .record_file import add_audit_options, open_records
 from .serve_flags import port_number
-from .state_options import WrongState, add_state_options, use_state_of
+from .state_options import add_state_options, use_state_of
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:

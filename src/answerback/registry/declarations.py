@@ -74,9 +74,17 @@ class ChangeFeed:
         found = [each() for each in list(self._attached)]
         return [each for each in found if each is not None]
 
-    def link(self, forward: Listener, forward_switch: Callable[[Switch], None]) -> None:
-        """Send changes and switches to other processes with the same app."""
-        self._links[object()] = (forward, forward_switch)
+    def link(
+        self, forward: Listener, forward_switch: Callable[[Switch], None]
+    ) -> Callable[[], None]:
+        """Send changes and switches to other processes, until the returned function is called."""
+        key = object()
+        self._links[key] = (forward, forward_switch)
+
+        def unlink() -> None:
+            self._links.pop(key, None)
+
+        return unlink
 
     def publish(self, change: Change) -> None:
         """Send a change of this process to the subscribers and to the other processes."""

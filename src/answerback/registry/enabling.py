@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -60,14 +60,28 @@ def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> Non
         if not any(name in known[kind].entries for kind in LISTED):
             raise ValueError(f"{app.name!r} has no tool, prompt or resource {name!r}")
     what: Literal["name", "tag"] = "tag" if name is None else "name"
-    _apply(app, what, name or tag or "", on=on, forward=True)
+    value = name or tag or ""
+    # The other processes first: they may be out of reach, and then nothing changes.
+    _forward_switch(app, app, what, value, on)
+    for kind in _apply(app, what, value, on=on):
+        app.changes.publish(Change(kind))
 
 
 def apply_switch(root: Registry, received: Switch) -> None:
     """Apply what another process enabled or disabled; it sends the notifications itself."""
     apps = list(root.apps())
     if received.app < len(apps):
-        _apply(apps[received.app], received.what, received.value, on=received.on, forward=False)
+        _apply(apps[received.app], received.what, received.value, on=received.on)
+
+
+def apply_switches(root: Registry, received: Sequence[Switch]) -> None:
+    """Make these the last switches of their apps, in this order."""
+    current = switches_of(root)
+    for number in {each.app for each in received}:
+        wanted = [each for each in received if each.app == number]
+        if [each for each in current if each.app == number][-len(wanted) :] != wanted:
+            for each in wanted:
+                apply_switch(root, each)
 
 
 def switches_of(root: Registry) -> list[Switch]:
@@ -81,21 +95,16 @@ def switches_of(root: Registry) -> list[Switch]:
 
 
 def _apply(
-    app: Registry, what: Literal["name", "tag"], value: str, *, on: bool, forward: bool
-) -> None:
+    app: Registry, what: Literal["name", "tag"], value: str, *, on: bool
+) -> list[ListedKind]:
+    """Enable or disable here; return the lists that changed."""
     composition = app.composed()
     with lock:
         before = {kind: composition.merged[kind].served for kind in LISTED}
         composition.enabled.switches.pop((what, value), None)
         composition.enabled.switches[what, value] = on
         composition.change(lambda: None)
-        changed = [kind for kind in LISTED if before[kind] != composition.merged[kind].served]
-    if not forward:
-        return
-    # Before the notifications, so that a notified client finds the new list.
-    _forward_switch(app, app, what, value, on)
-    for kind in changed:
-        app.changes.publish(Change(kind))
+        return [kind for kind in LISTED if before[kind] != composition.merged[kind].served]
 
 
 def _forward_switch(

@@ -145,7 +145,7 @@ class Database:
         """Yield a connection; turn the errors of a database that is away into Unavailable."""
         ends = monotonic() + self._seconds
         if not self._room.acquire(timeout=self._seconds):
-            raise _unavailable()
+            raise unavailable()
         try:
             connection = self._taken(ends)
             connection.ends = ends
@@ -159,7 +159,7 @@ class Database:
             self._note_success()
         except _AWAY as exc:
             self._note_failure(exc)
-            raise _unavailable() from exc
+            raise unavailable() from exc
         finally:
             self._room.release()
 
@@ -183,7 +183,7 @@ class Database:
 
     def _opened(self, ends: float) -> BoundedConnection:
         if monotonic() < self._rests_until:
-            raise _unavailable()
+            raise unavailable()
         connection = open_connection(self.url, ends)
         if not self._is_checked:
             check_version(connection)
@@ -229,7 +229,7 @@ def open_connection(url: str, ends: float) -> BoundedConnection:
     return connection
 
 
-def _unavailable() -> Unavailable:
+def unavailable() -> Unavailable:
     return Unavailable(
         "The server's database does not answer at the moment",
         retryable=True,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
-from ...core.background import spawn
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
-from ...registry.declarations import Change, HealthState
+from ...errors import Unavailable
+from ...registry.declarations import HealthState
 from ..http.host_and_origin import FORWARDED_HOST, Guard
 from ..http.pages import PUBLIC
 from ..http.refusals import refuse_encoding
@@ -32,10 +33,6 @@ from .request import (
 )
 from .worker_sockets import (
     SINGLE_WORKER,
-    RegistryChanged,
-    RegistrySwitched,
-    SessionStatesWanted,
-    SocketBus,
     WorkerBus,
     WorkerMessage,
 )
@@ -43,7 +40,6 @@ from .worker_sockets import (
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from ...registry.enabling import Switch
     from ...registry.lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .authenticated import Authenticated
@@ -51,6 +47,8 @@ if TYPE_CHECKING:
     from .own_pages import OwnPages
 
 
+_AFTER_FAILURE = 1.0
+"""Seconds until the next attempt to join the other hosts."""
 _ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
 
 
@@ -74,6 +72,10 @@ class AsgiApp:
         self._only_health = options.only_health
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
+        self._must_join = runtime.state is not None
+        """Whether there are other hosts, which this process has yet to join."""
+        self._joining = asyncio.Lock()
+        self._unlink: Callable[[], None] = _do_nothing
         runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: Cors | None = None
         if options.origins:
@@ -87,6 +89,9 @@ class AsgiApp:
                 self._must_handle_signals = False
                 call_before_shutdown(self._shut_down)
             try:
+                # A server or a framework that mounts this application may not start it.
+                if self._must_join and not await self._joins_before(scope, receive, send):
+                    return
                 await self._answer_http(scope, receive, send)
             finally:
                 if self._is_closing:
@@ -103,26 +108,45 @@ class AsgiApp:
             return
         await (self._cors or self._answer)(scope, receive, send)
 
-    async def join(self, bus: SocketBus) -> None:
-        """Join other workers. Call this before the first request."""
+    async def join(self, bus: WorkerBus) -> None:
+        """Join other workers. Call this before the first request; raises Unavailable."""
+
+        async def apply(message: WorkerMessage) -> None:
+            await self._mcp.apply(message)
+
         self._bus = bus
-        await bus.start(self._mcp.apply)
-        # This worker may replace one that died.
-        await bus.broadcast(SessionStatesWanted(bus.number))
-        loop = asyncio.get_running_loop()
-        sending: set[asyncio.Task[None]] = set()
+        await bus.start(apply)
+        self._unlink = self._registry.changes.link(bus.forward_change, bus.forward_switch)
+        self._must_join = False
 
-        def send(message: WorkerMessage) -> None:
-            spawn(bus.broadcast(message), sending)
+    async def _join_hosts(self) -> None:
+        """Join the processes that share the state, once; raises Unavailable."""
+        assert self.runtime.state is not None
+        async with self._joining:
+            if self._must_join:
+                from .database_bus import DatabaseBus
 
-        def forward(change: Change) -> None:
-            # Any thread may make a change.
-            loop.call_soon_threadsafe(send, RegistryChanged(change))
+                # It belongs to the bus of an earlier start, or of an attempt that failed.
+                self.__dict__.pop("_mcp", None)
+                await self.join(DatabaseBus(self.runtime.state, self._registry))
 
-        def forward_switch(switch: Switch) -> None:
-            loop.call_soon_threadsafe(send, RegistrySwitched(switch))
+    async def _join_hosts_when_possible(self) -> None:
+        while self._must_join:
+            try:
+                await self._join_hosts()
+            except Unavailable:
+                await asyncio.sleep(_AFTER_FAILURE)
 
-        self._registry.changes.link(forward, forward_switch)
+    async def _joins_before(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Join the other hosts before a request; if that fails, refuse the request."""
+        try:
+            await self._join_hosts()
+        except Unavailable as exc:
+            request = HttpRequest(scope, receive, send)
+            details = {"retry_after": exc.retry_after}
+            refused = failure(exc.message, code=exc.code, details=details, retryable=True)
+            await request.respond_with(self._routes.refuse(refused, request))
+        return not self._must_join
 
     def open(self) -> None:
         """Serve, even after a shutdown."""
@@ -138,7 +162,8 @@ class AsgiApp:
             self._mcp.close()
 
     async def start(self) -> LifespanFailed | None:
-        """Start the app's lifespan; log and return a failure."""
+        """Join the other hosts and start the app's lifespan; log and return a failure."""
+        await self._join_hosts_when_possible()
         if self._registry.lifespan is not None:
             failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
@@ -159,6 +184,10 @@ class AsgiApp:
         if self._registry.lifespan is not None:
             error = await self._registry.lifespan.try_to_stop(self)
         if self.runtime.state is not None:
+            self._unlink()
+            await self._bus.close()
+            # A later start joins anew, with another number.
+            self._must_join = True
             self.runtime.state.close()
         return error
 
@@ -247,6 +276,10 @@ class AsgiApp:
         from .mcp_endpoint import McpEndpoint
 
         return McpEndpoint(self.runtime, self._signer, self._bus, sessions=self._has_sessions)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def _authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...protocol.jsonrpc import RpcError
+from ...errors import Unavailable
+from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError
 
 
 class HttpError(Exception):
@@ -13,3 +14,9 @@ class HttpError(Exception):
         self.status = status
         self.error = error
         self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+
+def unavailable(exc: Unavailable) -> RpcError:
+    """Return the error of a request that needs the database, which is away."""
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)

@@ -324,11 +324,12 @@ class InFlight:
         task.uncancel()
         return None
 
-    def cancel(self, session: bytes, id: Id) -> None:
-        """Cancel a request of a session, if it runs here."""
+    def cancel(self, session: bytes, id: Id) -> bool:
+        """Cancel a request of a session; return whether it runs here."""
         peer = self._by_key.get((session, id))
         if peer is not None:
             peer.cancel()
+        return peer is not None
 
     def _schedule(self) -> None:
         self._is_ticking = bool(self._peers)

@@ -9,6 +9,7 @@ from ...calls.runtime import Runtime
 from ...core.reply import Reply
 from ...core.signing import Signer
 from ...core.versions import LATEST_STATEFUL, STATEFUL
+from ...errors import Unavailable
 from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
@@ -27,7 +28,7 @@ from ...protocol.mcp_peer import McpPeer
 from ...protocol.session import ClientCapabilities
 from ...registry.enabling import apply_switch
 from ..http.refusals import refuse_media
-from .http_error import HttpError
+from .http_error import HttpError, unavailable
 from .in_flight import InFlight
 from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sessions import VERSION_HEADER, Sessions
@@ -66,6 +67,10 @@ class McpEndpoint:
                     return
             _raise_refusal(refused or body)
             await self._get_or_delete(http)
+        except Unavailable as exc:
+            error = unavailable(exc)
+            headers = ((b"retry-after", b"%d" % (exc.retry_after or 1)), *JSON_HEADERS)
+            await http.respond(503, headers, error_frame(None, error))
         except HttpError as error:
             frame = error_frame(error.error.id, error.error)
             await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)

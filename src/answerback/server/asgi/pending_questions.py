@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -16,6 +17,7 @@ from ...tools.elicitation import Declined
 from .sse import EventStream
 from .worker_sockets import QuestionAnswered
 
+_ASKED = re.compile(r"ask-([0-9]{1,5})_[0-9a-f]{16}")
 _NO_ANSWER = "The client did not answer"
 _SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"
 
@@ -23,7 +25,8 @@ _SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"
 class PendingQuestions:
     """The questions that wait for an answer, by session and request id."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
         self._open: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
         self._closed = False
 
@@ -33,7 +36,7 @@ class PendingQuestions:
         """Ask the client of a session, and wait for its answer."""
         if self._closed:
             raise Declined(_SHUTTING_DOWN)
-        id = f"ask-{os.urandom(8).hex()}"
+        id = f"ask-{self._worker}_{os.urandom(8).hex()}"
         answer = asyncio.get_running_loop().create_future()
         self._open[nonce, id] = answer
         stream.append(request_frame(id, method, params))
@@ -55,6 +58,11 @@ class PendingQuestions:
             answer.set_result(msgspec.Raw(message.result))
         else:
             answer.set_exception(Declined("The client refused"))
+
+    def worker_of(self, id: Id | None) -> int:
+        """Return the worker that asked the question with this id."""
+        found = _ASKED.fullmatch(id) if isinstance(id, str) else None
+        return self._worker if found is None else int(found[1])
 
     def decline_all(self, nonce: bytes) -> None:
         """Decline all questions of a session that has ended."""

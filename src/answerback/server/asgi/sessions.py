@@ -19,7 +19,7 @@ from ...protocol.session_id import MAX_LENGTH, SessionId
 from ...registry.declarations import Change
 from .http_error import HttpError
 from .request import HttpRequest
-from .worker_sockets import LogLevelSet, ResourceSubscribed, SessionEnded
+from .worker_sockets import LogLevelSet, ResourceSubscribed, SessionChanged, SessionEnded
 
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
@@ -130,29 +130,34 @@ class Sessions:
         """Return whether the client is notified of a change."""
         return change.kind != "resource" or change.uri in self.subscriptions(client)
 
-    def apply(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
+    def apply(
+        self, message: SessionEnded | SessionChanged | LogLevelSet | ResourceSubscribed
+    ) -> None:
         """Apply a session's change, which this or another worker received."""
         match message:
             case SessionEnded():
                 self._states.pop(message.nonce, None)
                 self._end(message)
+            case SessionChanged():
+                state = self._keep(message.nonce)
+                state.level, state.subscriptions = message.level, set(message.subscriptions)
+                self._forget_default(message.nonce)
             case LogLevelSet():
                 self._keep(message.nonce).level = message.level
             case ResourceSubscribed():
-                state = self._keep(message.nonce)
-                uris = state.subscriptions
+                uris = self._keep(message.nonce).subscriptions
                 uris.add(message.uri) if message.wanted else uris.discard(message.uri)
-                if state.is_default:
-                    del self._states[message.nonce]
+                self._forget_default(message.nonce)
 
-    def changes(self) -> list[SessionEnded | LogLevelSet | ResourceSubscribed]:
+    def changes(self) -> list[SessionEnded | SessionChanged]:
         """Return the messages that make another worker's store equal to this one."""
-        messages: list[SessionEnded | LogLevelSet | ResourceSubscribed] = []
-        for nonce, state in self._states.items():
-            if state.level is not None:
-                messages.append(LogLevelSet(nonce, state.level))
-            messages += [ResourceSubscribed(nonce, uri, True) for uri in state.subscriptions]
-        return messages + [SessionEnded(nonce, expires) for nonce, expires in self._ended.items()]
+        return [
+            *(
+                SessionChanged(nonce, state.level, frozenset(state.subscriptions))
+                for nonce, state in self._states.items()
+            ),
+            *(SessionEnded(nonce, expires) for nonce, expires in self._ended.items()),
+        ]
 
     def _end(self, message: SessionEnded) -> None:
         self._ended[message.nonce] = message.expires
@@ -172,6 +177,10 @@ class Sessions:
         state.seen = time.monotonic()
         self._states.move_to_end(nonce)
         return state
+
+    def _forget_default(self, nonce: bytes) -> None:
+        if self._states[nonce].is_default:
+            del self._states[nonce]
 
     def _drop_old(self) -> None:
         limit = time.monotonic() - LIFETIME

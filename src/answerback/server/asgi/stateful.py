@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from ...core.versions import V2025_11_25
+from ...errors import Unavailable
 from ...protocol.engine import Engine
 from ...protocol.gate_refusals import batch_challenge
 from ...protocol.hidden_entries import described_if_hiding, is_gated
@@ -23,11 +25,11 @@ from ...protocol.jsonrpc import (
     parse,
     result_frame,
 )
-from ...protocol.params import Meta
+from ...protocol.params import Id, Meta
 from ...protocol.session import ClientCapabilities
 from ...protocol.subscriptions import change_frame
 from ...registry.declarations import Change, Registry
-from .http_error import HttpError
+from .http_error import HttpError, unavailable
 from .in_flight import BatchPeer, HttpPeer, InFlight
 from .request import JSON_HEADERS, HttpRequest
 from .sessions import SESSION_HEADER, HttpClient, Sessions
@@ -50,6 +52,7 @@ class Stateful:
     ) -> None:
         self._registry = registry
         self._engine = engine
+        self._bus = bus
         self._in_flight = in_flight
         self._sessions = sessions
         self.sync = SessionSync(registry, bus, sessions, in_flight)
@@ -74,7 +77,7 @@ class Stateful:
             peer.questions = self.sync.questions
         # A client that names the event stream first gets one at once.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
-            self._begin_stream(peer, client)
+            self._begin_stream(peer, client, request.id)
         # Nothing is lost by it: the client can wait for the same task again.
         peer.cancel_on_disconnect = request.method == "tasks/result" and peer.stream.id is None
         if request.method in SESSION_METHODS:
@@ -114,7 +117,7 @@ class Stateful:
         batch.level = self._sessions.level(client)
         batch.questions = self.sync.questions if client.session is not None else None
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
-            self._begin_stream(batch, client)
+            self._begin_stream(batch, client, None)
         answering = self._answer_batch(messages, client, batch)
         if _can_be_asked(client.capabilities) and any(map(self._engine.may_ask, requests)):
             await self._in_flight.run_detachable(batch, answering)
@@ -138,8 +141,11 @@ class Stateful:
         if resumed is not None:
             await self._write(resumed, http, start)
             return
+        since = await self._bus.catch_up()
+        # The session may have ended at another host.
+        client = self._sessions.identify(http)
         stream = EventStream(asyncio.get_running_loop())
-        opened = await self.sync.open_stream(client)
+        opened = await self.sync.open_stream(client, since)
 
         def on_change(change: Change) -> None:
             if self._sessions.wants(client, change) and self.sync.active.is_active(opened):
@@ -195,14 +201,14 @@ class Stateful:
             headers = ((SESSION_HEADER, self._sessions.new_id(session, http)), *headers)
         await http.respond(200, headers, result_frame(request.id, result))
 
-    def _begin_stream(self, peer: HttpPeer, client: HttpClient) -> None:
+    def _begin_stream(self, peer: HttpPeer, client: HttpClient, request: Id | None) -> None:
         """Respond with an event stream; the client of a session can resume it."""
         if client.session is None:
             peer.begin_stream()
             return
         # Older clients try to read the empty event as JSON.
         peer.prime = client.version is V2025_11_25
-        peer.begin_stream(self.sync.resumable.new(client))
+        peer.begin_stream(self.sync.resumable.new(client, request))
 
     async def _answer_session(self, request: Request, client: HttpClient, peer: HttpPeer) -> bytes:
         described = described_if_hiding(self._registry, peer)
@@ -213,6 +219,10 @@ class Stateful:
             return result_frame(request.id, await self.sync.answer(request, client, described))
         except RpcError as error:
             return error_frame(request.id, error)
+        except Unavailable as exc:
+            if peer.can_refuse_by_status:
+                raise
+            return error_frame(request.id, unavailable(exc))
 
     async def _answer_part(
         self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
@@ -221,7 +231,9 @@ class Stateful:
         if isinstance(message, RpcError):
             return error_frame(message.id, message)
         if not isinstance(message, Request):
-            await self.sync.accept(message, client)
+            # A batch with requests has a response, whose status does not depend on this.
+            with suppress(Unavailable):
+                await self.sync.accept(message, client)
             return None
         if message.method == "initialize":
             error = RpcError(INVALID_REQUEST, "initialize is not for batches")
@@ -231,7 +243,7 @@ class Stateful:
         except RpcError as error:
             return error_frame(message.id, error)
         if message.method in SESSION_METHODS:
-            return await self._answer_session(message, client, batch)
+            return await self._answer_session(message, client, BatchPeer(message.id, batch))
         peer = BatchPeer(message.id, batch)
         peer.level = batch.level
         if meta is not None:

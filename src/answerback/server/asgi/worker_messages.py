@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 
-from ...core.background import spawn
 from ...core.request_info import RequestInfo
 from ...protocol.jsonrpc import Notification, Request, Response, RpcError, read_params
 from ...protocol.params import CancelledParams, ReadResource, SetLevel
@@ -19,15 +17,18 @@ from .sessions import HttpClient, Sessions
 from .worker_sockets import (
     FollowStream,
     LogLevelSet,
+    MessagesLost,
     QuestionAnswered,
     RequestCancelled,
     ResourceSubscribed,
+    SessionChanged,
     SessionEnded,
     SessionStates,
     SessionStatesWanted,
     StreamFrame,
     StreamState,
     WorkerBus,
+    WorkerLost,
     WorkerMessage,
 )
 
@@ -48,21 +49,20 @@ class SessionSync:
         self._bus = bus
         self._sessions = sessions
         self._in_flight = in_flight
-        self.questions = PendingQuestions()
+        self.questions = PendingQuestions(bus.number)
         self.resumable = ResumableStreams(bus)
         self.active = ActiveStreams(bus.number)
-        self._sending: set[asyncio.Task[None]] = set()
 
     async def answer(
         self, request: Request, client: HttpClient, described: RequestInfo | None = None
     ) -> bytes:
-        """Return the result of a request about the session; raises RpcError.
+        """Return the result of a request about the session; raises RpcError or Unavailable.
 
         *described* has the request's data; None if nothing can be hidden.
         """
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level
-            await self._apply_everywhere(LogLevelSet(client.nonce, level))
+            await self._change(LogLevelSet(client.nonce, level))
         elif request.method != "ping":
             wanted = request.method == "resources/subscribe"
             if wanted:
@@ -70,52 +70,58 @@ class SessionSync:
                 uri = subscribed_uri(self._registry, request.params, subscribed, described)
             else:
                 uri = read_params(request.params, ReadResource).uri
-            await self._apply_everywhere(ResourceSubscribed(client.nonce, uri, wanted))
+            await self._change(ResourceSubscribed(client.nonce, uri, wanted))
         return _EMPTY_RESULT
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
-        """Apply a client's notification or response."""
+        """Apply a client's notification or response; raises Unavailable."""
+        # Without a session nothing is asked, and nothing can be cancelled.
+        if not client.nonce:
+            return
         if isinstance(message, Response):
-            result = None if message.result is None else bytes(message.result)
-            await self._apply_everywhere(QuestionAnswered(client.nonce, message.id, result))
+            await self._pass_on(message, client.nonce)
         elif message.method == "notifications/cancelled":
             with suppress(RpcError):
                 id = read_params(message.params, CancelledParams).id
-                if id is not None:
-                    await self._apply_everywhere(RequestCancelled(client.nonce, id))
+                if id is not None and not self._in_flight.cancel(client.nonce, id):
+                    await self._bus.broadcast(RequestCancelled(client.nonce, id))
+
+    async def _pass_on(self, response: Response, nonce: bytes) -> None:
+        """Pass an answer to the worker whose call asked the question."""
+        result = None if response.result is None else bytes(response.result)
+        answered = QuestionAnswered(nonce, response.id, result)
+        worker = self.questions.worker_of(response.id)
+        if self._bus.has(worker):
+            await self._bus.send(worker, answered)
+        else:
+            self.questions.resolve(answered)
 
     async def end_session(self, client: HttpClient) -> None:
-        await self._apply_everywhere(SessionEnded(client.nonce, client.expires))
+        await self._change(SessionEnded(client.nonce, client.expires))
 
-    async def open_stream(self, client: HttpClient) -> StreamState:
-        """Register a GET stream of the session at this worker."""
-        stream = self.active.open(client.nonce)
+    async def open_stream(self, client: HttpClient, since: int) -> StreamState:
+        """Register a GET stream of the session at this worker; raises Unavailable."""
+        stream = self.active.open(client.nonce, since)
         await self._bus.broadcast(stream)
         return stream
 
     def close_stream(self, stream: StreamState) -> None:
         """Remove a GET stream; a task in the background notifies the other workers."""
-        spawn(self._bus.broadcast(self.active.close(stream)), self._sending)
+        self._bus.forward(self.active.close(stream))
 
-    async def _apply_everywhere(
-        self,
-        message: SessionEnded
-        | LogLevelSet
-        | ResourceSubscribed
-        | RequestCancelled
-        | QuestionAnswered,
-    ) -> None:
+    async def _change(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
         # A client without a session has no state to keep.
         if message.nonce:
-            await self.apply(message)
+            # First the others: if they cannot be reached, the client is told that it failed.
             await self._bus.broadcast(message)
+            await self.apply(message)
 
     async def apply(self, message: WorkerMessage) -> None:
         """Apply a message that a client sent to this worker or to another."""
         match message:
             case SessionStatesWanted() | SessionStates():
                 await self._share_states(message)
-            case SessionEnded() | LogLevelSet() | ResourceSubscribed():
+            case SessionEnded() | SessionChanged() | LogLevelSet() | ResourceSubscribed():
                 self._sessions.apply(message)
                 if isinstance(message, SessionEnded):
                     self.questions.decline_all(message.nonce)
@@ -128,6 +134,11 @@ class SessionSync:
                 self.questions.resolve(message)
             case FollowStream() | StreamFrame():
                 self.resumable.apply(message)
+            case WorkerLost(worker):
+                self.active.forget(worker)
+                self.resumable.end_streams_of(worker)
+            case MessagesLost():
+                self.resumable.end_followed()
 
     async def _share_states(self, message: SessionStatesWanted | SessionStates) -> None:
         """Send all sessions' changes to a new worker, or apply them there."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from contextlib import suppress
+from typing import TypeAlias
 
 import msgspec
 
+from ...core.background import spawn
 from ...core.peer import Level
+from ...errors import Unavailable
 from ...protocol.params import Id
 from ...registry.declarations import Change
 from ...registry.enabling import Switch
@@ -52,10 +56,18 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
     wanted: bool
 
 
-class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """All sessions' changes, and what is disabled, for a new worker."""
+class SessionChanged(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """All that differs from a new session."""
 
-    changes: list[SessionEnded | LogLevelSet | ResourceSubscribed]
+    nonce: bytes
+    level: Level | None = None
+    subscriptions: frozenset[str] = frozenset()
+
+
+class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """All changed sessions, and what is disabled, for a new worker."""
+
+    changes: list[SessionEnded | SessionChanged]
     ended_until: float
     switches: list[Switch]
 
@@ -114,8 +126,19 @@ class StreamFrame(msgspec.Struct, frozen=True, array_like=True, tag=True):
     last: bool
 
 
+class WorkerLost(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A worker has ended, and the streams that it held with it. The bus itself reports it."""
+
+    worker: int
+
+
+class MessagesLost(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Messages from other workers may have been lost. The bus itself reports it."""
+
+
 WorkerMessage: TypeAlias = (
     SessionEnded
+    | SessionChanged
     | SessionStatesWanted
     | SessionStates
     | LogLevelSet
@@ -127,26 +150,71 @@ WorkerMessage: TypeAlias = (
     | RegistrySwitched
     | FollowStream
     | StreamFrame
+    | WorkerLost
+    | MessagesLost
 )
-_messages = msgspec.msgpack.Decoder(WorkerMessage)
-_encode = msgspec.msgpack.Encoder().encode
+decode_message: Callable[[bytes], WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage).decode
+encode_message = msgspec.msgpack.Encoder().encode
+OnMessage: TypeAlias = Callable[[WorkerMessage], Awaitable[None]]
 
 
 class WorkerBus:
     """Sends messages to the other workers; this one is for a server without any."""
 
     number = 0
-    """The number of this worker."""
+    """The number of this worker, once the bus has started."""
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def __init__(self) -> None:
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def start(self, on_message: OnMessage) -> None:
+        """Join the other workers, and apply what they have changed so far."""
+
+    async def close(self) -> None:
+        """Leave the other workers."""
 
     def has(self, worker: int) -> bool:
         """Return whether *worker* is another worker of this server."""
         return False
 
     async def broadcast(self, message: WorkerMessage) -> None:
-        """Send to all other workers, and wait until they have applied it."""
+        """Send to all other workers; raises Unavailable.
 
-    async def send(self, worker: int, message: WorkerMessage) -> None:
-        """Send to one other worker."""
+        Workers of one machine have applied it when this returns. Those of other machines apply a
+        change of a session soon after, even if they cannot be reached now.
+        """
+
+    async def send(self, worker: int, message: WorkerMessage) -> bool:
+        """Send to one other worker; return whether it is there. Raises Unavailable."""
+        return False
+
+    async def catch_up(self) -> int:
+        """Apply what other workers have sent so far; return the time, which orders streams.
+
+        Raises Unavailable.
+        """
+        # This clock is the same for all processes of a machine.
+        return time.monotonic_ns()
+
+    def forward(self, message: WorkerMessage) -> None:
+        """Send to all other workers soon, if they can be reached. Any thread may call it."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._broadcast_soon, message)
+
+    def forward_change(self, change: Change) -> None:
+        self.forward(RegistryChanged(change))
+
+    def forward_switch(self, switch: Switch) -> None:
+        """Let the other workers apply a switch. Any thread may call it; raises Unavailable."""
+        self.forward(RegistrySwitched(switch))
+
+    def _broadcast_soon(self, message: WorkerMessage) -> None:
+        spawn(self._try_to_broadcast(message), self._sending)
+
+    async def _try_to_broadcast(self, message: WorkerMessage) -> None:
+        with suppress(Unavailable):
+            await self.broadcast(message)
 
 
 SINGLE_WORKER = WorkerBus()
@@ -156,12 +224,14 @@ class SocketBus(WorkerBus):
     """A bus of unix sockets, one for each worker, in a folder made before the fork."""
 
     def __init__(self, folder: str, number: int, count: int) -> None:
+        super().__init__()
         self.number = number
         self._folder = folder
         self._others = [worker for worker in range(count) if worker != number]
         self._connections: dict[int, _WorkerConnection] = {}
 
-    async def start(self, on_message: Callable[[WorkerMessage], Awaitable[None]]) -> None:
+    async def start(self, on_message: OnMessage) -> None:
+        self._loop = asyncio.get_running_loop()
         path = self._path(self.number)
         # A replaced worker left its socket behind.
         if os.path.exists(path):
@@ -169,6 +239,8 @@ class SocketBus(WorkerBus):
         self._server = await asyncio.start_unix_server(
             lambda r, w: _receive(r, w, on_message), path
         )
+        # This worker may replace one that died.
+        await self.broadcast(SessionStatesWanted(self.number))
 
     def has(self, worker: int) -> bool:
         return worker in self._others
@@ -176,9 +248,9 @@ class SocketBus(WorkerBus):
     async def broadcast(self, message: WorkerMessage) -> None:
         await asyncio.gather(*(self.send(worker, message) for worker in self._others))
 
-    async def send(self, worker: int, message: WorkerMessage) -> None:
+    async def send(self, worker: int, message: WorkerMessage) -> bool:
         connection = self._connections.setdefault(worker, _WorkerConnection(self._path(worker)))
-        await connection.send(_encode(message))
+        return await connection.send(encode_message(message))
 
     def _path(self, worker: int) -> str:
         return os.path.join(self._folder, str(worker))
@@ -197,13 +269,16 @@ class _WorkerConnection:
         self._lock = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def send(self, message: bytes) -> None:
+    async def send(self, message: bytes) -> bool:
+        """Return whether the worker has applied the message."""
         async with self._lock:
             try:
                 async with asyncio.timeout(_TIMEOUT):
                     await self._send_or_reconnect(message)
             except (OSError, EOFError, TimeoutError):
                 self.close()
+                return False
+            return True
 
     async def _send_or_reconnect(self, message: bytes) -> None:
         """Send on the open connection, and on a new one if the worker has been replaced."""
@@ -232,13 +307,12 @@ class _WorkerConnection:
 async def _receive(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    on_message: Callable[[WorkerMessage], Awaitable[None]],
+    on_message: OnMessage,
 ) -> None:
     try:
         while True:
             size = int.from_bytes(await reader.readexactly(4))
-            message: Any = _messages.decode(await reader.readexactly(size))
-            await on_message(message)
+            await on_message(decode_message(await reader.readexactly(size)))
             writer.write(b"+")
             await writer.drain()
     except (OSError, EOFError, asyncio.CancelledError):

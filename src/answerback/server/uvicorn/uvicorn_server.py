@@ -59,6 +59,7 @@ class _Server(uvicorn.Server):
         super().__init__(_config(application, options, seconds))
         self._application = application
         self._bus = bus
+        self._is_single = options.workers == 1
         self._ready = ready
         self._flush_records = flush_records
         self._wake: Callable[[], object] | None = None
@@ -130,7 +131,7 @@ class _Server(uvicorn.Server):
 
     def _print_running_calls(self) -> None:
         if count := len(self.server_state.tasks):
-            prefix = "" if self._bus is None else f"worker {os.getpid()}: "
+            prefix = "" if self._is_single else f"worker {os.getpid()}: "
             calls = _count(count, "call")
             seconds = self.config.timeout_graceful_shutdown
             hint = f"for up to {seconds} seconds; Ctrl-C again ends it at once"
@@ -198,7 +199,9 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
             runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
         def run_worker(number: int, ready: Callable[[], None]) -> None:
-            run(SocketBus(folder, number, count), ready)
+            # With a state the database carries their messages, as those of other hosts.
+            is_alone = runtime.state is None
+            run(SocketBus(folder, number, count) if is_alone else None, ready)
 
         return prefork(count, run_worker, listener, started=announce)
 

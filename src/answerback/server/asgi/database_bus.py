@@ -1,0 +1,318 @@
+"""DatabaseBus: messages between the processes of several hosts, through their shared database.
+
+A session's changes and the switches of tools are kept in tables, so a new process knows them too.
+Other messages are rows that their receivers take. A notice says that there is something new; who
+misses it finds it two seconds later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, TypeVar
+
+import msgspec
+
+from ...calls.failures import log_internal_error
+from ...core.background import spawn
+from ...core.log import logger
+from ...errors import Unavailable
+from ...registry.declarations import Registry
+from ...registry.enabling import Switch, apply_switches
+from ...state.database import unavailable
+from ...state.homes import Homes, Mailbox
+from ...state.kept_changes import SessionRow, SessionRows, SwitchRows
+from ...state.shared import SharedState
+from .worker_sockets import (
+    LogLevelSet,
+    MessagesLost,
+    OnMessage,
+    ResourceSubscribed,
+    SessionChanged,
+    SessionEnded,
+    WorkerBus,
+    WorkerLost,
+    WorkerMessage,
+    decode_message,
+    encode_message,
+)
+
+T = TypeVar("T")
+_TOPIC = "bus"
+_ALL, _HOMES, _APPLIED = "all", "homes", "applied"
+"""The first words of notices: for all processes, about a process that has come or gone, and from a
+process that has applied a change. A notice for one process begins with its number."""
+_CONFIRMED = 0.5
+"""Seconds for which a change waits until all processes have applied it."""
+_POLL = 2.0
+"""Seconds after which a process looks for messages without a notice, and shows that it lives."""
+_PATIENCE = 15.0
+"""Seconds after which a process that did not show that it lives has ended."""
+_LENIENCE = 3_600.0
+"""The same, for a short time after the database was away: all processes missed their time."""
+_DEADLINE = 2.5
+"""Seconds after which a request does not wait for the database any more."""
+_THREADS = 4
+"""As many as the process has connections, so that no change waits for more than a deadline."""
+
+_session_changes = msgspec.msgpack.Decoder(SessionChanged)
+
+
+class DatabaseBus(WorkerBus):
+    """The number of this process comes from the database."""
+
+    def __init__(self, shared: SharedState, registry: Registry) -> None:
+        super().__init__()
+        self._registry = registry
+        self._notices = shared.notices
+        self._homes = Homes(shared.database, registry.name)
+        self._mailbox = Mailbox(shared, registry.name)
+        self._sessions = SessionRows(shared, registry.name)
+        self._switches = SwitchRows(shared.database, registry.name)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="answerback-bus")
+        self._living: frozenset[int] = frozenset()
+        self._next_beat = 0.0
+        self._lenient_until = 0.0
+        self._catching_up = asyncio.Lock()
+        self._woken = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self._must_read_all = False
+        self._taken: list[bytes] = []
+        self._looking: set[asyncio.Task[float | None]] = set()
+        self._to_confirm: list[str] = []
+        """The changes of other processes that wait until this one has applied them."""
+        self._unconfirmed: dict[str, _Confirmations] = {}
+
+    async def start(self, on_message: OnMessage) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_message = on_message
+        self.number = await self._in_thread(self._homes.take)
+        self._notices.listen(_TOPIC, self._on_notice)
+        await self.catch_up()
+        await self._beat()
+        self._notices.send(_TOPIC, _HOMES)
+        self._watching = self._loop.create_task(self._watch())
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+            with suppress(Unavailable):
+                await self._in_thread(self._homes.leave, self.number)
+                self._notices.send(_TOPIC, _HOMES)
+        self._loop = None
+        self._threads.shutdown(wait=False)
+
+    def has(self, worker: int) -> bool:
+        return worker != self.number
+
+    async def broadcast(self, message: WorkerMessage) -> None:
+        match message:
+            case SessionEnded(nonce, expires):
+                await self._in_thread(self._sessions.end, nonce, expires)
+                await self._wait_for_all()
+            case LogLevelSet(nonce) | ResourceSubscribed(nonce):
+                await self._in_thread(self._sessions.change, nonce, partial(_changed, message))
+                await self._wait_for_all()
+            case _:
+                await self._put(message, None)
+
+    async def send(self, worker: int, message: WorkerMessage) -> bool:
+        return await self._put(message, worker)
+
+    async def catch_up(self) -> int:
+        # In a task of its own: if a request ends meanwhile, the messages are still applied.
+        looking = spawn(self._catch_up(), self._looking)
+        await asyncio.wait({looking}, timeout=_DEADLINE)
+        time = looking.result() if looking.done() else None
+        if time is None:
+            raise unavailable()
+        return int(time * 1e9)
+
+    async def _catch_up(self) -> float | None:
+        """Apply all changes and messages; return the time, or None if the database is away."""
+        async with self._catching_up:
+            confirmed, self._to_confirm = self._to_confirm, []
+            try:
+                found = await self._in_thread(self._look)
+            except Unavailable:
+                return None
+            for row in found.sessions:
+                await self._deliver(_message_of(row))
+            # The messages come last: one may say that a list has changed.
+            apply_switches(self._registry, found.switches)
+            for message in found.messages:
+                await self._deliver(message)
+            for change in confirmed:
+                self._notices.send(_TOPIC, f"{_APPLIED} {change} {self.number}")
+        return found.time
+
+    def forward_switch(self, switch: Switch) -> None:
+        """Keep a switch for all processes before it is applied here. It blocks the thread."""
+        self._switches.keep(switch.app, switch.what, switch.value, on=switch.on)
+        self._notices.send(_TOPIC, _ALL)
+        # Another process may have changed the same thing: read here, too, what holds.
+        self._soon(self._woken.set)
+
+    async def _put(self, message: WorkerMessage, receiver: int | None) -> bool:
+        sealed = encode_message(message)
+        put = self._mailbox.put
+        receivers = await self._in_thread(put, sealed, self.number, receiver, self._patience())
+        for each in receivers:
+            self._notices.send(_TOPIC, str(each))
+        return bool(receivers)
+
+    async def _wait_for_all(self) -> None:
+        """Wait until the other processes have applied a change, unless that takes long.
+
+        So whichever process takes the client's next request, it knows the change.
+        """
+        change = os.urandom(8).hex()
+        self._unconfirmed[change] = waiting = _Confirmations(set(self._living - {self.number}))
+        self._notices.send(_TOPIC, f"{_ALL} {change}")
+        # Another process may have changed the same thing: read here, too, what holds.
+        self._woken.set()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CONFIRMED):
+                    await waiting.complete.wait()
+        finally:
+            del self._unconfirmed[change]
+
+    def _look(self) -> _Found:
+        # In this order: the sender of a message has kept its switches before.
+        self._taken += self._mailbox.take(self.number)
+        if self._must_read_all:
+            self._must_read_all = False
+            self._sessions.read_all_again()
+        time, sessions = self._sessions.changed()
+        switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
+        # Kept until now: the database may fail in between.
+        messages, self._taken = _decoded(self._taken), []
+        return _Found(messages, sessions, switches, time)
+
+    async def _deliver(self, message: WorkerMessage) -> None:
+        try:
+            await self._on_message(message)
+        except Exception:  # noqa: BLE001 -- the other messages still need to be applied
+            log_internal_error("applying a message from another process")
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_POLL):
+                    await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self._beat()
+                await self.catch_up()
+            except Unavailable:
+                self._lenient_until = inf  # Already logged.
+            except Exception:  # noqa: BLE001 -- the sessions of this process need the watch
+                log_internal_error("looking for messages from other processes")
+
+    async def _beat(self) -> None:
+        """Show that this process lives, and report those that do no longer."""
+        now = monotonic()
+        if now < self._next_beat:
+            return
+        living = await self._in_thread(self._homes.beat, self.number, self._patience())
+        await self._in_thread(self._mailbox.remove_old)
+        await self._in_thread(self._sessions.remove_expired)
+        if self._lenient_until == inf:
+            self._lenient_until = now + _PATIENCE
+            # A database that has crashed has lost the messages.
+            await self._deliver(MessagesLost())
+        lost, self._living = self._living - living, living
+        for worker in lost:
+            await self._deliver(WorkerLost(worker))
+        self._next_beat = now + _POLL
+
+    def _patience(self) -> float:
+        return _PATIENCE if monotonic() >= self._lenient_until else _LENIENCE
+
+    def _on_notice(self, id: str | None) -> None:
+        """Called in the thread that listens."""
+        # Without an id notices may be lost, and the database may be a restored one.
+        self._must_read_all = self._must_read_all or id is None
+        self._soon(self._receive_notice, *(id or _HOMES).split(" "))
+
+    def _receive_notice(self, word: str, change: str = "", worker: str = "") -> None:
+        if word == _APPLIED:
+            if change in self._unconfirmed:
+                self._unconfirmed[change].add(int(worker))
+            return
+        if word not in (_ALL, _HOMES, str(self.number)):
+            return
+        if word == _HOMES:
+            self._next_beat = 0.0
+        if change:
+            self._to_confirm.append(change)
+        self._woken.set()
+
+    def _soon(self, function: Callable[..., object], *arguments: str) -> None:
+        """Call a function in the event loop. Any thread may call this."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # The loop is closed.
+                self._loop.call_soon_threadsafe(function, *arguments)
+
+    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, function, *arguments)
+
+
+class _Confirmations:
+    """The processes that have yet to apply a change."""
+
+    def __init__(self, missing: set[int]) -> None:
+        self._missing = missing
+        self.complete = asyncio.Event()
+        if not missing:
+            self.complete.set()
+
+    def add(self, worker: int) -> None:
+        self._missing.discard(worker)
+        if not self._missing:
+            self.complete.set()
+
+
+class _Found(msgspec.Struct, frozen=True):
+    messages: list[WorkerMessage]
+    sessions: list[SessionRow]
+    switches: list[Switch]
+    time: float
+
+
+def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:
+    """Return a session's state after a change."""
+    session = SessionChanged(message.nonce) if before is None else _session_changes.decode(before)
+    if isinstance(message, LogLevelSet):
+        return encode_message(msgspec.structs.replace(session, level=message.level))
+    uri = frozenset({message.uri})
+    uris = session.subscriptions | uri if message.wanted else session.subscriptions - uri
+    return encode_message(msgspec.structs.replace(session, subscriptions=uris))
+
+
+def _decoded(messages: list[bytes]) -> list[WorkerMessage]:
+    decoded = []
+    for message in messages:
+        try:
+            decoded.append(decode_message(message))
+        except msgspec.DecodeError as exc:
+            logger().warning("a message from a process of another version is ignored: %s", exc)
+    return decoded
+
+
+def _message_of(row: SessionRow) -> WorkerMessage:
+    if row.has_ended:
+        return SessionEnded(row.nonce, row.expires)
+    if row.state is None:
+        return SessionChanged(row.nonce)
+    return _session_changes.decode(row.state)

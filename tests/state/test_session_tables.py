@@ -1,0 +1,103 @@
+"""The tables behind sessions on several hosts: numbers of processes, and changes of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from tests.state.stores import SECRET, make_tables
+
+from answerback.state.homes import Homes
+from answerback.state.kept_changes import SessionRows
+from answerback.state.shared import SharedState
+
+FAR = 2.0**33
+
+
+@pytest.fixture
+def shared(state_url: str) -> Iterator[SharedState]:
+    make_tables(state_url)
+    shared = SharedState(state_url, (SECRET,))
+    yield shared
+    shared.close()
+
+
+def test_the_number_of_a_process_is_not_given_again_for_a_day(shared: SharedState) -> None:
+    homes = Homes(shared.database, "talks")
+    first, second = homes.take(), homes.take()
+    homes.leave(first)
+    third = homes.take()
+    shared.database.rows("UPDATE answerback.homes SET seen = seen - 86401 WHERE number = %s", first)
+
+    again = homes.take()
+
+    assert len({first, second, third}) == 3
+    assert again == first
+
+
+def test_a_change_that_is_committed_after_a_later_one_is_still_found(
+    shared: SharedState, state_url: str
+) -> None:
+    rows = SessionRows(shared, "talks")
+    with psycopg.connect(state_url) as slow:
+        slow.execute(
+            "INSERT INTO answerback.sessions (app, nonce, expires, has_ended)"
+            " VALUES ('talks', 'slow', %s, true)",
+            (FAR,),
+        )
+        rows.end(b"quick", FAR)
+        _, before = rows.changed()
+        slow.commit()
+
+    _, after = rows.changed()
+
+    assert [row.nonce for row in before] == [b"quick"]
+    assert b"slow" in {row.nonce for row in after}
+
+
+def test_an_unchanged_session_is_read_only_once(shared: SharedState) -> None:
+    rows = SessionRows(shared, "talks")
+    rows.end(b"ended", FAR)
+    rows.changed()
+
+    _, found = rows.changed()
+
+    assert found == []
+
+
+def test_an_ended_session_cannot_be_changed_any_more(shared: SharedState) -> None:
+    rows = SessionRows(shared, "talks")
+    rows.change(b"one", lambda before: b"a state")
+    rows.end(b"one", FAR)
+    rows.change(b"one", lambda before: b"another state")
+
+    _, [found] = rows.changed()
+
+    assert found.has_ended
+    assert found.state is None
+    assert shared.database.rows("SELECT state FROM answerback.sessions") == [(None,)]
+
+
+def test_changes_of_a_session_build_on_each_other_and_are_unreadable_in_the_database(
+    shared: SharedState,
+) -> None:
+    rows = SessionRows(shared, "talks")
+    rows.change(b"one", lambda before: b"private")
+    rows.change(b"one", lambda before: (before or b"") + b" twice")
+
+    _, [found] = rows.changed()
+    [[kept]] = shared.database.rows("SELECT state FROM answerback.sessions")
+
+    assert found.state == b"private twice"
+    assert b"private" not in kept
+
+
+def test_expired_sessions_are_removed(shared: SharedState) -> None:
+    rows = SessionRows(shared, "talks")
+    rows.end(b"old", 1.0)
+    rows.end(b"new", FAR)
+
+    rows.remove_expired()
+
+    assert [row.nonce for row in rows.changed()[1]] == [b"new"]
