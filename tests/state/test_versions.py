@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from tests.state.hosts import JOBS, answerback
+from tests.state.hosts import answerback
 from tests.state.stores import SECRET, make_tables
+from tests.state.test_hosts import JOBS
 
 from answerback.core.limits import TaskLimits
 from answerback.state import migrations
