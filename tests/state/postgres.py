@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
@@ -115,9 +116,11 @@ class Postgres:
 
     def _signal_all(self, number: signal.Signals) -> None:
         assert self._process is not None
-        # Each of its processes has a group of its own.
-        for pid in [self._process.pid, *_children(self._process.pid)]:
-            os.kill(pid, number)
+        # Each of its processes has a group of its own. The first one starts the others.
+        os.kill(self._process.pid, number)
+        for pid in _children(self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _run(self, program: str, *arguments: str) -> None:
         found = subprocess.run(
