@@ -8,6 +8,7 @@ from . import (
     around,
     auth,
     client,
+    cluster,
     features,
     gates,
     growth,
@@ -49,6 +50,7 @@ PARTS = {
     "waiting": waiting.measure,
     "stdio_waiting": stdio_waiting.measure,
     "growth": growth.measure,
+    "cluster": cluster.measure,
 }
 
 

@@ -153,7 +153,7 @@ class Postgres:
         return self._process is not None and self._process.poll() is None
 
     def _signal_all(self, number: signal.Signals) -> None:
-        # Each of its processes has a group of its own.
+        # Each of its processes has a group of its own. The first one starts the others.
         for pid in self.pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)

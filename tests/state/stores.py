@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from answerback.state.migrations import migrate
 from answerback.state.shared import SharedState, connected
 from answerback.tasks.postgres_store import PostgresStore
 
 SECRET = b"a secret of the tests, of some length"
+
+
+Make = Callable[..., PostgresStore]
+"""Makes the store of one more process of the app "jobs", with these secrets."""
 
 
 def make_tables(url: str) -> None:

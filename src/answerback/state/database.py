@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakMethod
 
 import psycopg
 
@@ -31,6 +32,13 @@ _DEADLINE = 2.5
 """The seconds that a transaction may take, with the wait for a connection."""
 _CONNECT = 2
 """The seconds that opening a connection may take."""
+_ABANDONED = 5_000
+"""The milliseconds after which the server ends a transaction that its client has abandoned."""
+_BEGIN = (
+    f"BEGIN; SET LOCAL statement_timeout TO {_ABANDONED};"
+    f" SET LOCAL idle_in_transaction_session_timeout TO {_ABANDONED}"
+)
+_NOT_DURABLE = "SET LOCAL synchronous_commit TO off"
 _PAUSE = 0.5
 """The seconds after a failure in which no connection is opened."""
 _RETRY_AFTER = 5
@@ -81,17 +89,18 @@ class Database:
     def __init__(self, url: str, *, seconds: float = _DEADLINE) -> None:
         self.url = url
         self._seconds = seconds
-        self._pid = 0
-        self._lock = threading.Lock()
+        self._idle: list[BoundedConnection] = []
         self._forget()
+        after_fork(self._forget)
 
     def _forget(self) -> None:
         """Start without connections: a forked child must not use those of its parent."""
         # Kept, because closing them would end the parent's connections.
-        self._inherited = getattr(self, "_idle", [])
-        self._idle: list[BoundedConnection] = []
+        self._inherited = self._idle
+        self._idle = []
+        # Another thread of the parent may hold the old one.
+        self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._pid = os.getpid()
         self._rests_until = 0.0
         """No connection is opened until then."""
         self._is_checked = self._is_closed = False
@@ -105,8 +114,8 @@ class Database:
         may lose it.
         """
         with self._connection() as connection:
-            begin = "BEGIN" if durable else "BEGIN; SET LOCAL synchronous_commit TO off"
-            connection.execute(begin)
+            # The server's own timeouts are for a client that is paused or gone: its locks end too.
+            connection.execute(_BEGIN if durable else f"{_BEGIN}; {_NOT_DURABLE}")
             try:
                 with connection.cursor() as cursor:
                     yield cursor
@@ -130,8 +139,6 @@ class Database:
     def close(self) -> None:
         """Close the idle connections; the others are closed when their transactions end."""
         with self._lock:
-            if self._pid != os.getpid():
-                return
             self._is_closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -140,7 +147,6 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[BoundedConnection]:
         """Yield a connection; turn the errors of a database that is away into Unavailable."""
-        self._after_fork()
         ends = monotonic() + self._seconds
         if not self._room.acquire(timeout=self._seconds):
             raise unavailable()
@@ -173,12 +179,6 @@ class Database:
                 return
         connection.close()
 
-    def _after_fork(self) -> None:
-        if self._pid != os.getpid():
-            with self._lock:
-                if self._pid != os.getpid():
-                    self._forget()
-
     def _taken(self, ends: float) -> BoundedConnection:
         while True:
             with self._lock:
@@ -208,6 +208,19 @@ class Database:
         if not self.is_failing:
             self.is_failing = True
             logger().error("the database of the state failed: %s", mask(str(error).strip()))
+
+
+def after_fork(forget: Callable[[], None]) -> None:
+    """Call a method in each child that is forked, before anything else runs there."""
+    method = WeakMethod(forget)
+
+    def forget_if_alive() -> None:
+        found = method()
+        if found is not None:
+            found()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget_if_alive)
 
 
 def open_connection(url: str, ends: float) -> BoundedConnection:

@@ -17,7 +17,8 @@ from .shared import connected
 _BATCH = 500
 _REKEY_SECONDS = 86_400.0
 _SEALED = ("record", "arguments", "answers", "result")
-"""The sealed columns of the tasks."""
+"""The sealed columns of the tasks. Each is written at its own time, so their keys may differ."""
+_KEY_IDS = [f"substring({column} from 1 for 4)" for column in _SEALED]
 
 
 class StateReport(msgspec.Struct, frozen=True):
@@ -67,8 +68,11 @@ def _connections(connection: psycopg.Connection[Any], processes: int) -> str:
 
 def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list[str]:
     """Count the rows that each secret has sealed."""
-    query = "SELECT substring(record from 1 for 4), count(*) FROM answerback.tasks GROUP BY 1"
-    rows = {bytes(key): count for key, count in connection.execute(query)}
+    query = (
+        "SELECT seal, count(DISTINCT number) FROM answerback.tasks,"
+        f" unnest(ARRAY[{', '.join(_KEY_IDS)}]) AS seal WHERE seal IS NOT NULL GROUP BY 1"
+    )
+    rows = {bytes(key): count for key, count in connection.execute(query.encode())}
     if not secrets:
         total = counted(sum(rows.values()), "record")
         return [f"secrets: {total}; set ANSWERBACK_SECRET to see which secret each one needs"]
@@ -86,25 +90,34 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
 def rekey(url: str, secrets: Sequence[bytes]) -> int:
     """Seal all records with the first secret; return how many. Servers may run meanwhile."""
     sealer = Sealer(*secrets)
+    needs_it = " OR ".join(f"{key} <> %s" for key in _KEY_IDS)
+    query = (
+        f"SELECT number FROM answerback.tasks WHERE number > %s AND ({needs_it})"
+        " ORDER BY number LIMIT %s"
+    )
     done, last = 0, 0
     with connected(url, _REKEY_SECONDS) as connection:
         while True:
-            with connection.transaction():
-                rows = connection.execute(
-                    f"SELECT number, app, owner, id, {', '.join(_SEALED)} FROM answerback.tasks"
-                    " WHERE number > %s AND substring(record from 1 for 4) <> %s"
-                    " ORDER BY number LIMIT %s FOR UPDATE",
-                    (last, sealer.first, _BATCH),
-                ).fetchall()
-                for row in rows:
-                    done += _seal_anew(connection, sealer, row)
+            values = (last, *[sealer.first] * len(_SEALED), _BATCH)
+            rows = connection.execute(query.encode(), values).fetchall()
             if not rows:
                 return done
+            for [number] in rows:
+                # One at a time: a server waits for a locked record, and gives up after seconds.
+                with connection.transaction():
+                    done += _seal_anew(connection, sealer, number)
             last = int(rows[-1][0])
 
 
-def _seal_anew(connection: psycopg.Connection[Any], sealer: Sealer, row: tuple[Any, ...]) -> int:
-    number, app, owner, id, *values = row
+def _seal_anew(connection: psycopg.Connection[Any], sealer: Sealer, number: int) -> int:
+    row = connection.execute(
+        f"SELECT app, owner, id, {', '.join(_SEALED)} FROM answerback.tasks"
+        " WHERE number = %s FOR UPDATE".encode(),
+        (number,),
+    ).fetchone()
+    if row is None:
+        return 0
+    app, owner, id, *values = row
     sealed = []
     try:
         for column, value in zip(_SEALED, values, strict=True):

@@ -7,7 +7,6 @@ transactions, over one channel.
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import psycopg
 
 from ..core.log import logger
 from ..errors import Unavailable
-from .database import Database, open_connection
+from .database import Database, after_fork, open_connection
 
 _CHANNEL = "answerback"
 _MAX_PAYLOAD = 7_900
@@ -43,10 +42,10 @@ class Notices:
         self._database = database
         self._url = url or database.url
         self._forget()
+        after_fork(self._forget)
 
     def _forget(self) -> None:
         """Start without threads: a forked child has none of its parent's."""
-        self._pid = os.getpid()
         self._own = secrets.token_hex(4)
         """This process, which skips its own notices."""
         self._changed = threading.Condition()
@@ -57,7 +56,6 @@ class Notices:
 
     def send(self, topic: str, id: str) -> None:
         """Tell the other processes soon; without the database nobody is told."""
-        self._after_fork()
         with self._changed:
             self._unsent[f"{topic} {id}"] = None
             self._changed.notify()
@@ -67,7 +65,6 @@ class Notices:
 
     def listen(self, topic: str, listener: Listener) -> None:
         """Call *listener* with the ids of this topic that other processes send."""
-        self._after_fork()
         with self._changed:
             self._listeners[topic] = listener
             starts, self._listens = not self._listens, True
@@ -79,10 +76,6 @@ class Notices:
             self._is_closed = True
             self._listeners.clear()
             self._changed.notify()
-
-    def _after_fork(self) -> None:
-        if self._pid != os.getpid():
-            self._forget()
 
     def _send_all(self) -> None:
         while True:
@@ -112,6 +105,8 @@ class Notices:
                         for notice in connection.notifies(timeout=_LISTEN):
                             self._receive(notice.payload)
                             connection.ends = monotonic() + 2 * _LISTEN
+                        # Without an answer the network or the server has gone, and says nothing.
+                        connection.execute("SELECT 1")
             except (psycopg.Error, OSError):
                 threading.Event().wait(pause)
                 pause = min(2 * pause, _LAST_PAUSE)

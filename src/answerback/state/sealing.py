@@ -28,9 +28,11 @@ class Sealer:
     def __init__(self, *secrets: bytes) -> None:
         derived = [hmac.digest(secret, b"answerback state", "sha256") for secret in secrets]
         self._ciphers = {key_id(key): AESGCM(key) for key in derived}
-        self._macs = {key_id(key): hmac.digest(key, b"fingerprints", "sha256") for key in derived}
+        self._mac = hmac.digest(derived[0], b"fingerprints", "sha256")
         self.first = key_id(derived[0])
         """The id of the key that seals."""
+        self.keys = tuple(self._ciphers)
+        """The ids of the keys that open."""
 
     def seal(self, value: bytes, owner: bytes) -> bytes:
         """Return *value* sealed; only who names the same *owner* opens it."""
@@ -50,14 +52,7 @@ class Sealer:
 
     def fingerprint(self, value: bytes) -> bytes:
         """Return a digest of *value* that only who has the secret can make."""
-        return self.first + hmac.digest(self._macs[self.first], value, "sha256")
-
-    def is_fingerprint_of(self, fingerprint: bytes, value: bytes) -> bool:
-        """Return whether a fingerprint is that of *value*, by whichever key made it."""
-        mac = self._macs.get(fingerprint[:_KEY_ID])
-        if mac is None:
-            return False
-        return hmac.compare_digest(fingerprint[_KEY_ID:], hmac.digest(mac, value, "sha256"))
+        return hmac.digest(self._mac, value, "sha256")
 
 
 def key_id(key: bytes) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
@@ -77,10 +78,20 @@ def open_state(url: str, *, listen: str | None = None, init: bool = False) -> Sh
     return SharedState(url, secrets, listen)
 
 
-def connected(url: str, seconds: float = _SECONDS) -> BoundedConnection:
-    """Return a connection for a command, for so many seconds; raises CannotUseState."""
+@contextmanager
+def connected(url: str, seconds: float = _SECONDS) -> Iterator[BoundedConnection]:
+    """Yield a connection for a command, for so many seconds; raises CannotUseState."""
     try:
-        return open_connection(url, monotonic() + seconds)
+        connection = open_connection(url, monotonic() + seconds)
     except psycopg.Error as exc:
-        reason = mask(str(exc).strip())
-        raise CannotUseState(f"cannot connect to the database of the state: {reason}") from None
+        raise _refusal("connect to", exc) from None
+    with connection:
+        try:
+            yield connection
+        except psycopg.Error as exc:
+            raise _refusal("use", exc) from None
+
+
+def _refusal(verb: str, error: psycopg.Error) -> CannotUseState:
+    reason = mask(str(error).strip())
+    return CannotUseState(f"cannot {verb} the database of the state: {reason}")

@@ -32,11 +32,26 @@ _POLL = 2.0
 """The seconds after which a process looks for changes even without a notice."""
 _REFRESH = 1.0
 """The seconds for which the length of the queue and the size of the table are not read again."""
-_BATCH = 1_000
-"""The expired records that are removed in one transaction."""
+_BATCH, _BATCHES = 1_000, 10
+"""The expired records that are removed in one transaction, and the transactions of one look."""
+_UNSERVED = 86_400
+"""The seconds after its expiry for which a task waits for a worker that has its tool."""
+_MAX_ROW = 2_000
+"""The bytes of a row; PostgreSQL moves what is longer into rows of a table beside it."""
+_MAX_NOTED = 1_000
+"""The unreadable records that one process logs."""
+_MAX_CHANGED = 1_000
+"""The changed ids that are kept until someone reads them; above, any task may have changed."""
+_MAX_ID = 100
 _EXPIRY_LOCK = 0x616E7378
 _COLUMNS = "id, owner, lease, record, arguments, answers, result"
 _WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
+_CLAIMABLE = f"{_WAITING} AND tool = ANY(%s) AND substring(record from 1 for 4) = ANY(%s)"
+_EXPIRED = (
+    f"expires <= {NOW} AND (state <> 'working'"
+    # Nobody has its tool, or nobody can read it.
+    f" OR expires <= {NOW} - {_UNSERVED} AND lease <= {NOW} - {_UNSERVED})"
+)
 
 _encode = msgspec.msgpack.Encoder().encode
 _records = msgspec.msgpack.Decoder(TaskRecord)
@@ -57,6 +72,8 @@ class PostgresStore:
         self._sealer = shared.sealer
         self._app = app
         self._kept = _Estimates(self._database, app)
+        self._unreadable: set[str] = set()
+        """Tasks whose records could not be read, which is logged once."""
 
     def now(self) -> float:
         return self._database.now()
@@ -70,13 +87,12 @@ class PostgresStore:
             check_room(task, self._kept.counting(cursor), limits)
             task = _begun_at(task, _time(cursor))
             cursor.execute(
-                "INSERT INTO answerback.tasks (id, app, tool, owner, key, fingerprint, state,"
+                "INSERT INTO answerback.tasks (id, app, tool, owner, key, state,"
                 " worker, lease, fence, expires, record, arguments, answers)"
-                " VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)"
+                " VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)"
                 " ON CONFLICT (app, owner, key) WHERE key IS NOT NULL DO NOTHING",
                 (
                     *(task.id, self._app, task.tool, task.owner, task.idempotency_key),
-                    self._sealer.fingerprint(task.fingerprint),
                     *self._small(task),
                     self._seal(task, "arguments", task.arguments),
                     self._seal(task, "answers", _encode(task.answers)),
@@ -90,12 +106,16 @@ class PostgresStore:
         return task
 
     def get(self, id: str) -> TaskRecord | None:
+        if not _may_exist(id):
+            return None
         rows = self._database.rows(
             f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s AND id = %s", self._app, id
         )
         return self._read(rows[0]) if rows else None
 
     def change(self, id: str, change: Change) -> TaskRecord | None:
+        if not _may_exist(id):
+            return None
         with self._database.transaction() as cursor:
             changed = self._change(cursor, id, change)
         if changed is not None:
@@ -105,25 +125,29 @@ class PostgresStore:
     def claim(
         self, worker: str, lease: float, count: int, tools: Collection[str]
     ) -> list[TaskRecord]:
+        values = (self._app, list(tools), list(self._sealer.keys))
         # Most looks find nothing, and take no transaction.
-        waiting = f"{_WAITING} AND tool = ANY(%s)"
-        if count < 1 or not self._database.rows(
-            f"SELECT 1 {waiting} LIMIT 1", self._app, list(tools)
-        ):
+        if count < 1 or not self._database.rows(f"SELECT 1 {_CLAIMABLE} LIMIT 1", *values):
             return []
         taken: list[TaskRecord] = []
+        last = 0
         with self._database.transaction() as cursor:
-            now = _time(cursor)
-            cursor.execute(
-                f"SELECT {_COLUMNS} {waiting} ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
-                (self._app, list(tools), count),
-            )
-            for row in cursor.fetchall():
-                task = self._read(row)
-                claim = None if task is None else claimed(task, now, worker=worker, lease=lease)
-                if claim is not None:
-                    self._write(cursor, claim)
-                    taken.append(claim)
+            while len(taken) < count:
+                cursor.execute(
+                    f"SELECT number, {NOW}, {_COLUMNS} {_CLAIMABLE} AND number > %s"
+                    " ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
+                    (*values, last, count - len(taken)),
+                )
+                rows = cursor.fetchall()
+                if not rows:
+                    break
+                last, now = rows[-1][:2]
+                # A task that cannot be read does not take the place of the next one.
+                for task in filter(None, map(self._read, (row[2:] for row in rows))):
+                    claim = claimed(task, now, worker=worker, lease=lease)
+                    if claim is not None:
+                        self._write(cursor, claim)
+                        taken.append(claim)
         return taken
 
     def renew(self, workers: Collection[str], lease: float) -> None:
@@ -144,6 +168,8 @@ class PostgresStore:
         return [Claim(*row) for row in rows]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+        if after is not None and not _may_exist(after):
+            return []
         query, values = f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s", [self._app]
         if owner is not None:
             query, values = f"{query} AND owner = %s", [*values, owner]
@@ -154,14 +180,23 @@ class PostgresStore:
         return [task for task in map(self._read, rows) if task is not None]
 
     def remove(self, id: str) -> None:
-        self._database.rows(
-            "DELETE FROM answerback.tasks WHERE app = %s AND id = %s", self._app, id
-        )
+        if _may_exist(id):
+            self._database.rows(
+                "DELETE FROM answerback.tasks WHERE app = %s AND id = %s", self._app, id
+            )
 
     def remove_expired(self) -> int:
-        over = f"expires <= {NOW} AND state <> 'working'"
-        if not self._database.rows(f"SELECT 1 FROM answerback.tasks WHERE {over} LIMIT 1"):
+        if not self._database.rows(f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} LIMIT 1"):
             return 0
+        removed = 0
+        for _ in range(_BATCHES):
+            batch = self._remove_batch()
+            removed += batch
+            if batch < _BATCH:
+                break
+        return removed
+
+    def _remove_batch(self) -> int:
         with self._database.transaction(durable=False) as cursor:
             # One process removes them; the others do not wait for it.
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (_EXPIRY_LOCK,))
@@ -169,7 +204,7 @@ class PostgresStore:
                 return 0
             cursor.execute(
                 "DELETE FROM answerback.tasks WHERE number IN (SELECT number"
-                f" FROM answerback.tasks WHERE {over} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+                f" FROM answerback.tasks WHERE {_EXPIRED} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
             )
             return cursor.rowcount
 
@@ -192,18 +227,16 @@ class PostgresStore:
         if task.idempotency_key is None:
             return None
         cursor.execute(
-            f"SELECT fingerprint, {_COLUMNS} FROM answerback.tasks"
-            " WHERE app = %s AND owner = %s AND key = %s",
+            f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s AND owner = %s AND key = %s",
             (self._app, task.owner, task.idempotency_key),
         )
         row = cursor.fetchone()
         if row is None:
             return None
-        known = self._read(row[1:])
+        known = self._read(row)
         if known is None:
             raise Unavailable("The call that has this idempotency key cannot be read")
-        is_same = self._sealer.is_fingerprint_of(bytes(row[0]), task.fingerprint)
-        return _replace(known, fingerprint=task.fingerprint if is_same else b"")
+        return known
 
     def _change(self, cursor: Cursor[Row], id: str, change: Change) -> TaskRecord | None:
         cursor.execute(
@@ -234,7 +267,7 @@ class PostgresStore:
 
     def _small(self, task: TaskRecord) -> tuple[Any, ...]:
         """Return the columns that each change writes."""
-        small = _replace(task, arguments=b"", answers={}, result=None, fingerprint=b"")
+        small = _replace(task, arguments=b"", answers={}, result=None)
         record = self._seal(task, "record", _encode(small))
         return (task.state, task.worker, task.lease, task.fence, task.expires, record)
 
@@ -263,7 +296,9 @@ class PostgresStore:
                 result=opened("result", result),
             )
         except (msgspec.MsgspecError, CannotOpen) as exc:
-            logger().error("the record of the task %r cannot be read: %s", id, exc)
+            if id not in self._unreadable and len(self._unreadable) < _MAX_NOTED:
+                self._unreadable.add(id)
+                logger().error("the record of the task %r cannot be read: %s", id, exc)
             return None
 
     def _tell(self, id: str) -> None:
@@ -300,7 +335,7 @@ class PostgresChanges:
 
     def _receive(self, id: str | None) -> None:
         with self._changed:
-            if id is None:
+            if id is None or len(self._ids) == _MAX_CHANGED:
                 self._may_be_any = True
             else:
                 self._ids.add(id)
@@ -308,6 +343,13 @@ class PostgresChanges:
 
     def close(self) -> None:
         pass
+
+
+# The file of a table keeps the room of removed rows for new ones, so its size is only a bound.
+_SIZE = (
+    "least(pg_total_relation_size(oid), "
+    f"{_MAX_ROW} * (pg_stat_get_live_tuples(oid) + pg_stat_get_live_tuples(reltoastrelid)))"
+)
 
 
 class _Estimates:
@@ -326,7 +368,8 @@ class _Estimates:
             return
         self._until = now + _REFRESH
         [row] = self._database.rows(
-            f"SELECT (SELECT count(*) {_WAITING}), pg_total_relation_size('answerback.tasks')",
+            f"SELECT (SELECT count(*) {_WAITING}), {_SIZE}"
+            " FROM pg_class WHERE oid = 'answerback.tasks'::regclass",
             self._app,
         )
         self._waiting, self._bytes = row
@@ -355,6 +398,11 @@ class _Kept:
             (self._app, owner, count - 1),
         )
         return self._cursor.fetchone() is not None
+
+
+def _may_exist(id: str) -> bool:
+    """Return whether an id from a client can be a task's; PostgreSQL refuses some texts."""
+    return len(id) <= _MAX_ID and id.isascii() and "\0" not in id
 
 
 def _begun_at(task: TaskRecord, now: float) -> TaskRecord:

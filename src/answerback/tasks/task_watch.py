@@ -153,15 +153,15 @@ def is_lost(claim: Claim, now: float) -> bool:
 
 
 def _lives(worker: str) -> bool:
-    pid, machine, _ = worker.split("/")
-    if machine != _machine():
+    pid, _, rest = worker.partition("/")
+    if rest.rpartition("/")[0] != _machine():
         return True  # On another machine or in another container; its lease decides.
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        pass
+    except (PermissionError, ValueError, OverflowError):
+        pass  # It lives, or its name is not one of ours.
     return True
 
 

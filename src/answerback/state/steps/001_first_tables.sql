@@ -19,7 +19,6 @@ CREATE TABLE answerback.tasks (
     tool text NOT NULL,
     owner text NOT NULL,
     key text,
-    fingerprint bytea NOT NULL,
     state text NOT NULL,
     worker text NOT NULL,
     lease double precision NOT NULL,

@@ -1,0 +1,277 @@
+"""Tasks in PostgreSQL: pick-up by another process, reads, lost workers, growth, idle processes.
+
+The database waits for the disk, and runs on the same machine.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import psycopg
+from tests.state.postgres import Postgres
+
+from answerback import success
+from answerback.core.limits import TaskLimits
+from answerback.state.migrations import migrate
+from answerback.state.shared import SharedState, connected
+from answerback.tasks.postgres_store import PostgresStore
+from answerback.tasks.task_record import TaskRecord, new_id
+from answerback.tasks.task_runner import LEASE
+from answerback.tasks.transitions import claimed, finished
+
+from .report import Figure
+from .tasks import HERE, Client, _cpu_seconds
+
+SECRET = "a secret of the benchmark"
+LIMITS = TaskLimits(queue=20_000)
+ROUNDS, BURST = 10, 20
+FINISHED = 100_000
+IDLE_SECONDS = 20.0
+MADE, LIVE, BATCH, PER_SECOND = 200_000, 20_000, 2_000, 2_000
+NAP = 10
+"""The seconds between looks of autovacuum: less than the default of 60, as the tasks of ten minutes
+are made in less than two."""
+COPIED = "app, tool, owner, state, worker, lease, fence, record, arguments, answers, result"
+
+
+def measure() -> list[Figure]:
+    server = Postgres(durable=True, settings=(f"autovacuum_naptime={NAP}s",))
+    try:
+        with ExitStack() as stack:
+            return [
+                *_waiting_and_growth(server, stack),
+                *_idle(server, stack),
+                _bloat(server, stack),
+            ]
+    finally:
+        server.close()
+
+
+class Place:
+    """A database with tables, a store of this process, a server, and a worker."""
+
+    def __init__(self, server: Postgres, stack: ExitStack) -> None:
+        self.url = server.new_database()
+        with connected(self.url) as connection:
+            migrate(connection)
+            connection.execute("CREATE TABLE probe (n integer)")
+        shared = SharedState(self.url, [SECRET.encode()])
+        stack.callback(shared.close)
+        self.store = PostgresStore(shared, "bench")
+        self.database = shared.database
+
+    def serve(self, stack: ExitStack) -> None:
+        self.port, self.pid = stack.enter_context(_started(self.url, "serve", "--no-tasks"))
+        _, self.worker = stack.enter_context(_started(self.url, "worker"))
+
+    def ended_task(self) -> TaskRecord:
+        """Add a task that has ended."""
+        task = _task(worker="w", fence=1, lease=time.time() + 60)
+        self.store.add(task, LIMITS)
+        end = partial(finished, worker="w", fence=1, reply=success("done"))
+        changed = self.store.change(task.id, end)
+        assert changed is not None
+        return changed
+
+    def prepare(self) -> None:
+        """Add what the timed calls need, and let the database settle."""
+        self.known = self.ended_task().id
+        self.store.add(_owned("x"), LIMITS)
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+            connection.execute("CHECKPOINT")
+
+    def call_times(self) -> dict[str, list[float]]:
+        return {
+            "creation": _times(lambda: self.store.add(_owned("w"), LIMITS)),
+            "get": _times(lambda: self.store.get(self.known)),
+            "renewal": _times(lambda: self.store.renew(["x"], 3600)),
+        }
+
+    def pick_up_times(self) -> dict[str, list[float]]:
+        commit = partial(self.database.rows, "INSERT INTO probe VALUES (1)")
+        return {"commit": _times(commit), "pick-up": self.pick_ups()}
+
+    def pick_ups(self) -> list[float]:
+        """The milliseconds from sending a request to the start of its function in the worker."""
+        client = Client(self.port)
+        found = []
+        for n in range(BURST):
+            sent = time.time()
+            id = client.call("stamp", n=n)["taskId"]
+            # Reading the task meanwhile would slow its start.
+            time.sleep(0.03)
+            started = client.finished(id)["result"]["structuredContent"]["result"]
+            found.append((started - sent) * 1e3)
+        return found
+
+    def copy(self, id: str, count: int, *, expires: str = "NULL") -> None:
+        """Add copies of a task."""
+        self.database.rows(
+            f"INSERT INTO answerback.tasks (id, expires, {COPIED})"
+            f" SELECT id || '-' || gen_random_uuid(), {expires}, {COPIED}"
+            f" FROM answerback.tasks, generate_series(1, {count}) WHERE id = %s",
+            id,
+        )
+
+
+def _task(**members: Any) -> TaskRecord:
+    now = time.time()
+    given = {"id": new_id(), "tool": "stamp", "arguments": b'{"n": 1}', "idempotent": True}
+    return TaskRecord(**{**given, "created": now, "changed": now, **members})
+
+
+def _waiting_and_growth(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
+    places = empty, full = [Place(server, stack) for _ in range(2)]
+    task = full.ended_task()
+    for _ in range(FINISHED // BATCH):
+        full.copy(task.id, BATCH)
+    for place in places:
+        place.prepare()
+    medians = _medians(places, Place.call_times)
+    with ExitStack() as processes:
+        for place in places:
+            place.serve(processes)
+        for kept, found in zip(medians, _medians(places, Place.pick_up_times), strict=True):
+            kept.update(found)
+        yield from _pick_up(medians[0])
+        yield _lost_worker(empty)
+    for what in ("creation", "pick-up", "get"):
+        yield _growth(what, medians[0][what], medians[1][what])
+
+
+def _medians(
+    places: list[Place], measured: Callable[[Place], dict[str, list[float]]]
+) -> list[dict[str, float]]:
+    """The p50 in milliseconds of what is measured in each place."""
+    costs: list[dict[str, list[float]]] = [{} for _ in places]
+    # In turn, so that other load on the machine affects all of them alike.
+    for _ in range(ROUNDS):
+        for kept, place in zip(costs, places, strict=True):
+            for what, found in measured(place).items():
+                kept.setdefault(what, []).extend(found)
+    return [{what: statistics.median(found) for what, found in kept.items()} for kept in costs]
+
+
+def _times(call: Callable[[], object]) -> list[float]:
+    """The milliseconds of each call in a burst."""
+    found = []
+    for _ in range(BURST):
+        began = time.perf_counter()
+        call()
+        found.append((time.perf_counter() - began) * 1e3)
+    return found
+
+
+def _owned(worker: str) -> TaskRecord:
+    """Return a task that a worker has, so that nobody runs it."""
+    return _task(worker=worker, fence=1, lease=time.time() + 3600, tool="none")
+
+
+def _pick_up(medians: dict[str, float]) -> Iterator[Figure]:
+    commit = medians["commit"]
+    limit = round(2.5 * commit + 5, 2)
+    detail = f"2.5 durable commits of {commit:.2f} ms, and 5 ms"
+    yield Figure(
+        "pick-up of a task by another process, p50 in ms", medians["pick-up"], limit, True, detail
+    )
+    yield Figure("reading a task in PostgreSQL, p50 in ms", medians["get"], 1, True, "")
+    yield Figure("a write that is not durable, p50 in ms", medians["renewal"], 1, True, "")
+
+
+def _lost_worker(place: Place) -> Figure:
+    """The seconds until another host's worker is noticed that claimed a task and died."""
+    taken = claimed(_task(), time.time(), worker="1/another-boot:1/dead", lease=LEASE)
+    assert taken is not None
+    began = time.monotonic()
+    place.store.add(taken, LIMITS)
+    while (task := place.store.get(taken.id)) is None or not task.is_final:
+        time.sleep(0.1)
+    seconds = time.monotonic() - began
+    return Figure("a lost worker's task ends elsewhere, s", seconds, LEASE + 5, True, "lease 30 s")
+
+
+def _growth(what: str, without: float, with_them: float) -> Figure:
+    detail = f"{without:.2f} ms without, {with_them:.2f} ms with {FINISHED:,} finished tasks"
+    return Figure(f"{what} beside many finished tasks", with_them / without, 1.2, True, detail)
+
+
+def _idle(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
+    place = Place(server, stack)
+    with ExitStack() as processes:
+        place.serve(processes)
+        yield _cpu("the database is there", place)
+        server.stop()
+        yield _cpu("the database is away", place)
+        server.start()
+
+
+def _cpu(when: str, place: Place) -> Figure:
+    pids = [place.pid, place.worker]
+    time.sleep(2)
+    before = [_cpu_seconds(pid) for pid in pids]
+    time.sleep(IDLE_SECONDS)
+    used = max(_cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True))
+    detail = f"of one core, over {IDLE_SECONDS:g} s, the busier of server and worker"
+    return Figure(
+        f"CPU of an idle process in %, {when}", 100 * used / IDLE_SECONDS, 1, True, detail
+    )
+
+
+def _bloat(server: Postgres, stack: ExitStack) -> Figure:
+    """The table's size after many tasks were made and removed, in live sizes."""
+    place = Place(server, stack)
+    task = place.ended_task()
+    for _ in range(LIVE // BATCH):
+        place.copy(task.id, BATCH)
+    made = 0
+    began = time.monotonic()
+    while made < MADE:
+        place.copy(task.id, BATCH, expires="0")
+        place.store.remove_expired()
+        made += BATCH
+        time.sleep(max(0.0, began + made / PER_SECOND - time.monotonic()))
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE copied (LIKE answerback.tasks INCLUDING ALL)")
+        connection.execute(
+            "INSERT INTO copied OVERRIDING SYSTEM VALUE SELECT * FROM answerback.tasks"
+        )
+        row = connection.execute(
+            "SELECT pg_total_relation_size('answerback.tasks'), pg_total_relation_size('copied')"
+        ).fetchone()
+    assert row is not None
+    detail = f"{MADE:,} tasks beside {LIVE:,}; {row[0] / 1e6:.0f} MB"
+    return Figure(
+        "table after tasks made and removed, in live sizes", row[0] / row[1], 3, True, detail
+    )
+
+
+@contextmanager
+def _started(url: str, *command: str) -> Iterator[tuple[int, int]]:
+    """Start a server or a worker; yield its port and its process id."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "tasks_app.py"), *command, "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "ANSWERBACK_STATE": url, "ANSWERBACK_SECRET": SECRET},
+    )
+    assert process.stderr is not None
+    try:
+        text = ""
+        while "Ctrl-C" not in text:
+            line = process.stderr.readline()
+            assert line, text
+            text += line
+        port = int(text.partition("http://")[2].partition("/")[0].rpartition(":")[2])
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)

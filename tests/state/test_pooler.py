@@ -1,0 +1,101 @@
+"""The state through pgbouncer in transaction mode: each transaction may get another connection."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.fuzz.stdio_client import wait_until
+from tests.serving import free_port
+from tests.state.postgres import Postgres
+from tests.state.stores import SECRET, make_tables
+
+from answerback.core.limits import TaskLimits
+from answerback.state.shared import SharedState
+from answerback.tasks.postgres_store import PostgresStore
+from answerback.tasks.task_record import TaskRecord, new_id
+
+PROGRAM = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
+_NOBODY = 65534
+
+
+@pytest.fixture
+def pooled_url(postgres: Postgres, state_url: str, tmp_path: Path) -> Iterator[str]:
+    """The database's URL through a pooler that has two connections to the server."""
+    if PROGRAM is None:
+        pytest.skip("pgbouncer is not installed; on Debian: apt-get install pgbouncer")
+    port, name = free_port(), state_url.rpartition("/")[2]
+    users, settings = tmp_path / "users.txt", tmp_path / "pgbouncer.ini"
+    users.write_text('"postgres" ""\n')
+    settings.write_text(
+        f"[databases]\n{name} = host=127.0.0.1 port={postgres.port} user=postgres\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = any\nauth_file = {users}\npool_mode = transaction\ndefault_pool_size = 2\n"
+    )
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        os.chmod(folder, 0o755)
+    # It refuses to run as root.
+    user = _NOBODY if os.geteuid() == 0 else None
+    process = subprocess.Popen(
+        [PROGRAM, settings],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        user=user,
+        group=user,
+    )
+    url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
+
+    def is_ready() -> bool:
+        assert process.poll() is None
+        try:
+            psycopg.connect(url).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    try:
+        wait_until(is_ready)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_tasks_are_claimed_once_and_told_of_through_a_pooler(
+    pooled_url: str, state_url: str
+) -> None:
+    make_tables(pooled_url)
+    hosts = [SharedState(pooled_url, [SECRET], state_url) for _ in range(2)]
+    stores = [PostgresStore(host, "jobs") for host in hosts]
+    ready, told = threading.Event(), threading.Event()
+    hosts[1].notices.listen("task", lambda id: (told if id else ready).set())
+    assert ready.wait(20)
+    claimed: list[str] = []
+
+    def work(store: PostgresStore, worker: str) -> None:
+        for _ in range(30):
+            now = store.now()
+            task = TaskRecord(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
+            store.add(task, TaskLimits())
+            claimed.extend(each.id for each in store.claim(worker, 10, 2, ["job"]))
+            store.renew([worker], 10)
+
+    threads = [
+        threading.Thread(target=work, args=(store, f"w{n}")) for n, store in enumerate(stores * 2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    claimed.extend(each.id for each in stores[0].claim("w", 10, 200, ["job"]))
+
+    assert len(claimed) == len(set(claimed)) == 120
+    assert told.wait(20)
+    for host in hosts:
+        host.close()

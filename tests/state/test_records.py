@@ -1,0 +1,187 @@
+"""Records in PostgreSQL that cannot be read, that nobody runs, or whose secret changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import psycopg
+import pytest
+from tests.fuzz.stdio_client import wait_until
+from tests.state.stores import SECRET, Make, make_tables
+from tests.tasks.store_clock import NOW, StoreClock
+
+from answerback import success
+from answerback.core.limits import TaskLimits
+from answerback.errors import Unavailable
+from answerback.state.maintenance import check_state, rekey
+from answerback.state.shared import SharedState
+from answerback.tasks import postgres_store as postgres_module
+from answerback.tasks import transitions
+from answerback.tasks.postgres_store import PostgresStore
+from answerback.tasks.task_record import FORMAT, TaskRecord, fingerprint_of, new_id
+
+NEW = b"the next secret of the tests, of some length"
+TOOLS = ("report",)
+LIMITS = TaskLimits()
+DAY = 86_400
+
+
+def _task(**members: object) -> TaskRecord:
+    given = {"id": new_id(), "tool": "report", "arguments": b"{}", "created": NOW, "changed": NOW}
+    return TaskRecord(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
+
+
+@pytest.fixture
+def make(state_url: str) -> Iterator[Make]:
+    make_tables(state_url)
+    states: list[SharedState] = []
+
+    def made(*secrets: bytes) -> PostgresStore:
+        states.append(SharedState(state_url, secrets or [SECRET]))
+        return PostgresStore(states[-1], "jobs")
+
+    yield made
+    for state in states:
+        state.close()
+
+
+@pytest.fixture
+def store(make: Make) -> PostgresStore:
+    return make()
+
+
+def test_tasks_of_another_secret_do_not_stop_those_behind_them(make: Make) -> None:
+    other, own = make(NEW), make()
+    for _ in range(3):
+        other.add(_task(), LIMITS)
+    known = own.add(_task(), LIMITS)
+
+    claimed = own.claim("w1", 10, 2, TOOLS)
+
+    assert [task.id for task in claimed] == [known.id]
+
+
+def test_tasks_of_a_later_version_do_not_stop_those_behind_them(store: PostgresStore) -> None:
+    for _ in range(3):
+        store.add(_task(format=FORMAT + 1), LIMITS)
+    known = store.add(_task(), LIMITS)
+
+    claimed = store.claim("w1", 10, 2, TOOLS)
+
+    assert [task.id for task in claimed] == [known.id]
+
+
+def test_a_record_that_cannot_be_read_is_logged_once(
+    store: PostgresStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    later = store.add(_task(format=FORMAT + 1), LIMITS)
+
+    for _ in range(5):
+        store.claim("w1", 10, 2, TOOLS)
+        store.get(later.id)
+
+    assert len([each for each in caplog.records if later.id in each.getMessage()]) == 1
+
+
+def test_a_task_that_nobody_runs_is_removed_a_day_after_it_expired(
+    store: PostgresStore, state_url: str
+) -> None:
+    clock = StoreClock()
+    clock.url = state_url
+    clock.set(NOW)
+    unserved = store.add(_task(tool="gone", expires=NOW + 10), LIMITS)
+    abandoned = store.add(_task(format=FORMAT + 1, expires=NOW + 10, worker="w"), LIMITS)
+    running = store.add(_task(expires=NOW + 10), LIMITS)
+    store.claim("w1", 2 * DAY, 1, TOOLS)
+
+    clock.set(NOW + 20)
+    soon = store.remove_expired()
+    clock.set(NOW + 20 + DAY)
+    late = store.remove_expired()
+
+    assert (soon, late) == (0, 2)
+    assert store.get(unserved.id) is store.get(abandoned.id) is None
+    assert store.get(running.id) is not None
+
+
+def test_room_of_removed_tasks_is_free_again(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "_REFRESH", 0.0)
+    limits = TaskLimits(total_bytes=2_000_000)
+
+    def is_refused() -> bool:
+        try:
+            store.add(_task(arguments=b"x" * 100_000), limits)
+        except Unavailable:
+            return True
+        return False
+
+    wait_until(is_refused)
+    for task in store.page(None, None, 1000):
+        store.remove(task.id)
+
+    wait_until(lambda: not is_refused())
+
+    assert len(store.page(None, None, 10)) == 1
+
+
+def test_ids_that_the_database_cannot_keep_are_unknown(store: PostgresStore) -> None:
+    for id in ("a\0b", "\ud800", "x" * 100_000):
+        assert store.get(id) is None
+        assert store.change(id, transitions.cancelled) is None
+        assert store.page("ann", id, 10) == []
+        store.remove(id)
+
+
+def test_a_secret_can_go_once_no_part_of_a_record_needs_it(make: Make, state_url: str) -> None:
+    old = make()
+    mark = fingerprint_of("report", b"{}")
+    task = old.add(_task(idempotency_key="k", fingerprint=mark), LIMITS)
+    both = make(NEW, SECRET)
+    [claim] = both.claim("w1", 10, 1, TOOLS)
+    finish = partial(transitions.finished, worker="w1", fence=claim.fence, reply=success("done"))
+    both.change(task.id, finish)
+
+    before = check_state(state_url, [NEW, SECRET], processes=1).lines
+    rewritten = rekey(state_url, [NEW, SECRET])
+    after = check_state(state_url, [NEW, SECRET], processes=1).lines
+
+    assert "secrets: number 2 has sealed 1 record" in before
+    assert rewritten == 1
+    assert "secrets: number 2 has sealed 0 records and can go" in after
+    new = make(NEW)
+    assert new.add(_task(idempotency_key="k", fingerprint=mark), LIMITS).id == task.id
+    assert new.get(task.id).arguments == b"{}"  # type: ignore[union-attr]  # it is there
+
+
+def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_url: str) -> None:
+    task = store.add(_task(expires=NOW, state="completed"), LIMITS)
+    columns = "app, tool, owner, state, worker, lease, fence, expires, record, arguments"
+    with psycopg.connect(state_url) as connection:
+        connection.execute(
+            f"INSERT INTO answerback.tasks (id, {columns}) SELECT id || n, {columns}"
+            " FROM answerback.tasks, generate_series(1, 3000) AS n WHERE id = %s".encode(),
+            (task.id,),
+        )
+
+    assert store.remove_expired() == 3001
+
+
+def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:
+    own, other = make(), make()
+    changes = own.changes()
+    while changes.wait(5, is_urgent=False) is None:
+        pass
+
+    # Nobody reads them meanwhile.
+    for number in range(20_000):
+        other._tell(f"task-{number}")
+    found: list[int | None] = []
+    wait_until(lambda: len(changes._ids) >= 1_000)
+    while (ids := changes.wait(2, is_urgent=False)) is None or ids:
+        found.append(None if ids is None else len(ids))
+
+    assert None in found
+    assert max(filter(None, found), default=0) <= 1_000
