@@ -153,8 +153,13 @@ class Postgres:
         return self._process is not None and self._process.poll() is None
 
     def _signal_all(self, number: signal.Signals) -> None:
-        # Each of its processes has a group of its own. The first one starts the others.
-        for pid in self.pids:
+        assert self._process is not None
+        # Each of its processes has a group of its own. The first one starts the others, so it gets
+        # the signal before it can start another; once it has ended, its children are unknown.
+        first = self._process.pid
+        children = _children(first)
+        os.kill(first, number)
+        for pid in {*children, *_children(first)}:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
