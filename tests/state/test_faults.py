@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -169,7 +170,7 @@ def test_the_cluster_of_one_command_shows_what_happens_and_ends_cleanly() -> Non
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
 
-    pids = [int(word) for word in shown.split() if word.isdecimal() and f"pid {word}" in shown]
+    pids = re.findall(r"pid (\d+)", shown)
     assert len(pids) == 5
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert rest.endswith("everything has ended\n")

@@ -169,7 +169,9 @@ class HttpPool:
         connection = HttpConnection(lambda idle: self._keep(where, idle))
         loop = asyncio.get_running_loop()
         # uvloop tries one address after the other; it does not know this option.
-        race: Any = {"happy_eyeballs_delay": 0.25} if isinstance(loop, BaseEventLoop) else {}
+        # An address needs no race, in which asyncio loses a socket if it is cancelled.
+        can_race = isinstance(loop, BaseEventLoop) and not _is_address(first.host)
+        race: Any = {"happy_eyeballs_delay": 0.25} if can_race else {}
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 tls = await self._context() if "https" in (first.scheme, where.scheme) else None
@@ -208,6 +210,11 @@ class HttpPool:
             # It reads hundreds of certificates.
             self._tls = await asyncio.to_thread(tls_context)
         return self._tls
+
+
+def _is_address(host: str) -> bool:
+    """Return whether a host is an address, and not a name that may have several."""
+    return ":" in host or host.replace(".", "").isdigit()
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
