@@ -20,6 +20,7 @@ class Proxy:
         self._targets = cycle(targets)
         self._open: set[asyncio.StreamWriter] = set()
         self._loses_after: bytes | None = None
+        self._following = b""
         self.lost = threading.Event()
         """Set when a reply was swallowed, after `lose_reply`."""
         self._loop = asyncio.new_event_loop()
@@ -41,9 +42,13 @@ class Proxy:
     def resume(self) -> None:
         self._loop.call_soon_threadsafe(self._flows.set)
 
-    def lose_reply(self, after: bytes) -> None:
-        """Pass on the next message with these bytes; close its connection in place of the reply."""
+    def lose_reply(self, after: bytes, following: bytes = b"") -> None:
+        """Pass on the next message with these bytes; close its connection in place of the reply.
+
+        With *following*, only on a connection that has sent those bytes before.
+        """
         self.lost.clear()
+        self._following = following
         self._loses_after = after
 
     def close(self) -> None:
@@ -98,13 +103,16 @@ class Proxy:
         *,
         is_reply: bool,
     ) -> None:
+        sent = b""
         with suppress(OSError):
             while data := await reader.read(_CHUNK):
                 await self._flows.wait()
                 if is_reply and doomed.is_set():
                     self.lost.set()
                     break
-                if not is_reply and self._loses_after and self._loses_after in data:
+                if self._loses_after and not is_reply:
+                    sent += data
+                if self._loses_after and self._loses_after in data and self._following in sent:
                     self._loses_after = None
                     doomed.set()
                 writer.write(data)

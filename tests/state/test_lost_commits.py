@@ -39,7 +39,7 @@ def test_a_task_whose_commit_had_no_reply_is_run_when_its_key_is_repeated(
 ) -> None:
     with started(url, JOBS, "serve") as server:
         task = f"{server.url}/functions/job"
-        proxy.lose_reply(b"COMMIT")
+        proxy.lose_reply(b"COMMIT", following=b"INSERT INTO answerback.tasks")
         first = httpx.post(task, json={"steps": 1}, headers=ASYNC | KEY, timeout=30)
         assert proxy.lost.wait(30)
 
@@ -60,7 +60,7 @@ def test_a_claim_whose_commit_had_no_reply_is_given_back(
     with ExitStack() as stack:
         server = stack.enter_context(started(state_url, JOBS, "serve", "--no-tasks"))
         stack.enter_context(started(url, JOBS, "worker"))
-        proxy.lose_reply(b"COMMIT")
+        proxy.lose_reply(b"COMMIT", following=b"ORDER BY number LIMIT")
         response = httpx.post(
             f"{server.url}/functions/until", json={"path": str(target)}, headers=ASYNC, timeout=30
         )
@@ -75,7 +75,7 @@ def test_a_keyed_call_whose_commit_had_no_reply_runs_when_it_is_repeated(
 ) -> None:
     with started(url, JOBS, "serve") as server:
         call = f"{server.url}/functions/pid"
-        proxy.lose_reply(b"COMMIT")
+        proxy.lose_reply(b"COMMIT", following=b"INSERT INTO answerback.tasks")
         first = httpx.post(call, json={"n": 1}, headers=KEY, timeout=30)
         assert proxy.lost.wait(30)
 
