@@ -199,7 +199,7 @@ class Runtime:
             decode_large=self._execution.decode_large,
             running_in=self,
         )
-        if any(app.visible for app in self.registry.apps()):
+        if self.registry.has_filters:
             from .gating import only_visible
 
             handle = only_visible(handle, table)

@@ -19,7 +19,6 @@ from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
-from ..registry.visibility import hides_entries
 from ..types.problems import InvalidOutput
 from .completion import complete
 from .entry_errors import entry_error, no_resource, resource_error
@@ -146,7 +145,7 @@ class Engine:
 
     def _seen_by(self, peer: McpPeer) -> Callable[[Any], bool] | None:
         """Return a predicate: may the client see an entry? None if nothing is hidden."""
-        return is_visible_to(peer) if hides_entries(self._registry) else None
+        return is_visible_to(peer) if self._registry.hides_entries else None
 
     async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
         return self.server_info.discover(peer.version)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..registry.declarations import Registry, completion_key
-from ..registry.visibility import hides_entries, is_hidden
+from ..registry.visibility import is_hidden
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
 from .params import Complete, GetPrompt, ReadResource, Reference
 
@@ -111,7 +111,7 @@ def is_hidden_resource(registry: Registry, uri: str, request: RequestInfo) -> bo
 
 def described_if_hiding(registry: Registry, peer: McpPeer) -> RequestInfo | None:
     """Return the request's data, which decides what is hidden; None if nothing can be hidden."""
-    return peer.describe_request("mcp") if hides_entries(registry) else None
+    return peer.describe_request("mcp") if registry.hides_entries else None
 
 
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:

@@ -322,6 +322,16 @@ class Registry:
             return iter((self,))
         return self.composition.apps()
 
+    @property
+    def has_filters(self) -> bool:
+        """Whether a function of `@app.visible` decides what a caller sees."""
+        return any(app.visible for app in self.apps())
+
+    @property
+    def hides_entries(self) -> bool:
+        """Whether anything served here may be hidden from a caller."""
+        return self.has_gates or self.has_filters
+
 
 class HasRegistry:
     """An object with a registry: an `App`, as the layers below it see it."""

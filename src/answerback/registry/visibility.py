@@ -52,11 +52,6 @@ def _is_served(registry: Registry) -> bool:
     return composition is not None and any(_is_served(each.app) for each in composition.including())
 
 
-def hides_entries(registry: Registry) -> bool:
-    """Return whether anything that *registry* serves may be hidden from a caller."""
-    return registry.has_gates or any(app.visible for app in registry.apps())
-
-
 def is_hidden(entry: Tool, request: RequestInfo) -> bool:
     """Return whether the entry does not exist for the caller of *request*."""
     if entry.gates is not None and entry.gates.hide_from(request.user):

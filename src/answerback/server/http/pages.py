@@ -17,7 +17,6 @@ from ...core.json_value import JsonObject
 from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON
 from ...registry.declarations import Check, HealthState, Registry
-from ...registry.visibility import hides_entries
 from ...tools.tool import Tool
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
@@ -30,7 +29,7 @@ PUBLIC = ("/healthz", "/readyz")
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
     """Return the tools and their schemas as JSON, including those hidden from some callers."""
     tools = list(registry.tools.values())
-    if not hidden and hides_entries(registry):
+    if not hidden and registry.hides_entries:
         from ...gates.schemes import shown_to_all
 
         tools = shown_to_all(tools)
