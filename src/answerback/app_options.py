@@ -33,6 +33,8 @@ class AppOptions(TypedDict, total=False):
     """How replies look: a preset's name or a Contract; "standard" by default."""
     values: Values
     """How tools read arguments and send results, unless they set `values=` themselves."""
+    budget: int
+    """How many characters of a tool's reply MCP sends, unless the tool has its own `budget=`."""
     codes: Mapping[Any, int | Code]
     """Your own error codes and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
@@ -72,6 +74,8 @@ def declared(name: str, options: AppOptions) -> Registry:
         add_codes(options["codes"])
     if (values := options.get("values")) is not None:
         registry.tool_defaults = values.settings()
+    if (budget := options.get("budget")) is not None:
+        registry.tool_defaults["budget"] = budget
     if (given := options.get("records")) is not None:
         from .records import Records
 

@@ -34,6 +34,8 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     """"reply" (the default) takes a finished reply at its word, "value" sends it as data."""
     structured: bool | None = None
     """False: MCP sends only the text, without outputSchema and structuredContent."""
+    message: bool | None = None
+    """False: no `message` beside the data, for a tool that returns a Reply or has a budget."""
     nan: Literal["refuse", "null"] | None = None
     """"null" sends NaN and infinities as null; "refuse" (the default) is an error."""
 
@@ -41,6 +43,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         _check(self, "lenient", "True or False", _is_bool)
         _check(self, "returns", "'reply' or 'value'", lambda value: value in ("reply", "value"))
         _check(self, "structured", "True or False", _is_bool)
+        _check(self, "message", "True or False", _is_bool)
         _check(self, "nan", "'refuse' or 'null'", lambda value: value in ("refuse", "null"))
 
     def settings(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 import msgspec
 
@@ -86,6 +86,16 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         return find_code(self.code, self.kind)
 
 
+class Cut(msgspec.Struct, frozen=True):
+    """One list or text in the data that is sent only in part."""
+
+    path: str
+    """Where it is in the returned data: "items", "user.posts", "" for the data itself."""
+    returned: int
+    total: int
+    unit: Literal["items", "lines", "characters"] = "items"
+
+
 class Received(msgspec.Struct, frozen=True):
     """The source of a reply made by `read`: the value, where its data was, what was wrong."""
 
@@ -114,6 +124,8 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     """How the data is wrapped, if the return annotation does not say so."""
     contract: Contract | None = None
     """The called app's contract; only `app.call` sets it."""
+    cuts: tuple[Cut, ...] = ()
+    """What was left out, because the reply was larger than its tool's budget."""
     received: Received | None = None
     """The source of a reply made by `read`; it holds `raw`, `data_from` and `findings`."""
 

@@ -202,6 +202,8 @@ class Registry:
     """How an MCP client is told to log in."""
     has_tasks = False
     """Whether any tool served here may run as a task."""
+    has_budgets = False
+    """Whether a tool has a budget."""
     has_keys = False
     """Whether any tool served here takes an idempotency key in a plain call."""
 
@@ -366,6 +368,7 @@ def adopt(registry: Registry, entry: Tool) -> None:
         add_gates(entry, requires, registry.limits.gates)
         registry.has_gates = True
     registry.has_tasks = registry.has_tasks or entry.settings.task != "forbidden"
+    registry.has_budgets = registry.has_budgets or entry.settings.budget is not None
     registry.has_keys = registry.has_keys or entry.settings.idempotency_key
 
 

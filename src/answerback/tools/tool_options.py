@@ -99,6 +99,8 @@ class ToolOptions(CommonOptions, total=False):
     """Stops calling a failing service: Breaker("weather-api")."""
     limit: PolicyPart | Sequence[PolicyPart] | None
     """Refuses excess calls: Limit("10/s", per="user")."""
+    budget: int
+    """How many characters of a reply MCP sends: a larger one is cut, and its whole is linked."""
     values: Values
     """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
@@ -131,6 +133,8 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry: PolicyPart | None = None
     breaker: PolicyPart | None = None
     limit: PolicyPart | Sequence[PolicyPart] | None = None
+    budget: int | None = None
+    message: bool = True
     lenient: bool = True
     returns: Literal["reply", "value"] = "reply"
     structured: bool = True
@@ -234,6 +238,10 @@ def _is_duration(value: object) -> bool:
     return is_number(value) and value > 0
 
 
+def _is_budget(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 500
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -246,6 +254,7 @@ def _is_grouped(value: object, name: str) -> bool:
 
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "budget": ("a number of characters, 500 or more, such as 20_000", _is_budget),
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
     "icons": (
