@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .contract import Contract
     from .core.content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .core.limits import Limits
+    from .core.list_page import Page
     from .core.metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
-    from .core.page import Page
     from .core.reply import Reply, failure, success
     from .errors import (
         Conflict,
@@ -49,7 +49,7 @@ _NAMES = {
     "core.content": "Annotations Audio Embedded Icon Image Link Text",
     "core.limits": "Limits",
     "core.metadata.meta_types": "ResourceMeta ResultMeta ToolMeta",
-    "core.page": "Page",
+    "core.list_page": "Page",
     "core.reply": "Reply failure success",
     "errors": "Conflict Forbidden InvalidInput NotFound RateLimited TimedOut ToolError "
     "Unauthenticated Unavailable",

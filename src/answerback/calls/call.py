@@ -16,8 +16,8 @@ from ..tools.tool import Tool
 
 if TYPE_CHECKING:
     from ..core.authentication import Challenge
+    from ..core.list_page import KeptPart
     from ..tools.context import Attempts, Running
-    from ..tools.paging import KeptPart
 
 
 class Call(msgspec.Struct, eq=False):

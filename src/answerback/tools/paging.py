@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, get_origin
 
 import msgspec
 
-from ..core.authentication import User
-from ..core.page import Page
+from ..core.authentication import owner_of
+from ..core.list_page import KeptPart, Page
 from ..core.reply import Reply
 from ..core.signing import process_signer
 from ..error_codes import INVALID_ARGUMENTS
@@ -25,7 +25,7 @@ from ..errors import ToolError
 from ..types.arguments import Parameter
 from ..types.describe import without_metadata
 from ..types.problems import InvalidOutput
-from .context import CURRENT, Context, RunningCall
+from .context import CURRENT, Context, Running, RunningCall
 from .signature import Signature
 
 if TYPE_CHECKING:
@@ -40,21 +40,11 @@ _PURPOSE = b"cursor"
 _DESCRIPTION = "The `next` of the page before this one; leave it out for the first page."
 
 
-class KeptPart(msgspec.Struct, frozen=True, array_like=True):
-    """The rest of a kept list: its items from *offset* on."""
-
-    id: str
-    """The kept whole's id."""
-    path: str
-    """Where the list is in the whole, such as "items"."""
-    offset: int
-
-
-class _Token(msgspec.Struct, array_like=True):
-    """What a cursor says, once it is verified."""
+class CursorToken(msgspec.Struct, array_like=True):
+    """The content of a cursor."""
 
     tool: str
-    user: bytes
+    owner: str
     """A digest of the user; empty if nothing authenticates calls."""
     own: str | None = None
     """The author's own cursor; None if it points into a kept whole."""
@@ -69,8 +59,11 @@ class PagedCall(RunningCall, Protocol):
     arguments: bytes
     part: KeptPart | None
 
+    @property
+    def runtime(self) -> Running | None: ...
 
-_tokens = msgspec.msgpack.Decoder(_Token)
+
+_tokens = msgspec.msgpack.Decoder(CursorToken)
 
 
 def paged_type(annotation: object) -> object | None:
@@ -133,13 +126,14 @@ def _for_one_page(tool: Tool, *, takes_cursor: bool) -> Callable[..., Any]:
             raise InvalidOutput("next", problem)
         if not isinstance(page.next, str):
             raise InvalidOutput("next", f"expected a str, got {type(page.next).__name__}")
-        token = _Token(tool.name, _user_key(), page.next)
+        call = _call()
+        token = CursorToken(call.name, _owner(call), page.next)
         return msgspec.structs.replace(page, next=_signed(token))
 
     def run(**kwargs: Any) -> Any:
         cursor = kwargs.pop(CURSOR, None)
         if cursor is not None:
-            token = _opened(tool, cursor)
+            token = _opened(cursor)
             if token.part is not None:
                 return _continued(token.part)
             kwargs[CURSOR] = token.own
@@ -195,13 +189,20 @@ def _whole_page(items: list[Any]) -> Page[Any]:
     return Page(items, total=len(items))
 
 
-def _opened(tool: Tool, cursor: str) -> _Token:
-    """Return what a cursor says; raises InvalidInput if this tool did not give it to this user."""
+def open_cursor(cursor: str, call: PagedCall) -> CursorToken:
+    """Return what a cursor says; raises ToolError if the tool did not give it to this user."""
     packed = process_signer().verify(cursor, _PURPOSE)
     token = None if packed is None else _tokens.decode(packed)
-    if token is None or token.tool != tool.name or token.user != _user_key():
+    if token is None or token.tool != call.name or token.owner != _owner(call):
         raise _wrong_cursor("the cursor is not one that this tool gave you")
-    if token.part is not None and token.arguments != _digest(_call().arguments):
+    return token
+
+
+def _opened(cursor: str) -> CursorToken:
+    """Do the same for the current call; its other arguments must be those of the first page."""
+    call = _call()
+    token = open_cursor(cursor, call)
+    if token.part is not None and token.arguments != _digest(call.arguments):
         raise _wrong_cursor("the cursor belongs to other arguments")
     return token
 
@@ -211,13 +212,18 @@ def _wrong_cursor(problem: str) -> ToolError:
     return ToolError(f"Invalid arguments: {problem}", code=INVALID_ARGUMENTS, hint=hint)
 
 
-def part_cursor(part: KeptPart) -> str:
-    """Return the cursor that continues the current call's list in a kept whole."""
-    call = _call()
-    return _signed(_Token(call.name, _user_key(), None, part, _digest(call.arguments)))
+def cursor_expired() -> ToolError:
+    """Return the error for a cursor whose kept list is gone."""
+    hint = "leave cursor out, to begin again"
+    return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
 
 
-def _signed(token: _Token) -> str:
+def part_cursor(part: KeptPart, call: PagedCall) -> str:
+    """Return the cursor with which a call like *call* continues at *part*."""
+    return _signed(CursorToken(call.name, _owner(call), None, part, _digest(call.arguments)))
+
+
+def _signed(token: CursorToken) -> str:
     return process_signer().sign(msgspec.msgpack.encode(token), _PURPOSE)
 
 
@@ -225,9 +231,8 @@ def _call() -> PagedCall:
     return cast("PagedCall", CURRENT.get())
 
 
-def _user_key() -> bytes:
-    user = Context(_call()).user
-    return user.key if isinstance(user, User) else b""
+def _owner(call: PagedCall) -> str:
+    return owner_of(Context(call).user)
 
 
 def _digest(arguments: bytes) -> bytes:
@@ -238,4 +243,11 @@ def _digest(arguments: bytes) -> bytes:
 
 
 async def _continued(part: KeptPart) -> Page[Any]:
-    return Page([])
+    """Return the rest of a kept page; its function does not run again."""
+    call = _call()
+    runtime = call.runtime
+    page = None if runtime is None else await runtime.kept_page(part, _owner(call))
+    if page is None:
+        raise cursor_expired()
+    call.part = part
+    return page

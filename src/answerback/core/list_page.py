@@ -30,3 +30,13 @@ class Page(_Items[T], Generic[T], frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "returned", len(self.items))
+
+
+class KeptPart(msgspec.Struct, frozen=True, array_like=True):
+    """The rest of a kept list: its items from *offset* on."""
+
+    id: str
+    """The kept whole's id."""
+    path: str
+    """Where the list is in the whole, such as "items"."""
+    offset: int
