@@ -79,11 +79,11 @@ def test_a_part_of_a_page_has_a_cursor_that_continues_it() -> None:
     async def main() -> list[int]:
         transport = httpx.ASGITransport(app.asgi(hosts=["test"]))
         found: list[int] = []
-        cursor = None
+        cursor: str | None = None
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             while True:
-                given = {} if cursor is None else {"cursor": cursor}
-                page = (await client.post("/functions/pages?limit=3", json=given)).json()
+                sent = {"cursor": cursor}
+                page = (await client.post("/functions/pages?limit=3", json=sent)).json()
                 found += page["items"]
                 cursor = page["next"]
                 if cursor is None:
