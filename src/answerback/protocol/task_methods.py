@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
+from ..core.authentication import owner_of
 from ..core.json_value import Json, JsonObject, is_number
 from ..core.peer import Question
 from ..core.reply import Error
@@ -18,7 +19,7 @@ from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
-from ..tasks.task_record import TaskRecord, owner_of, task_members
+from ..tasks.task_record import TaskRecord, task_members
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
