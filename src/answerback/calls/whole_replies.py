@@ -10,8 +10,8 @@ import msgspec
 from ..core.authentication import owner_of
 from ..core.content import Embedded
 from ..errors import NotFound
-from ..fitting.ranges import Part, Range, part_of, range_uri
-from ..fitting.wholes import PREFIX, Owner, Whole
+from ..fitting.ranges import Part, Range, part_of
+from ..fitting.wholes import PREFIX, Owner, Whole, range_uri
 from ..registry.declarations import Registry, adopt
 from ..tools.context import Context, current_runtime
 from ..tools.resource import Resource

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -53,12 +53,6 @@ def part_of(query: str) -> Part:
         if name == "unit" and value not in ("lines", "characters"):
             raise InvalidInput(f"unit={value!r} should be 'lines' or 'characters'")
     return msgspec.convert(dict(given), Part, strict=False)
-
-
-def range_uri(uri: str, part: Part) -> str:
-    """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
-    query = urlencode(msgspec.to_builtins(part))
-    return f"{uri}?{query}" if query else uri
 
 
 class Range(msgspec.Struct, frozen=True):

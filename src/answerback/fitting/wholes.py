@@ -9,6 +9,7 @@ import secrets
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlencode
 from weakref import finalize
 
 import msgspec
@@ -151,6 +152,12 @@ class Wholes:
 
             self._threads = ThreadPoolExecutor(_THREADS, "answerback-wholes")
         return await loop.run_in_executor(self._threads, function, *args)
+
+
+def range_uri(uri: str, part: Part) -> str:
+    """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
+    query = urlencode(msgspec.to_builtins(part))
+    return f"{uri}?{query}" if query else uri
 
 
 def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
