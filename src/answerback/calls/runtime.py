@@ -24,6 +24,7 @@ from .runners import Execution, Runnable, Runner, execution_in, execution_in_pla
 if TYPE_CHECKING:
     import asyncio
 
+    from ..fitting.wholes import Wholes
     from ..state.shared import SharedState
     from ..tools.tool import Tool
 
@@ -102,6 +103,7 @@ class Runtime:
         if self.records is not None:
             self.checks["records"] = self.records.check
         self._execution = execution
+        self._parent = parent
         contract = registry.contract
         self._contract = contract.derive(masked=SHOW_EXCEPTION) if debug else contract
         self.runs_middleware = registry.composition is not None or bool(
@@ -129,6 +131,17 @@ class Runtime:
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """From a thread, run a coroutine on the call's event loop and wait for it."""
         return self._execution.wait_for(steps)
+
+    @cached_property
+    def wholes(self) -> Wholes:
+        """The whole replies that are kept for clients that got a part."""
+        if self._parent is not None:
+            return self._parent.wholes
+        # Imported here, so that apps without budgets do not pay for it.
+        from ..fitting.sqlite_wholes import SQLiteWholes
+        from ..fitting.wholes import Wholes
+
+        return Wholes(SQLiteWholes(), self.registry.limits.replies)
 
     @cached_property
     def admit(self) -> Handler:

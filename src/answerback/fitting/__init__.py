@@ -1,1 +1,1 @@
-"""Replies that fit: a reply larger than its tool's budget is cut, and its whole is kept."""
+"""Replies that fit: what is left out of a reply that is too large, and where the whole is kept."""

@@ -12,8 +12,9 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.runners import ON_LOOP, running_loop
+from ..calls.runners import ON_LOOP
 from ..calls.runtime import ADMITTED, Runtime
+from ..core.event_loop import running_loop
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable, Uncertain
