@@ -198,13 +198,13 @@ class Single:
     """A member that is cut by itself."""
 
     def __init__(self, name: str, piece: Piece) -> None:
-        self._name = name
+        self.name = name
         self._piece = piece
         self.size = piece.size
         self.smallest = piece.smallest
 
     def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        return {self._name: self._piece.cut(room, cuts)}
+        return {self.name: self._piece.cut(room, cuts)}
 
 
 class Columns:
