@@ -276,12 +276,17 @@ class Tool:
         """The wrapped data's schema; None if the return annotation has no data type."""
         if not self.returns.declared:
             return None
+        with explain_undefined_names(self.owner, self.source):
+            return self.returns.shape.wrap_schema(self.data_schema)
+
+    @cached_property
+    def data_schema(self) -> dict[str, Any]:
+        """The schema of the data itself, which every success has if the type is declared."""
         if self.settings.output_schema is not None:
-            return self.returns.shape.wrap_schema(self.settings.output_schema)
+            return self.settings.output_schema
         from ..types.json_schema import output_schema
 
-        with explain_undefined_names(self.owner, self.source):
-            return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
+        return output_schema(self.returns.data_type)
 
 
 def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
