@@ -173,6 +173,10 @@ class Tool:
         shape = self.sent_shape(self.returns.shape)
         return msgspec.structs.replace(shape, message=True) if self._has_message() else shape
 
+    def shape_of_stored(self, shape: Shape) -> Shape:
+        """Return a stored reply's shape as this tool sends it now."""
+        return self.shape if shape == self.shape.without_message() else shape
+
     def _has_message(self) -> bool:
         """Return whether the data sent over MCP may have a `message`."""
         settings = self.settings
