@@ -16,7 +16,7 @@ from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from ..types.problems import UnservableType
 from .callable_source import Source, check_callable, source_of
-from .return_type import ReturnType, read_return_type
+from .return_type import ReturnType, can_have_message, declares_reply, read_return_type
 from .signature import Signature, explain_undefined_names, read_signature
 from .tool_options import ToolSettings, policy_of, resolve_options
 
@@ -170,7 +170,20 @@ class Tool:
 
     @cached_property
     def shape(self) -> Shape:
-        return self.sent_shape(self.returns.shape)
+        shape = self.sent_shape(self.returns.shape)
+        return msgspec.structs.replace(shape, message=True) if self._has_message() else shape
+
+    def shape_of_stored(self, shape: Shape) -> Shape:
+        """Return a stored reply's shape as this tool sends it now."""
+        return self.shape if shape == self.shape.without_message() else shape
+
+    def _has_message(self) -> bool:
+        """Return whether the data sent over MCP may have a `message`."""
+        settings = self.settings
+        if not (self.contract.message and settings.message and settings.structured):
+            return False
+        may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
+        return may_have_text and self.noun == "tool" and can_have_message(self.returns)
 
     def sent_shape(self, shape: Shape) -> Shape:
         """Return *shape* as this tool sends it, which may be without structuredContent."""
