@@ -44,7 +44,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
 
 def owner_of(user: object) -> str:
-    """Return a digest of *user*, who owns tasks and replies; empty unless it is a User."""
+    """Return the owner of a user's tasks and kept replies; empty unless it is a User of `auth=`."""
     if not isinstance(user, User):
         return ""
     from hashlib import sha256

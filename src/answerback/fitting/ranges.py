@@ -5,8 +5,10 @@ All ranges of a list or a text, put together, are the whole: the items keep the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -17,11 +19,13 @@ Unit: TypeAlias = Literal["items", "lines", "characters"]
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 _text = msgspec.json.Decoder(str)
+_NAMES = ("path", "offset", "limit", "unit")
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _SHOWN = 20
 """How many member names an error lists."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a kept reply. The default is all of it."""
 
     path: str = ""
@@ -35,6 +39,20 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_range(self) -> bool:
         return self.offset != 0 or self.limit is not None
+
+
+def part_of(query: str) -> Part:
+    """Return the part that a URI's query names; raises InvalidInput if it names none."""
+    given = parse_qsl(query, keep_blank_values=True)
+    for name, value in given:
+        if name not in _NAMES:
+            hint = did_you_mean(similar_names(name, _NAMES)) or f"write {', '.join(_NAMES)}"
+            raise InvalidInput(f"a range has no {name!r}", hint=hint)
+        if name in ("offset", "limit") and not _WHOLE_NUMBER.fullmatch(value):
+            raise InvalidInput(f"{name}={value!r} should be a whole number")
+        if name == "unit" and value not in ("lines", "characters"):
+            raise InvalidInput(f"unit={value!r} should be 'lines' or 'characters'")
+    return msgspec.convert(dict(given), Part, strict=False)
 
 
 class Range(msgspec.Struct, frozen=True):

@@ -212,14 +212,15 @@ class TaskMethods:
         reply = task.reply()
         tool = self._registry.tools.get(task.tool)
         contract = self._registry.contract if tool is None else tool.contract
+        shape = reply.shape or RESULT
+        if tool is not None:
+            shape = tool.shape_of_stored(shape)
         if not version.stateless:
             reply = msgspec.structs.replace(
                 reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
             )
         server_info = self._server_info.json if version.stateless else b""
-        pieces = dialect.write_in_pieces(
-            reply, reply.shape or RESULT, contract, version, server_info=server_info
-        )
+        pieces = dialect.write_in_pieces(reply, shape, contract, version, server_info=server_info)
         return b"".join(pieces)
 
 

@@ -17,7 +17,7 @@ from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from ..types.problems import UnservableType
 from .callable_source import Source, check_callable, source_of
-from .return_type import ReturnType, read_return_type
+from .return_type import ReturnType, can_have_message, declares_reply, read_return_type
 from .signature import Signature, explain_undefined_names, read_signature
 from .tool_options import ToolSettings, policy_of, resolve_options
 
@@ -177,7 +177,20 @@ class Tool:
 
     @cached_property
     def shape(self) -> Shape:
-        return self.sent_shape(self.returns.shape)
+        shape = self.sent_shape(self.returns.shape)
+        return msgspec.structs.replace(shape, message=True) if self._has_message() else shape
+
+    def shape_of_stored(self, shape: Shape) -> Shape:
+        """Return a stored reply's shape as this tool sends it now."""
+        return self.shape if shape == self.shape.without_message() else shape
+
+    def _has_message(self) -> bool:
+        """Return whether the data sent over MCP may have a `message`."""
+        settings = self.settings
+        if not (self.contract.message and settings.message and settings.structured):
+            return False
+        may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
+        return may_have_text and self.noun == "tool" and can_have_message(self.returns)
 
     def sent_shape(self, shape: Shape) -> Shape:
         """Return *shape* as this tool sends it, which may be without structuredContent."""
@@ -285,12 +298,17 @@ class Tool:
         """The wrapped data's schema; None if the return annotation has no data type."""
         if not self.returns.declared:
             return None
+        with explain_undefined_names(self.owner, self.source):
+            return self.returns.shape.wrap_schema(self.data_schema)
+
+    @cached_property
+    def data_schema(self) -> dict[str, Any]:
+        """The schema of the data itself, which every success has if the type is declared."""
         if self.settings.output_schema is not None:
-            return self.returns.shape.wrap_schema(self.settings.output_schema)
+            return self.settings.output_schema
         from ..types.json_schema import output_schema
 
-        with explain_undefined_names(self.owner, self.source):
-            return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
+        return output_schema(self.returns.data_type)
 
 
 # The names of `Page` and of the classes of iterators; `paging` has the classes themselves.

@@ -217,7 +217,8 @@ class Routes:
         if b"+" in request.accept:
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             dialect = choose(accept, contract, failed=reply.error is not None)
-        written = write(reply, dialect, shape, contract)
+        # OpenAPI describes the data without it.
+        written = write(reply, dialect, shape.without_message(), contract)
         # Replies with data have no headers.
         if written.headers and request.accept and _is_wanted_as_json(written, request.accept):
             from ...dialects.rest import write_content
