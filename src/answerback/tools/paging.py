@@ -102,6 +102,7 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
             "write cursor: str | None = None"
         )
     process_signer()  # Made before a server forks, so that its workers share the key.
+    tool.is_paged = True
     tool.is_async = (
         tool.is_async or get_origin(without_metadata(signature.returns)) in _ASYNC_ITERATORS
     )

@@ -67,6 +67,8 @@ class Tool:
     """Its limits, breaker and retries; None without them."""
     has_gates_or_policy = False
     """Calls of tools without them need not check for either."""
+    is_paged = False
+    """Whether it returns a `Page`, and takes the argument `cursor`."""
     is_widget = False
     """Whether it is a widget: a page for tools, served whatever tags select those."""
     noun = "tool"
