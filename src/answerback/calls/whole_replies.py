@@ -10,16 +10,13 @@ import msgspec
 from ..core.authentication import owner_of
 from ..core.content import Embedded
 from ..errors import NotFound
-from ..fitting.ranges import Part, Range, part_of
+from ..fitting.ranges import part_of
 from ..fitting.wholes import PREFIX, Owner, Whole, range_uri
 from ..registry.declarations import Registry, adopt
 from ..tools.context import Context, current_runtime
 from ..tools.resource import Resource
 from .call import Call
 from .runtime import Runtime
-
-RANGE = "answerback/range"
-"""The member of a content's `_meta` that says which part it is, and what the next one is."""
 
 
 class WholeResource(Resource):
@@ -55,10 +52,7 @@ async def read_whole(ctx: Context, id: str, query: str = "") -> Embedded:
             hint="a whole reply is kept for a limited time; call the tool again to get a new one",
         )
     found = await runtime.wholes.read(whole, part)
-    uri = range_uri(PREFIX + id, part)
-    return Embedded(
-        uri, text=found.text, mime=found.mime, content_meta=_range_meta(found, part, id)
-    )
+    return Embedded(range_uri(PREFIX + id, part), text=found.text, mime=found.mime)
 
 
 def _may_read(whole: Whole, user: object, runtime: Runtime) -> bool:
@@ -75,21 +69,6 @@ def _may_read(whole: Whole, user: object, runtime: Runtime) -> bool:
         if (refusal := gate.refuse_user(user)) is not None:
             raise refusal
     return True
-
-
-def _range_meta(found: Range, part: Part, id: str) -> dict[str, object] | None:
-    if found.unit is None:
-        return None
-    meta: dict[str, object] = {
-        "offset": found.offset,
-        "returned": found.returned,
-        "total": found.total,
-        "unit": found.unit,
-    }
-    if not found.is_last:
-        after = msgspec.structs.replace(part, offset=found.offset + found.returned)
-        meta["next"] = range_uri(PREFIX + id, after)
-    return {RANGE: meta}
 
 
 def owner_of_call(call: Call) -> Owner:

@@ -60,15 +60,10 @@ class Range(msgspec.Struct, frozen=True):
 
     text: str
     mime: str = "application/json"
-    offset: int = 0
     returned: int = 0
     total: int = 0
     unit: Unit | None = None
     """None for a part that is not a range."""
-
-    @property
-    def is_last(self) -> bool:
-        return self.offset + self.returned >= self.total
 
 
 def range_of(body: bytes, part: Part) -> Range:
@@ -85,7 +80,6 @@ def range_of(body: bytes, part: Part) -> Range:
         listed = b"[%b]" % b",".join(map(bytes, chosen))
         return Range(
             listed.decode(),
-            offset=part.offset,
             returned=len(chosen),
             total=len(items),
             unit="items",
@@ -102,7 +96,6 @@ def range_of(body: bytes, part: Part) -> Range:
     return Range(
         "".join(taken),
         "text/plain",
-        offset=part.offset,
         returned=len(taken),
         total=len(pieces),
         unit=part.unit,
