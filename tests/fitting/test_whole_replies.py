@@ -37,10 +37,12 @@ def kept_url() -> Iterator[str]:
 @pytest.fixture(params=["memory", "stdio", "http"])
 def target(request: pytest.FixtureRequest, kept_url: str) -> Any:
     """The same app over each transport."""
-    stdio = [sys.executable, str(KEPT), "mcp"]
-    return {"memory": lambda: load_app(KEPT), "stdio": lambda: stdio, "http": lambda: kept_url}[
-        request.param
-    ]()
+    match request.param:
+        case "memory":
+            return load_app(KEPT)
+        case "stdio":
+            return [sys.executable, str(KEPT), "mcp"]
+    return kept_url
 
 
 @pytest.fixture(params=["2025-11-25", "2026-07-28"])
@@ -279,8 +281,7 @@ def _expiring(retention: float) -> ServedApp:
 
 def test_a_whole_reply_is_gone_after_its_time() -> None:
     async def steps(client: TaskClient) -> None:
-        uri = await _kept(client)
-        assert await _refused(client, uri)
+        await _refused(client, await _kept(client))
 
     _run(_expiring(1e-9), steps)
 
@@ -304,7 +305,8 @@ def test_a_whole_reply_is_gone_with_its_session(wire: str, version: str, kept_ur
 def test_every_worker_reads_a_whole_reply_and_ends_it_with_its_session(version: str) -> None:
     async def read_by_all(url: str, uri: str, workers: set[int]) -> set[bool]:
         """Read in new connections, until each worker has had one."""
-        read, seen = set(), set()
+        read: set[bool] = set()
+        seen: set[int] = set()
         while seen != workers:
             async with connect(url) as server:
                 seen.add((await server.call("pid")).data)
