@@ -24,6 +24,7 @@ from .runners import Execution, Runnable, Runner, execution_in, execution_in_pla
 if TYPE_CHECKING:
     import asyncio
 
+    from ..core.list_page import KeptPart, Page
     from ..fitting.wholes import Wholes
     from ..state.shared import SharedState
     from ..tools.tool import Tool
@@ -151,6 +152,15 @@ class Runtime:
 
         resource = whole_resource(self.registry)
         return self._handler("resource", {resource.uri: resource})
+
+    async def kept_page(self, part: KeptPart, owner: str) -> Page[Any] | None:
+        """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
+        from ..core.list_page import Page
+        from ..fitting.kept_lists import kept_list
+
+        whole = await self.wholes.find(part.id, owner)
+        found = None if whole is None else kept_list(whole.body, part)
+        return found if isinstance(found, Page) else None
 
     @cached_property
     def admit(self) -> Handler:

@@ -68,7 +68,7 @@ class Range(msgspec.Struct, frozen=True):
 
 def range_of(body: bytes, part: Part) -> Range:
     """Return a part of *body*, which is JSON; raises InvalidInput if it has no such part."""
-    found = _find(msgspec.Raw(body), part.path)
+    found = find(body, part.path)
     first = bytes(found).lstrip()[:1]
     if not part.is_range:
         if part.path and first == b'"':
@@ -121,8 +121,9 @@ def _bounds(total: int, part: Part, unit: Unit) -> slice:
     return slice(part.offset, part.offset + part.limit)
 
 
-def _find(value: msgspec.Raw, path: str) -> msgspec.Raw:
+def find(body: bytes, path: str) -> msgspec.Raw:
     """Return the JSON at *path*; a name may have dots itself."""
+    value = msgspec.Raw(body)
     for found in _all_at(value, path):
         return found
     known: list[str] = []

@@ -30,7 +30,7 @@ from .jsonrpc import (
     read_params,
 )
 from .mcp_peer import McpPeer
-from .params import PREFIX, TASKS, Page, TaskId, TaskUpdate, ToolCall
+from .params import PREFIX, TASKS, PageParams, TaskId, TaskUpdate, ToolCall
 from .server_info import ServerInfo
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class TaskMethods:
         await self.service.answer(task.id, task.owner, {key: answer})
 
     async def _list(self, peer: McpPeer, raw: Params) -> bytes:
-        after = read_params(raw, Page).cursor
+        after = read_params(raw, PageParams).cursor
         owner = _owner(peer)
         if not owner:
             raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list")
@@ -212,14 +212,15 @@ class TaskMethods:
         reply = task.reply()
         tool = self._registry.tools.get(task.tool)
         contract = self._registry.contract if tool is None else tool.contract
+        shape = reply.shape or RESULT
+        if tool is not None:
+            shape = tool.shape_of_stored(shape)
         if not version.stateless:
             reply = msgspec.structs.replace(
                 reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
             )
         server_info = self._server_info.json if version.stateless else b""
-        pieces = dialect.write_in_pieces(
-            reply, reply.shape or RESULT, contract, version, server_info=server_info
-        )
+        pieces = dialect.write_in_pieces(reply, shape, contract, version, server_info=server_info)
         return b"".join(pieces)
 
 
