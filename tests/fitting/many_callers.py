@@ -11,19 +11,19 @@ import os
 import sys
 from typing import Any
 
-from tests.fitting.kept_app import keep, report
+from tests.fitting.kept_app import Report, report
 
 from answerback import App, Limits
 from answerback.options import ReplyLimits
 
 CALLERS = 10_000
-BODY = report(300, 40)
+ROWS = report(150)
 app = App("many", limits=Limits(replies=ReplyLimits(total_bytes=64 * 1024 * 1024)))
 
 
 @app.tool(budget=1_000)
-async def read_rows() -> str:
-    return await keep(BODY)
+async def read_rows() -> Report:
+    return ROWS
 
 
 async def post(asgi: Any, address: str, method: str, **params: Any) -> Any:
@@ -76,8 +76,8 @@ async def main() -> None:
     async def kept(number: int) -> str:
         address = f"10.0.{number // 250}.{number % 250}"
         result = await post(asgi, address, "tools/call", name="read_rows", arguments={})
-        uri: str = result["structuredContent"]["result"]
-        return uri
+        [uri] = [block["uri"] for block in result["content"] if block["type"] == "resource_link"]
+        return str(uri)
 
     async def is_readable(uri: str) -> bool:
         return await post(asgi, "10.9.9.9", "resources/read", uri=f"{uri}?path=total") is not None
@@ -89,7 +89,12 @@ async def main() -> None:
     readable = 0
     while uris and await is_readable(uris.pop()):
         readable += 1
-    found = {"sent": CALLERS, "size": len(BODY), "readable": readable, "memory": memory}
+    found = {
+        "sent": CALLERS,
+        "size": len(json.dumps(ROWS, ensure_ascii=False).encode()),
+        "readable": readable,
+        "memory": memory,
+    }
     sys.stdout.write(json.dumps(found))
 
 
