@@ -30,6 +30,11 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     error_text: ErrorStyle = "message"
     hint_in_text: bool = False
     """An error's hint follows its message in the text, on a separate line."""
+    message: bool = False
+    """MCP's data may have a `message` with the texts beside it, for hosts that show only the data.
+
+    Only the data of a tool that returns a `Reply[T]` or has a budget has it.
+    """
     wrap_objects: bool = False
     """Objects too are wrapped as `{"result": …}`."""
     spread_tuples: bool = False
@@ -76,7 +81,7 @@ _STYLES: dict[str, Any] = {"text": TextStyle, "error_text": ErrorStyle, "http": 
 _PLAIN: dict[str, type] = {
     **dict.fromkeys(("name", "tool_prefix", "route", "masked"), str),
     **dict.fromkeys(("wrap_objects", "spread_tuples", "envelope_in_mcp"), bool),
-    **dict.fromkeys(("hint_in_text", "always_200"), bool),
+    **dict.fromkeys(("hint_in_text", "message", "always_200"), bool),
 }
 
 
@@ -95,7 +100,7 @@ def _message(contract: Contract, name: str, expected: str) -> str:
     return f"contract {contract.name!r}: {name}={value!r} should be {expected}"
 
 
-STANDARD = Contract(name="standard", hint_in_text=True)
+STANDARD = Contract(name="standard", hint_in_text=True, message=True)
 ALIGNED = Contract(
     name="aligned",
     text="json_first",

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated, TypedDict
 
-from answerback import App, Ask, Context, Image, NotFound
+from answerback import App, Ask, Context, Image, NotFound, Reply, success
 
 app = App("for-clients", version="3.2.1", title="For clients")
 
@@ -32,6 +32,19 @@ def hello() -> str:
 def add(x: int, y: int) -> Sum:
     """Add two numbers."""
     return {"total": x + y, "terms": [x, y]}
+
+
+@app.tool(read_only=True)
+def count(x: int, y: int) -> Reply[Sum]:
+    """Add two numbers, with a text beside the data."""
+    return success("That was easy.", {"total": x + y, "terms": [x, y]})
+
+
+@app.tool(read_only=True)
+def squares(n: int) -> Reply[list[int]]:
+    """Show squares, with a text and a picture beside the data."""
+    picture = Image(PIXEL, "image/png", alt="a curve")
+    return success(f"The first {n}:", [x * x for x in range(n)], content=[picture])
 
 
 @app.tool(read_only=True)

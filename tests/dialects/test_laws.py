@@ -14,7 +14,7 @@ from tests.dialects.carried import carried
 
 from answerback.contract import PRESETS, STANDARD, Contract, Dialect
 from answerback.core.content import Annotations, Audio, Block, Embedded, Image, Link, Text
-from answerback.core.reply import Error, Reply
+from answerback.core.reply import Cut, Error, Reply
 from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import HttpReply, read, write
@@ -60,7 +60,9 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampl
 )
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.none() | st.booleans() | numbers | texts
-keys = texts | st.sampled_from(["result", "result0", "error", "content", "data", "success"])
+keys = texts | st.sampled_from(
+    ["result", "result0", "error", "content", "data", "success", "message"]
+)
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
@@ -69,7 +71,10 @@ values = st.recursive(
 objects = st.dictionaries(keys, values, max_size=3)
 typed = st.datetimes() | st.uuids() | st.tuples(st.integers(), texts) | st.binary(max_size=4)
 ours = st.sampled_from(
-    ["answerback/timestamp", "answerback/error", "answerback/image", "answerback/address"]
+    [
+        *("answerback/timestamp", "answerback/error", "answerback/image", "answerback/address"),
+        *("answerback/added", "answerback/cut"),
+    ]
 )
 metas = st.dictionaries(keys | ours, values, max_size=2)
 notes = st.builds(
@@ -135,10 +140,13 @@ errors = st.builds(
     kind=st.none() | codes,
 )
 shaped = st.one_of(
-    st.tuples(objects | values | typed, st.just(BARE)),
-    st.tuples(objects | values | typed, st.just(RESULT)),
+    st.tuples(objects | values | typed, st.sampled_from([BARE, Shape("bare", message=True)])),
+    st.tuples(objects | values | typed, st.sampled_from([RESULT, Shape("result", message=True)])),
     st.tuples(st.none(), st.just(EMPTY)),
     st.tuples(st.lists(values, max_size=3), st.just(SPREAD)),
+)
+cuts = st.builds(
+    Cut, texts, st.integers(0, 9), st.integers(0, 9), st.sampled_from(["items", "lines"])
 )
 stamps = st.datetimes(
     datetime(1990, 1, 1),
@@ -157,6 +165,7 @@ def cases(draw: st.DrawFn) -> Case:
         error=draw(errors) if holds == "error" else None,
         meta=draw(metas),
         timestamp=draw(stamps),
+        cuts=draw(st.lists(cuts, max_size=1).map(tuple)),
         encoded=msgspec.json.encode(data) if holds == "data" and draw(st.booleans()) else None,
     )
     version = VERSIONS[draw(st.sampled_from(sorted(VERSIONS)))]
@@ -201,6 +210,7 @@ def test_mcp_carries_everything_but_the_time_and_the_envelope_that_too(case: Cas
         assert found.data == _json(case.reply.data)
         assert _with_defaults(found.error) == _with_defaults(case.reply.error)
         assert found.meta == _json(_author_keys(case.reply.meta))
+        assert found.cuts == (case.reply.cuts if dialect == "mcp" else ())
         assert not case.carries_time(dialect) or found.timestamp == case.reply.timestamp
 
 

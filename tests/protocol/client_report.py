@@ -27,6 +27,8 @@ class ClientReport(msgspec.Struct):
     tools: list[str]
     text: str
     structured: Any
+    with_message: list[Any]
+    """The data of two replies with texts beside it, which their output schemas allow."""
     image: tuple[str, str]
     error: tuple[bool, str]
     progress: list[tuple[float, float, str]]
@@ -57,6 +59,10 @@ def expected(era: Era) -> ClientReport:
         tools=list(app.tools),
         text="Hello, žluťoučký kůň!",
         structured={"total": 5, "terms": [2, 3]},
+        with_message=[
+            {"total": 5, "terms": [2, 3], "message": "That was easy."},
+            {"result": [0, 1, 4], "message": "The first 3:\n[image: image/png, 70 bytes, a curve]"},
+        ],
         image=("image/png", PIXEL),
         error=(True, "no city 'Atlantis'"),
         progress=[(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")],

@@ -16,6 +16,8 @@ from tests.conftest import EVERYTHING
 from tests.protocol.client_report import ANSWER, ClientReport, Era, expected
 from tests.protocol.official_tools import FOR_CLIENTS
 
+from answerback.reading.read_reply import read
+
 Wire = Literal["stdio", "http"]
 
 
@@ -42,6 +44,8 @@ async def report(target: Any, mode: Any) -> ClientReport:
         tools = await client.list_tools()
         text = await client.call_tool("hello")
         structured = await client.call_tool("add", {"x": 2, "y": 3})
+        counted = await client.call_tool("count", {"x": 2, "y": 3})
+        squares = await client.call_tool("squares", {"n": 3})
         image = (await client.call_tool("picture")).content[0]
         error = await client.call_tool("fail", {"city": "Atlantis"}, raise_on_error=False)
         slow = await client.call_tool("slow", {"name": name}, progress_handler=on_progress)
@@ -53,6 +57,9 @@ async def report(target: Any, mode: Any) -> ClientReport:
 
         assert text.data == text_of(text.content[0])
         assert (structured.data.total, structured.data.terms) == (5, [2, 3])
+        assert (counted.data.total, squares.data) == (5, [0, 1, 4])
+        assert read(counted).data == {"total": 5, "terms": [2, 3]}
+        assert read(squares).data == [0, 1, 4]
         assert isinstance(image, types.ImageContent)
         assert isinstance(resource, types.TextResourceContents)
         assert client.server_info is not None
@@ -63,6 +70,7 @@ async def report(target: Any, mode: Any) -> ClientReport:
             tools=[tool.name for tool in tools],
             text=text_of(text.content[0]),
             structured=structured.structured_content,
+            with_message=[counted.structured_content, squares.structured_content],
             image=(image.mime_type, image.data),
             error=(error.is_error, text_of(error.content[0])),
             progress=steps,

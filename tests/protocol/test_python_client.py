@@ -20,6 +20,8 @@ from tests.protocol.client_report import (
 )
 from tests.protocol.official_tools import FOR_CLIENTS
 
+from answerback.reading.read_reply import read
+
 Wire = Literal["stdio", "http"]
 
 
@@ -50,6 +52,8 @@ async def report(target: str | StdioServerParameters, mode: str) -> ClientReport
         tools = await client.list_tools()
         text = await client.call_tool("hello")
         structured = await client.call_tool("add", {"x": 2, "y": 3})
+        counted = await client.call_tool("count", {"x": 2, "y": 3})
+        squares = await client.call_tool("squares", {"n": 3})
         image = (await client.call_tool("picture")).content[0]
         error = await client.call_tool("fail", {"city": "Atlantis"})
         slow = await client.call_tool("slow", {"name": name}, progress_callback=on_progress)
@@ -59,6 +63,9 @@ async def report(target: str | StdioServerParameters, mode: str) -> ClientReport
         resource = (await client.read_resource("test://note")).contents[0]
         prompt = (await client.get_prompt("review", {"what": "this"})).messages[0]
 
+        assert read(counted).data == {"total": 5, "terms": [2, 3]}
+        schema = next(tool.output_schema for tool in tools.tools if tool.name == "squares")
+        assert read(squares, output_schema=schema).data == [0, 1, 4]
         assert client.server_info is not None
         assert isinstance(image, types.ImageContent)
         assert isinstance(resource, types.TextResourceContents)
@@ -69,6 +76,7 @@ async def report(target: str | StdioServerParameters, mode: str) -> ClientReport
             tools=[tool.name for tool in tools.tools],
             text=text_of(text.content[0]),
             structured=structured.structured_content,
+            with_message=[counted.structured_content, squares.structured_content],
             image=(image.mime_type, image.data),
             error=(error.is_error, text_of(error.content[0])),
             progress=steps,

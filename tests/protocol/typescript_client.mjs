@@ -27,6 +27,8 @@ const onprogress = ({ progress, total, message }) => {
 const { tools } = await client.listTools();
 const text = await call('hello');
 const structured = await call('add', { x: 2, y: 3 });
+const counted = await call('count', { x: 2, y: 3 });
+const squares = await call('squares', { n: 3 });
 const image = (await call('picture')).content[0];
 const error = await call('fail', { city: 'Atlantis' });
 const slow = await call('slow', { name }, { onprogress });
@@ -42,6 +44,7 @@ console.log(JSON.stringify({
   tools: tools.map(tool => tool.name),
   text: text.content[0].text,
   structured: structured.structuredContent,
+  with_message: [counted.structuredContent, squares.structuredContent],
   image: [image.mimeType, image.data],
   error: [error.isError, error.content[0].text],
   progress: steps,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from answerback import App, Audio, Image, NotFound, ToolError
+from answerback import App, Audio, Image, NotFound, Reply, ToolError, success
 from answerback.contract import DIRECT
 
 SendRequest = Callable[..., Any]
@@ -117,6 +117,23 @@ def test_a_media_type_that_needs_no_cors_preflight_is_refused_with_415(
 
     assert (response.status, response.error) == (415, "UNSUPPORTED_MEDIA_TYPE")
     assert "Content-Type: application/json" in response.json["error"]
+
+
+@pytest.mark.parametrize("accept", ["", "application/vnd.answerback.mcp+json"])
+def test_the_data_has_no_message_in_any_dialect_of_rest(
+    send_request: SendRequest, accept: str
+) -> None:
+    """Contract: the data is what OpenAPI says."""
+    app = App("test")
+
+    @app.tool
+    def count() -> Reply[int]:
+        return success("There are five.", 5)
+
+    response = send_request(app, "POST", "/functions/count", b"{}", {"Accept": accept})
+
+    assert response.json.get("structuredContent", response.json) == {"result": 5}
+    assert "_meta" not in response.json
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from tests.protocol.official_tools import CONFORMANCE
 from tests.serving import ServedApp
 from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
-from answerback import App, Ask, Context, Limits, NotFound
+from answerback import App, Ask, Context, Limits, NotFound, Reply, success
 from answerback.auth import ApiKeys
 from answerback.gates import login
-from answerback.options import TaskLimits
+from answerback.options import Task, TaskLimits
 from answerback.records import Records
 from answerback.registry.declarations import registry_of
 from answerback.resilience import Limit
@@ -60,6 +60,29 @@ def test_a_task_has_the_result_that_the_plain_call_has(app: App, is_async: bool)
     assert task["status"] == "completed"
     assert task["result"] == plain
     assert plain["structuredContent"] == {"square": 49}
+
+
+def test_the_message_of_a_task_is_added_when_its_result_is_sent(app: App) -> None:
+    @app.tool(task=Task("optional", key=True))
+    def square(x: int) -> Reply[int]:
+        return success("Easy.", x * x)
+
+    async def steps(client: TaskClient) -> Any:
+        id = await client.create("square", x=7)
+        task = await client.until(id)
+        over_rest = await client.get_json(f"/functions/square/tasks/{id}/result")
+        client.capabilities = {}
+        key = {"answerback/idempotencyKey": "one"}
+        plain = [
+            await client.request("tools/call", key, name="square", arguments={"x": 7})
+            for _ in range(2)
+        ]
+        return task, over_rest, *plain
+
+    task, over_rest, plain, repeated = run_with(app, steps)
+    assert plain["structuredContent"] == {"result": 49, "message": "Easy."}
+    assert task["result"] == plain == repeated
+    assert over_rest == {"result": 49}
 
 
 def test_an_error_of_the_tool_is_a_completed_task(app: App) -> None:

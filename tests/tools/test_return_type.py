@@ -89,10 +89,10 @@ DECLARED: list[tuple[Any, Any, Any]] = [
     (dict[str, int], {"a": 1}, {"a": 1}),
     (Node, Node("a", [Node("b")]), {"name": "a", "children": [{"name": "b", "children": []}]}),
     (Reply[int], 5, {"result": 5}),
-    (Reply[int], success("five", 5), {"result": 5}),
-    (Reply[Point], success("here", Point(1, 2)), {"x": 1, "y": 2}),
-    (Annotated[Reply[int], "five"], success("five", 5), {"result": 5}),
-    (int | Reply[int], success("five", 5), {"result": 5}),
+    (Reply[int], success("five", 5), {"result": 5, "message": "five"}),
+    (Reply[Point], success("here", Point(1, 2)), {"x": 1, "y": 2, "message": "here"}),
+    (Annotated[Reply[int], "five"], success("five", 5), {"result": 5, "message": "five"}),
+    (int | Reply[int], success("five", 5), {"result": 5, "message": "five"}),
     (int | Reply[int], 5, {"result": 5}),
     (Reply[Point] | None, None, {"result": None}),
     (Reply[None], success("done"), {}),
@@ -106,12 +106,11 @@ def test_data_is_wrapped_by_the_annotation_and_fits_the_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
     app, reply = call_tool_returning(annotation, value)
-    schema = app.tools["tool"].output_schema
+    schema = tool_entry(app.tools["tool"], LATEST_STATEFUL)["outputSchema"]
 
     structured, _ = sent(app, reply)
 
     assert structured == expected
-    assert schema is not None
     assert schema["type"] == "object"
     jsonschema.Draft202012Validator(schema).validate(structured)
 
@@ -122,6 +121,7 @@ def test_text_and_structured_content_are_equal(annotation: Any, value: Any, expe
 
     structured, texts = sent(app, reply)
 
+    assert structured.pop("message", texts[0]) == texts[0]
     is_string = isinstance(structured.get("result"), str)
     assert is_string or msgspec.json.decode(texts[-1]) == structured
     # `app.call` shows the text that the contract adds.

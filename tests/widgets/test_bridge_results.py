@@ -28,6 +28,18 @@ def test_the_data_arrives_with_the_text_the_metadata_and_the_arguments(host: Hos
     ]
 
 
+def test_a_member_that_was_added_for_models_is_not_in_the_data(host: HostPage) -> None:
+    host.show()
+    host.wait_for("ui/notifications/initialized")
+
+    sent = {**DATA, "message": "12 euros"}
+    meta = {"answerback/added": "message"}
+    host.show_result(structuredContent=sent, content=[text("12 euros")], _meta=meta)
+
+    (seen,) = host.until("seen.length && seen")
+    assert (seen["data"], seen["text"]) == (DATA, "12 euros")
+
+
 def test_the_handshake_is_initialize_then_initialized(host: HostPage) -> None:
     host.show("answerback.connect({name: 'accounts', version: '2', displayModes: ['pip']})")
 

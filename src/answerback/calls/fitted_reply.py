@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.reply import Reply
+from ..fitting.cut_pages import Paging
 from ..fitting.fit import fit
 from ..fitting.wholes import Owner
 from .call import Call
@@ -19,4 +20,9 @@ async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
     assert tool is not None
     runtime = cast("Runtime", call.runtime)
     owner = Owner(address=call.caller, tool=tool.name)
-    return await fit(reply, tool, call.shape, lambda body: runtime.wholes.keep(body, owner))
+    paging = None
+    if tool.is_paged:
+        from ..tools.paging import part_cursor
+
+        paging = Paging(call.part, lambda part: part_cursor(part, call))
+    return await fit(reply, tool, call.shape, lambda body: runtime.wholes.keep(body, owner), paging)

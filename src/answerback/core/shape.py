@@ -26,6 +26,8 @@ class Shape(msgspec.Struct, frozen=True):
     """A spread tuple may be missing: `None` is `{}`."""
     structured: bool = True
     """False: MCP sends only the text, without structuredContent."""
+    message: bool = False
+    """MCP's object may also have a `message`: what the reply's blocks say beside the data."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
@@ -75,6 +77,10 @@ class Shape(msgspec.Struct, frozen=True):
                 if self.optional:
                     del whole["required"]
                 return whole
+
+    def without_message(self) -> Shape:
+        """Return the shape for what is not sent over MCP."""
+        return msgspec.structs.replace(self, message=False) if self.message else self
 
     def _names(self, count: int) -> tuple[str, ...]:
         return self.names or tuple(f"result{index}" for index in range(count))

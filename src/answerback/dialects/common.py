@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""
+ADDED = META_PREFIX + "added"
+"""The key that names the member of structuredContent that is not part of the data."""
 REFUSAL = META_PREFIX + "refusal"
 """The key for the reason why a gate refused a call; a widget shows it."""
 
@@ -69,6 +71,14 @@ def answerback_meta(meta: Any, name: str) -> dict[str, Any]:
     """Return the object under our key *name* in a `_meta`, else an empty one."""
     found = meta.get(META_PREFIX + name) if isinstance(meta, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+def without_added(sent: Any, meta: Any) -> Any:
+    """Return structuredContent without the member that the result's `_meta` calls added."""
+    name = meta.get(ADDED) if isinstance(meta, dict) else None
+    if not isinstance(name, str) or not isinstance(sent, dict):
+        return sent
+    return {key: value for key, value in sent.items() if key != name}
 
 
 def without_none(**members: Any) -> dict[str, Any]:

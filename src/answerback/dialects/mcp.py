@@ -8,12 +8,13 @@ import msgspec
 
 from ..contract import STANDARD, Contract
 from ..core.content import Block, Text
-from ..core.reply import Error, Reply
+from ..core.reply import Cut, Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import LATEST_STATEFUL, Version
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
 from .common import (
+    ADDED,
     META_PREFIX,
     REFUSAL,
     answerback_meta,
@@ -25,6 +26,7 @@ from .common import (
     read_error,
     read_timestamp,
     to_utc,
+    without_added,
     without_none,
     write_error,
 )
@@ -35,8 +37,12 @@ ERROR = META_PREFIX + "error"
 TIMESTAMP = META_PREFIX + "timestamp"
 BARE_DATA = META_PREFIX + "bare"
 """Marks non-object data that was wrapped only because MCP requires an object."""
+CUT = META_PREFIX + "cut"
+"""Lists what was left out of the data."""
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """MCP's own key in `_meta` for the server's name and version."""
+
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 # A reply that holds only data, as most do, has its result joined from these pieces.
 _TEXT = b'{"content":[{"type":"text","text":'
@@ -99,6 +105,7 @@ def read(
         error=_read_error(found, content, contract) if failed else None,
         meta=author_meta(meta),
         timestamp=read_timestamp(_read_time(found, contract)),
+        cuts=_read_cuts(meta),
     )
 
 
@@ -108,6 +115,7 @@ def _holds_data_alone(reply: Reply[Any], contract: Contract) -> bool:
         and reply.data is not msgspec.UNSET
         and reply.error is None
         and not reply.meta
+        and not reply.cuts
         and contract.text in ("json", "json_first")
         and not contract.envelope_in_mcp
     )
@@ -134,8 +142,12 @@ def _result(
     elif reply.data is not msgspec.UNSET and _carries_data(shape, contract, version):
         data, bare = _structured(shape.wrap(encoded_data(reply)))
         meta |= bare
-    if version.structured and shape.structured:
-        result |= without_none(structuredContent=data)
+    if reply.cuts:
+        meta[CUT] = reply.cuts
+    if data is not None and version.structured and shape.structured:
+        result["structuredContent"] = data
+        if shape.message and reply.content:
+            meta |= _add_message(result, reply, shape, contract)
     result["isError"] = reply.error is not None
     if version.result_type:
         result["resultType"] = "complete"
@@ -153,6 +165,20 @@ def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
     if wrapped.startswith(b"{"):
         return msgspec.Raw(wrapped), {}
     return msgspec.Raw(b'{"result":%b}' % wrapped), {BARE_DATA: True}
+
+
+def _add_message(
+    result: dict[str, Any], reply: Reply[Any], shape: Shape, contract: Contract
+) -> dict[str, Any]:
+    """Add to the data what the blocks say beside it; return the mark for `_meta`."""
+    from .message_member import MESSAGE, message_of
+
+    members = _decode_members(result["structuredContent"])
+    message = message_of(reply, shape, contract)
+    if not message or MESSAGE in members:
+        return {}
+    result["structuredContent"] = {**members, MESSAGE: message}
+    return {ADDED: MESSAGE}
 
 
 def _envelope_members(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, Any]:
@@ -198,9 +224,20 @@ def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
     if sent is None:
         return msgspec.UNSET
     meta = found.get("_meta")
+    sent = without_added(sent, meta)
     if isinstance(meta, dict) and meta.get(BARE_DATA) and isinstance(sent, dict):
         sent = sent.get("result")
     return shape.unwrap(sent)
+
+
+def _read_cuts(meta: Any) -> tuple[Cut, ...]:
+    """Read what was left out; malformed cuts are dropped, because they are only notes."""
+    if not isinstance(meta, dict) or CUT not in meta:
+        return ()
+    try:
+        return msgspec.convert(meta[CUT], tuple[Cut, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:

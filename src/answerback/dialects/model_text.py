@@ -102,7 +102,7 @@ def _is_media(block: Block) -> bool:
 
 def _visible(reply: Reply[Any]) -> list[Block]:
     """Return the blocks for the model, with a text for the data and for the error."""
-    shown: list[Block] = [block for block in reply.content if _is_for_model(block)]
+    shown: list[Block] = [block for block in reply.content if is_for_model(block)]
     if reply.error is not None:
         return _with_error(reply, shown)
     if reply.data is not msgspec.UNSET and reply.data_from != "text":
@@ -116,7 +116,8 @@ def _visible(reply: Reply[Any]) -> list[Block]:
     return [Text(EMPTY)] if is_blank else shown
 
 
-def _is_for_model(block: Block) -> bool:
+def is_for_model(block: Block) -> bool:
+    """Return False if only the user should see the block."""
     audience = block.annotations.audience if block.annotations is not None else None
     return audience is None or "assistant" in audience
 

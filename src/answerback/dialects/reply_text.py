@@ -41,7 +41,7 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     text = data_text(encoded_data(reply), shape, contract)
     if contract.text == "json_first" or not texts:
         return _with_first_text(text, reply.content)
-    is_there = text in texts or any(_is_same_json(each, text) for each in texts)
+    is_there = text in texts or any(is_same_json(each, text) for each in texts)
     return reply.content if is_there else (*reply.content, Text(text))
 
 
@@ -66,7 +66,7 @@ def _decoded(text: str) -> object:
         return None
 
 
-def _is_same_json(one: str, other: str) -> bool:
+def is_same_json(one: str, other: str) -> bool:
     """Return whether both texts are the same array or object, apart from spaces between values."""
     if not one.lstrip().startswith(("{", "[")) or not other.startswith(("{", "[")):
         return False

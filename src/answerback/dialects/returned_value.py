@@ -12,6 +12,7 @@ from ..core.foreign_content import is_block, is_result
 from ..core.reply import ENVELOPE_MEMBERS
 from ..types.output import Output
 from ..types.record_members import object_members
+from .common import without_added
 from .failure_json import failure_in_text, is_failure_json, json_in_text, strip_code_fence
 from .foreign_blocks import own_block, result_object
 from .reply_or_data import finished_dialect
@@ -94,7 +95,7 @@ def _error_object(found: dict[str, Any]) -> dict[str, Any]:
 
 def _stated_failure(found: dict[str, Any]) -> Any:
     """Return the error object in a result's data or in one of its texts, or None."""
-    data = found.get("structuredContent")
+    data = without_added(found.get("structuredContent"), found.get("_meta"))
     if is_failure_json(data):
         return data
     content = found.get("content")

@@ -24,6 +24,8 @@ class Said(NamedTuple):
     """Where the list or the text is in the whole."""
     name: str
     """What the reader knows it as; empty if the reply is nothing else."""
+    before: int | None = None
+    """For the items of a page, how many are on earlier pages; its `next` continues."""
 
 
 def notes(said: Sequence[Said]) -> tuple[Block, ...]:
@@ -39,6 +41,9 @@ def notes(said: Sequence[Said]) -> tuple[Block, ...]:
 
 def _line(said: Said) -> str:
     cut = said.cut
+    if said.before is not None:
+        first, last = said.before + 1, said.before + cut.returned
+        return f"Showing items {first:,} to {last:,} of {cut.total:,}. {way_on(said)}"
     where = f' of "{said.name}"' if said.name else ""
     return f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}. {way_on(said)}"
 
@@ -47,6 +52,8 @@ def way_on(said: Said) -> str:
     """Return the sentence that says how to get what follows a cut."""
     if said.uri is None:
         return "The rest was not kept: ask for less."
+    if said.before is not None:
+        return "For the next items, repeat the call with this page's next as cursor."
     cut = said.cut
     rest = Part(
         path=said.path,

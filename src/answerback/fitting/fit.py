@@ -14,9 +14,12 @@ from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
 from .cut_notes import Said, link, notes
+from .cut_pages import Paging, items_cut, path_in_whole, shortened
+from .kept_lists import ITEMS
 from .pieces import CutPlan, Single, TextPiece, characters, cut_largest
 from .sent_size import is_over, sent_size
 from .value_schema import ValueSchemas
+from .wholes import PREFIX
 
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 """Keeps the JSON of a whole and returns its URI; None if it cannot be kept."""
@@ -28,17 +31,19 @@ _encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
 
 
-async def fit(reply: Reply[Any], tool: Tool, shape: Shape, keep: Keep) -> Reply[Any]:
+async def fit(
+    reply: Reply[Any], tool: Tool, shape: Shape, keep: Keep, paging: Paging | None = None
+) -> Reply[Any]:
     """Return a success within the tool's budget, or the error TOO_LARGE; errors stay as they are.
 
-    *keep* keeps the whole if the reply is too large.
+    *keep* keeps the whole if the reply is too large. *paging* is for a tool that returns pages.
     """
     budget = tool.settings.budget
     if budget is None or reply.error is not None:
         return reply
     if not is_over(reply, shape, tool.contract, budget):
         return reply
-    large = LargeReply(reply, tool, shape, budget, keep)
+    large = LargeReply(reply, tool, shape, budget, keep, paging)
     return await large.cut_lists() or await large.cut_texts() or await large.refused()
 
 
@@ -46,13 +51,21 @@ class LargeReply:
     """A reply that is larger than its budget."""
 
     def __init__(
-        self, reply: Reply[Any], tool: Tool, shape: Shape, budget: int, keep: Keep
+        self,
+        reply: Reply[Any],
+        tool: Tool,
+        shape: Shape,
+        budget: int,
+        keep: Keep,
+        paging: Paging | None,
     ) -> None:
         self._reply = reply
         self._tool = tool
         self._shape = shape
         self._budget = budget
         self._keep = keep
+        self._paging = paging
+        self._part = None if paging is None else paging.part
         self._uris: dict[str, str | None] = {}
         self._texts = {f"content[{n}]": text for n, text in _texts(reply)}
 
@@ -111,6 +124,11 @@ class LargeReply:
         )
         if encoded is not None and self._shows_data_only_without_texts():
             content = (Text(data_text(encoded, self._shape, self._tool.contract)), *content)
+        if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
+            encoded = shortened(encoded, cut, await self._uri(""), self._paging)
+            if self._part is not None:
+                whole = _replace(cut, total=cut.total + self._part.offset)
+                cuts = [whole if each is cut else each for each in cuts]
         said = [await self._said(cut) for cut in cuts]
         return _replace(reply, content=content + notes(said), encoded=encoded, cuts=tuple(cuts))
 
@@ -122,12 +140,18 @@ class LargeReply:
 
     async def _said(self, cut: Cut) -> Said:
         if cut.path not in self._texts:
-            return Said(cut, await self._uri(""), cut.path, cut.path)
+            path = path_in_whole(cut.path, self._part)
+            before = None
+            if self._paging is not None and cut.path == ITEMS:
+                before = 0 if self._part is None else self._part.offset
+            return Said(cut, await self._uri(""), path, cut.path, before)
         is_all = self._reply.encoded is None and len(self._texts) == 1
         return Said(cut, await self._uri(cut.path), "", "" if is_all else cut.path)
 
     async def _uri(self, path: str) -> str | None:
         """Return the URI of the whole: of the data, or of a text in the content."""
+        if not path and self._part is not None:
+            return PREFIX + self._part.id
         if path not in self._uris:
             body = _encode(self._texts[path]) if path else self._reply.encoded
             self._uris[path] = await self._keep(body or b"null")

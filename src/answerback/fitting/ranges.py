@@ -5,8 +5,10 @@ All ranges of a list or a text, put together, are the whole: the items keep the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -17,11 +19,13 @@ Unit: TypeAlias = Literal["items", "lines", "characters"]
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 _text = msgspec.json.Decoder(str)
+_NAMES = ("path", "offset", "limit", "unit")
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _SHOWN = 20
 """How many member names an error lists."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a kept reply. The default is all of it."""
 
     path: str = ""
@@ -37,25 +41,34 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return self.offset != 0 or self.limit is not None
 
 
+def part_of(query: str) -> Part:
+    """Return the part that a URI's query names; raises InvalidInput if it names none."""
+    given = parse_qsl(query, keep_blank_values=True)
+    for name, value in given:
+        if name not in _NAMES:
+            hint = did_you_mean(similar_names(name, _NAMES)) or f"write {', '.join(_NAMES)}"
+            raise InvalidInput(f"a range has no {name!r}", hint=hint)
+        if name in ("offset", "limit") and not _WHOLE_NUMBER.fullmatch(value):
+            raise InvalidInput(f"{name}={value!r} should be a whole number")
+        if name == "unit" and value not in ("lines", "characters"):
+            raise InvalidInput(f"unit={value!r} should be 'lines' or 'characters'")
+    return msgspec.convert(dict(given), Part, strict=False)
+
+
 class Range(msgspec.Struct, frozen=True):
     """The content of a part."""
 
     text: str
     mime: str = "application/json"
-    offset: int = 0
     returned: int = 0
     total: int = 0
     unit: Unit | None = None
     """None for a part that is not a range."""
 
-    @property
-    def is_last(self) -> bool:
-        return self.offset + self.returned >= self.total
-
 
 def range_of(body: bytes, part: Part) -> Range:
     """Return a part of *body*, which is JSON; raises InvalidInput if it has no such part."""
-    found = _find(msgspec.Raw(body), part.path)
+    found = find(body, part.path)
     first = bytes(found).lstrip()[:1]
     if not part.is_range:
         if part.path and first == b'"':
@@ -67,7 +80,6 @@ def range_of(body: bytes, part: Part) -> Range:
         listed = b"[%b]" % b",".join(map(bytes, chosen))
         return Range(
             listed.decode(),
-            offset=part.offset,
             returned=len(chosen),
             total=len(items),
             unit="items",
@@ -84,7 +96,6 @@ def range_of(body: bytes, part: Part) -> Range:
     return Range(
         "".join(taken),
         "text/plain",
-        offset=part.offset,
         returned=len(taken),
         total=len(pieces),
         unit=part.unit,
@@ -110,8 +121,9 @@ def _bounds(total: int, part: Part, unit: Unit) -> slice:
     return slice(part.offset, part.offset + part.limit)
 
 
-def _find(value: msgspec.Raw, path: str) -> msgspec.Raw:
+def find(body: bytes, path: str) -> msgspec.Raw:
     """Return the JSON at *path*; a name may have dots itself."""
+    value = msgspec.Raw(body)
     for found in _all_at(value, path):
         return found
     known: list[str] = []

@@ -11,12 +11,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import time
+from time import monotonic
 
 from ..core.limits import ReplyLimits
 from ..core.private_file import make_private
 from ..errors import Unavailable
-from .wholes import Owner, Whole
+from .wholes import Owner, Whole, surplus, surplus_of_all
 
 _MEMORY = 8 * 1024
 """The kilobytes that stay in memory."""
@@ -48,8 +48,6 @@ _IN_ORDER_OF_REMOVAL = (
     " sum(size) OVER (PARTITION BY account ORDER BY number DESC) AS held FROM wholes)"
     " ORDER BY held DESC, number"
 )
-_LEFT = 0.9
-"""The part of a full store that is left, so that not every further reply removes others."""
 
 
 class SQLiteWholes:
@@ -58,7 +56,7 @@ class SQLiteWholes:
     *clock* is for tests.
     """
 
-    def __init__(self, path: str = "", clock: Callable[[], float] = time) -> None:
+    def __init__(self, path: str = "", clock: Callable[[], float] = monotonic) -> None:
         self._path = path
         self._now = clock
         self._lock = threading.Lock()
@@ -73,8 +71,7 @@ class SQLiteWholes:
         now, size = self._now(), len(body)
         with self._transaction() as connection:
             connection.execute("DELETE FROM wholes WHERE expires <= ?", (now,))
-            _make_room_in_account(connection, owner.account, size, limits)
-            _make_room(connection, size, limits)
+            _make_room(connection, owner.account, size, limits)
             row = (id, owner.account, owner.user, owner.session, owner.tool)
             added = connection.execute(
                 "INSERT INTO wholes (id, account, user, session, tool, expires, size)"
@@ -96,10 +93,10 @@ class SQLiteWholes:
         with self._transaction() as connection:
             connection.execute("DELETE FROM wholes WHERE session = ? AND session <> ''", (session,))
 
-    def remove_expired(self) -> bool:
-        with self._transaction() as connection:
-            connection.execute("DELETE FROM wholes WHERE expires <= ?", (self._now(),))
-            return connection.execute("SELECT 1 FROM wholes LIMIT 1").fetchone() is not None
+    def remove_expired(self) -> None:
+        if self._connection is not None:
+            with self._transaction() as connection:
+                connection.execute("DELETE FROM wholes WHERE expires <= ?", (self._now(),))
 
     def close(self) -> None:
         with self._lock:
@@ -146,28 +143,18 @@ class SQLiteWholes:
         return connection
 
 
-def _make_room_in_account(
+def _make_room(
     connection: sqlite3.Connection, account: str, size: int, limits: ReplyLimits
 ) -> None:
-    """Remove an account's oldest wholes, until it may have one more."""
     rows = connection.execute(
         "SELECT number, size FROM wholes WHERE account = ? ORDER BY number", (account,)
     ).fetchall()
-    count, held = len(rows), sum(size for _, size in rows)
-    for number, freed in rows:
-        if count < limits.per_owner and held + size <= limits.owner_bytes:
-            return
-        connection.execute("DELETE FROM wholes WHERE number = ?", (number,))
-        count, held = count - 1, held - freed
-
-
-def _make_room(connection: sqlite3.Connection, size: int, limits: ReplyLimits) -> None:
-    """If there are too many wholes, remove some."""
+    _remove(connection, surplus(rows, size, limits.per_owner, limits.owner_bytes))
     count, held = connection.execute("SELECT count(*), total(size) FROM wholes").fetchone()
-    if count < limits.count and held + size <= limits.total_bytes:
-        return
-    for number, freed in connection.execute(_IN_ORDER_OF_REMOVAL).fetchall():
-        if count < limits.count * _LEFT and held + size <= limits.total_bytes * _LEFT:
-            return
-        connection.execute("DELETE FROM wholes WHERE number = ?", (number,))
-        count, held = count - 1, held - freed
+    if count >= limits.count or held + size > limits.total_bytes:
+        rows = connection.execute(_IN_ORDER_OF_REMOVAL).fetchall()
+        _remove(connection, surplus_of_all(rows, size, limits))
+
+
+def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:
+    connection.executemany("DELETE FROM wholes WHERE number = ?", [(each,) for each in numbers])

@@ -6,8 +6,11 @@ A client reads one as the resource `answerback://replies/{id}`, or a range of it
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlencode
+from weakref import finalize
 
 import msgspec
 
@@ -15,17 +18,25 @@ from ..core.event_loop import running_loop
 from ..core.limits import LARGE_BODY, ReplyLimits
 from ..core.log import logger
 from ..errors import Unavailable
+from ..state.background_work import BackgroundWork
 from .ranges import Part, Range, range_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from concurrent.futures import ThreadPoolExecutor
+
+    from ..registry.declarations import Registry
+    from ..state.shared import SharedState
 
 T = TypeVar("T")
 PREFIX = "answerback://replies/"
 """How the URI of each whole begins; its id follows."""
 _ID_BYTES = 20
 _THREADS = 2
+_LEFT = 0.9
+"""The part of a full store that is left."""
+_EXPIRY_SECONDS = 60.0
+"""The seconds between two removals of expired wholes."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,8 +82,8 @@ class WholeStore(Protocol):
     def forget_session(self, session: str) -> None:
         """Remove the wholes of a session that has ended."""
 
-    def remove_expired(self) -> bool:
-        """Remove expired wholes; return whether any others are left."""
+    def remove_expired(self) -> None:
+        """Remove expired wholes; if there are many, some stay until the next time."""
 
     def close(self) -> None: ...
 
@@ -84,6 +95,11 @@ class Wholes:
         self._store = store
         self._limits = limits
         self._threads: ThreadPoolExecutor | None = None
+        self._removing = removing = BackgroundWork(
+            "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
+        )
+        # The thread has no reference to this object, and ends with it.
+        finalize(self, removing.close)
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Keep the JSON of the returned data; return its URI.
@@ -99,6 +115,7 @@ class Wholes:
         except Unavailable as exc:
             logger().warning("a whole reply of %r cannot be kept: %s", owner.tool, exc)
             return None
+        self._removing.wake()
         return PREFIX + id
 
     async def find(self, id: str, user: str) -> Whole | None:
@@ -120,11 +137,12 @@ class Wholes:
             logger().warning("the whole replies of a session cannot be removed: %s", exc)
 
     def close(self) -> None:
+        self._removing.close()
         self._store.close()
         if self._threads is not None:
             self._threads.shutdown(wait=False)
 
-    async def _off_loop(self, size: int, function: Callable[..., T], *args: Any) -> T:
+    async def _off_loop(self, size: int, function: Callable[..., T], *args: object) -> T:
         """Call a function, in a thread if it would block an event loop."""
         loop = running_loop()
         if loop is None or not (self._store.blocks or size >= LARGE_BODY):
@@ -137,12 +155,47 @@ class Wholes:
 
 
 def range_uri(uri: str, part: Part) -> str:
-    """Return the URI of a part of the whole at *uri*."""
-    given = {
-        "path": part.path or None,
-        "offset": part.offset or None,
-        "limit": part.limit,
-        "unit": "lines" if part.unit == "lines" else None,
-    }
-    query = urlencode({name: value for name, value in given.items() if value is not None})
+    """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
+    query = urlencode(msgspec.to_builtins(part))
     return f"{uri}?{query}" if query else uri
+
+
+def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
+    """Return the numbers of the wholes to remove, so that another one of *size* bytes fits.
+
+    *rows* are numbers and sizes, in the order of removal; *count* and *total* are the limits.
+    """
+    left, held = len(rows), sum(size for _, size in rows)
+    removed = []
+    for number, freed in rows:
+        if left < count and held + size <= total:
+            break
+        removed.append(number)
+        left, held = left - 1, held - freed
+    return removed
+
+
+def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
+    """Return which wholes of all owners to remove; more than needed, as this is slow."""
+    count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
+    return surplus(rows, size, max(count, 1), max(total, size))
+
+
+def _remove_expired(store: WholeStore) -> None:
+    with suppress(Unavailable):
+        store.remove_expired()
+
+
+def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Wholes:
+    """Return the kept replies of an app: in the shared database, in a file, or in this process."""
+    store: WholeStore
+    if state is not None:
+        # It needs the driver of the database.
+        from .postgres_wholes import PostgresWholes
+
+        store = PostgresWholes(state, registry.name)
+    else:
+        from .sqlite_wholes import SQLiteWholes
+
+        store = SQLiteWholes(path)
+    return Wholes(store, registry.limits.replies)

@@ -16,7 +16,7 @@ from ..registry.declarations import Registry
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolSettings
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_params
-from .params import Page
+from .params import PageParams
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 PAGE_SIZE = 1000
 """Entries per page: most clients read only one page, so a shorter one hides tools."""
+CLAUDE_CODE_SIZE = "anthropic/maxResultSizeChars"
+"""How many characters of the tool's results Claude Code shows; it writes larger ones to a file."""
+_MAX_CLAUDE_CODE = 500_000
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
@@ -43,7 +46,7 @@ def list_page(
     """
     key, items, entry = LISTS[method]
     listed = items(registry) if seen is None else list(filter(seen, items(registry)))
-    shown, cursor = _page(listed, read_params(raw, Page).cursor)
+    shown, cursor = _page(listed, read_params(raw, PageParams).cursor)
     result: JsonObject = {key: [entry(item, version) for item in shown]}
     return result if cursor is None else result | {"nextCursor": cursor}
 
@@ -94,11 +97,16 @@ def _schemes_of_gates(tool: Tool) -> list[Any]:
 
 def _output_schema(tool: Tool) -> JsonObject | None:
     """Return the data's schema; FastMCP clients unwrap `{"result": …}` if the schema says so."""
-    shape = tool.returns.shape
+    shape, schema = tool.returns.shape, tool.output_schema
+    if schema is None:
+        return None
+    if tool.shape.message:
+        from ..dialects.message_member import MESSAGE, SCHEMA
+        from ..types.added_member import with_member
+
+        schema = with_member(schema, MESSAGE, SCHEMA)
     is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)
-    if tool.output_schema is None or not is_wrapped:
-        return tool.output_schema
-    return tool.output_schema | {"x-fastmcp-wrap-result": True}
+    return schema | {"x-fastmcp-wrap-result": True} if is_wrapped else schema
 
 
 def resource_entry(resource: Resource, version: Version) -> JsonObject:
@@ -145,7 +153,10 @@ def _extras(settings: ToolSettings, version: Version) -> JsonObject:
         extras["title"] = settings.title
     if version.icons and settings.icons:
         extras["icons"] = icons_of(settings.icons)
-    if version.titles and settings.meta:
+    if version.titles and settings.budget is not None:
+        size = min(settings.budget, _MAX_CLAUDE_CODE)
+        extras["_meta"] = {CLAUDE_CODE_SIZE: size, **(settings.meta or {})}
+    elif version.titles and settings.meta:
         extras["_meta"] = settings.meta
     return extras
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
+from ..core.authentication import owner_of
 from ..core.json_value import Json, JsonObject, is_number
 from ..core.peer import Question
 from ..core.reply import Error
@@ -18,7 +19,7 @@ from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
-from ..tasks.task_record import TaskRecord, owner_of, task_members
+from ..tasks.task_record import TaskRecord, task_members
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -29,7 +30,7 @@ from .jsonrpc import (
     read_params,
 )
 from .mcp_peer import McpPeer
-from .params import PREFIX, TASKS, Page, TaskId, TaskUpdate, ToolCall
+from .params import PREFIX, TASKS, PageParams, TaskId, TaskUpdate, ToolCall
 from .server_info import ServerInfo
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class TaskMethods:
         await self.service.answer(task.id, task.owner, {key: answer})
 
     async def _list(self, peer: McpPeer, raw: Params) -> bytes:
-        after = read_params(raw, Page).cursor
+        after = read_params(raw, PageParams).cursor
         owner = _owner(peer)
         if not owner:
             raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list")
@@ -211,14 +212,15 @@ class TaskMethods:
         reply = task.reply()
         tool = self._registry.tools.get(task.tool)
         contract = self._registry.contract if tool is None else tool.contract
+        shape = reply.shape or RESULT
+        if tool is not None:
+            shape = tool.shape_of_stored(shape)
         if not version.stateless:
             reply = msgspec.structs.replace(
                 reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
             )
         server_info = self._server_info.json if version.stateless else b""
-        pieces = dialect.write_in_pieces(
-            reply, reply.shape or RESULT, contract, version, server_info=server_info
-        )
+        pieces = dialect.write_in_pieces(reply, shape, contract, version, server_info=server_info)
         return b"".join(pieces)
 
 

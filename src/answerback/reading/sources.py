@@ -13,6 +13,7 @@ import msgspec
 from ..core.content import BLOCKS
 from ..core.received_limits import DEFAULT_RECEIVED, MAX_REPAIRED_BYTES, ReceivedLimits
 from ..core.reply import Error
+from ..dialects.common import without_added
 from ..dialects.mcp_blocks import write_block
 from ..dialects.status_and_headers import HttpReply
 from ..errors import MalformedReply, ToolError
@@ -166,9 +167,10 @@ def _from_parsed_result(result: Any) -> dict[str, Any]:
     """Return the result that FastMCP's client has parsed; its `data` comes from the same JSON."""
     structured = result.structured_content
     meta = dict(getattr(result, "meta", None) or {})
-    if isinstance(structured, dict) and structured.keys() == {"result"}:
+    data = without_added(structured, meta)
+    if isinstance(data, dict) and data.keys() == {"result"}:
         parsed = getattr(result, "data", None)
-        if parsed is not None and _plain(parsed) == structured["result"]:
+        if parsed is not None and _plain(parsed) == data["result"]:
             meta.setdefault("fastmcp", {"wrap_result": True})
     found: dict[str, Any] = {"content": [_plain(block) for block in result.content or ()]}
     if structured is not None:

@@ -10,6 +10,7 @@ import msgspec
 from ..contract import Dialect
 from ..core.received_limits import MAX_INNER_BYTES
 from ..core.versions import Version
+from ..dialects.common import without_added
 from ..dialects.failure_json import is_failure_json, json_in_text
 from .json_values import pointer_token, walk_strings
 
@@ -40,6 +41,7 @@ class ReplyView:
     """One reply in one dialect; a check never changes it.
 
     `blocks`, `texts` and `media` pair an index in `content` with the block, its text or its base64.
+    `sent_data` may have a member that our dialect adds to `data`.
     """
 
     def __init__(
@@ -51,9 +53,11 @@ class ReplyView:
         self.version = context.version
         if dialect == "mcp":
             self.failed = reply.get("isError") is True
-            self.data = reply.get("structuredContent", msgspec.UNSET)
+            self.sent_data = reply.get("structuredContent", msgspec.UNSET)
+            self.data = without_added(self.sent_data, reply.get("_meta"))
         else:
             self.failed, self.data = _failed_and_data(reply, dialect)
+            self.sent_data = self.data
         content = reply.get("content")
         self.blocks: list[tuple[int, dict[str, Any]]] = []
         self.texts: list[tuple[int, str]] = []
@@ -115,7 +119,9 @@ class ReplyView:
         text = self.json_text
         if len(text) < _LONG or self.media or not self.json_texts or self.texts_unlike_data:
             return text
-        return _encoded({name: each for name, each in self.json.items() if each is not self.data})
+        return _encoded(
+            {name: each for name, each in self.json.items() if each is not self.sent_data}
+        )
 
     def error_texts(self) -> list[tuple[str, str]]:
         """Return the texts in which a failure says what went wrong, each with its pointer."""

@@ -115,8 +115,8 @@ def _repeated(kept: TaskRecord, call: Call) -> Reply[Any]:
             hint="repeat the call with the same key in a moment",
         )
     reply = kept.reply()
-    if reply.shape is not None:
-        call.shape = reply.shape
+    if reply.shape is not None and call.tool is not None:
+        call.shape = call.tool.shape_of_stored(reply.shape)
     return reply
 
 

@@ -35,6 +35,7 @@ def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
     encoded = reply.encoded
     if encoded is None and reply.has_data:
         encoded = msgspec.json.encode(reply.data)
+    shape = reply.shape or shape
     return _encode(
         _StoredReply(
             [(block.type, _members(block)) for block in reply.content],
@@ -42,7 +43,8 @@ def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
             reply.error,
             dict(reply.meta),
             reply.timestamp,
-            reply.shape or shape,
+            # The tool decides when the reply is sent, because its options may have changed.
+            None if shape is None else shape.without_message(),
         )
     )
 

@@ -215,6 +215,25 @@ def _by_schema(
     )
 
 
+def declares_reply(annotation: object) -> bool:
+    """Return whether the annotation is `Reply[T]`, or a union that includes one."""
+    return any(get_origin(without_metadata(each)) is Reply for each in _members(annotation))
+
+
+def can_have_message(returns: ReturnType) -> bool:
+    """Return whether the sent object can have a `message` that is not part of the data.
+
+    It is `{"result": …}`, or an object of one class without such a member.
+    """
+    if not returns.declared:
+        return False
+    if returns.shape is BARE:
+        from ..types.added_member import can_take_member
+
+        return can_take_member(returns.data_type, "message")
+    return returns.shape is RESULT
+
+
 def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
     """Return the shape for the type of *value*, if no type is declared."""
     if value is None:

@@ -101,6 +101,12 @@
     return null;
   }
 
+  /** @param {any} data @param {any} added The name of a member that is only for models. */
+  function withoutAdded(data, added) {
+    if (!isObject(data) || typeof added !== "string") return data;
+    return Object.fromEntries(Object.entries(data).filter(([name]) => name !== added));
+  }
+
   /** @param {any} value @returns {Result} */
   function readResult(value) {
     const result = toToolResult(value);
@@ -113,7 +119,8 @@
     const refusal = meta["answerback/refusal"];
     const refused = isObject(refusal);
     const error = refused ? toRefusal(refusal, text) : result.isError ? toError(meta, text) : null;
-    const data = result.structuredContent ?? (error ? null : dataInText(texts));
+    const sent = withoutAdded(result.structuredContent, meta["answerback/added"]);
+    const data = sent ?? (error ? null : dataInText(texts));
     return { data, text, meta, error, refused };
   }
 

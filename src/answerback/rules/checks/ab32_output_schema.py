@@ -41,7 +41,7 @@ def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
     data_pointer = {"mcp": "/structuredContent", "envelope": "/data"}.get(reply.dialect, "")
     return [
         Fault(data_pointer + pointer, message)
-        for pointer, message in schema_check(schema)(reply.data)
+        for pointer, message in schema_check(schema)(reply.sent_data)
     ]
 
 
