@@ -56,7 +56,7 @@ STATE = {
     "protocol/jsonrpc.py: _decoder",
     "protocol/jsonrpc.py: _batch_decoder",
     # The keys with which this process signs tokens.
-    "gates/links.py: process_signer",
+    "core/signing.py: process_signer",
     "server/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "server/asgi/request.py: _head",

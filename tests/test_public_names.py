@@ -85,7 +85,7 @@ MODULES = {
         *("ConversionReport", "ModelTools", "ToolReport", "to_anthropic", "to_gemini"),
         *("to_openai", "to_openai_responses"),
     },
-    "answerback.options": {"Access", "Shown", "Task", "TaskLimits", "Values"},
+    "answerback.options": {"Access", "ReplyLimits", "Shown", "Task", "TaskLimits", "Values"},
     "answerback.records": {
         *("Entry", "Event", "JSONL", "Logging", "OpenTelemetry", "Records", "SQLite", "Sink"),
         *("Store", "audit"),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .contract import Contract
     from .core.content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .core.limits import Limits
+    from .core.list_page import Page
     from .core.metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
     from .core.reply import Reply, failure, success
     from .errors import (
@@ -48,6 +49,7 @@ _NAMES = {
     "core.content": "Annotations Audio Embedded Icon Image Link Text",
     "core.limits": "Limits",
     "core.metadata.meta_types": "ResourceMeta ResultMeta ToolMeta",
+    "core.list_page": "Page",
     "core.reply": "Reply failure success",
     "errors": "Conflict Forbidden InvalidInput NotFound RateLimited TimedOut ToolError "
     "Unauthenticated Unavailable",
@@ -88,6 +90,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "Next",
     "NotFound",
     "Observation",
+    "Page",
     "RateLimited",
     "Reply",
     "ResourceMeta",

@@ -59,6 +59,7 @@ CODES = {
     "CONFLICT": Code(409, exit=73),
     INPUT_REQUIRED: Code(409, exit=73),
     "INPUT_DECLINED": Code(409, exit=73),
+    "CURSOR_EXPIRED": Code(410, exit=66),
     "TOO_LARGE": Code(413, exit=65),
     "UNSUPPORTED_MEDIA_TYPE": Code(415, exit=2),
     "FOREIGN_HOST": Code(421, exit=77),

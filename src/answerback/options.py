@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from .core.limits import TaskLimits
+from .core.limits import ReplyLimits, TaskLimits
 
 if TYPE_CHECKING:
     from .core.authentication import UsedTokens
 
-__all__ = ["Access", "Shown", "Task", "TaskLimits", "Values"]
+__all__ = ["Access", "ReplyLimits", "Shown", "Task", "TaskLimits", "Values"]
 
 TaskMode = Literal["forbidden", "optional", "required"]
 

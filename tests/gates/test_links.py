@@ -20,9 +20,9 @@ from tests.gates.named_users import gated_app, post, rpc
 from answerback import App, Context
 from answerback.auth import ApiKeys
 from answerback.core.authentication import User
-from answerback.core.signing import Signer
+from answerback.core.signing import Signer, process_signer
 from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
-from answerback.gates import links as links_module
+from answerback.gates.links import LIFETIME
 from answerback.gates.used_tokens import UnsafeDirectory
 from answerback.options import Access
 from answerback.registry.declarations import registry_of
@@ -118,7 +118,7 @@ def test_a_token_expires(
     app = shop(tmp_path)
     token = token_of(link_of(app))
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + links_module.LIFETIME + 2)
+    monkeypatch.setattr(time, "time", lambda: now + LIFETIME + 2)
 
     with pytest.raises(LinkRefused):
         app.redeem(token, ANNA)
@@ -144,7 +144,7 @@ def test_a_forged_token_is_refused_in_the_same_words(change: str, tmp_path: Path
 
 
 def test_a_token_for_another_purpose_is_refused(tmp_path: Path) -> None:
-    token = links_module.process_signer().sign(b"x", b"round")
+    token = process_signer().sign(b"x", b"round")
 
     with pytest.raises(LinkRefused):
         shop(tmp_path).redeem(token, ANNA)

@@ -42,7 +42,7 @@ class TaskClient:
             **(meta or {}),
         }
         headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
-        if (name := params.get("name") or params.get("taskId")) is not None:
+        if (name := params.get("name") or params.get("taskId") or params.get("uri")) is not None:
             headers["Mcp-Name"] = name
         return await self._post({"method": method, "params": params}, headers)
 

@@ -7,7 +7,7 @@ import functools
 import inspect
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Optional, Union
@@ -39,11 +39,11 @@ def untyped(x) -> int:  # type: ignore[no-untyped-def]  # the subject
     return int(x)
 
 
-def yields(x: int) -> Iterator[int]:
+def yields(x: int) -> Any:
     yield x
 
 
-async def yields_async(x: int) -> AsyncIterator[int]:
+async def yields_async(x: int) -> Any:
     yield x
 
 
@@ -53,10 +53,6 @@ def two_contexts(a: Context, b: Context | None) -> int:
 
 def takes_callable(fn: Callable[[], int]) -> int:
     return fn()
-
-
-def gives_iterator(x: int) -> Iterator[int]:
-    return iter([x])
 
 
 class Thing:
@@ -76,11 +72,10 @@ class Point:
         (stars, r"tool 'stars' takes \*\*kwargs without saying which arguments there are"),
         (slash, "tool 'slash' has positional-only parameters; remove the '/'"),
         (untyped, "parameter 'x' of tool 'untyped' has no type; write x: str"),
-        (yields, "tool 'yields' is a generator; return a list instead of yielding"),
+        (yields, "tool 'yields' is a generator; .* or declare what it yields, as in -> Iterator"),
         (yields_async, "tool 'yields_async' is a generator; return a list instead"),
         (two_contexts, "tool 'two_contexts' takes more than one Context; one is enough"),
         (takes_callable, "parameter 'fn' of tool 'takes_callable': .* is code, not data"),
-        (gives_iterator, "the return value of tool 'gives_iterator': .* write list"),
         (Thing.method, r"'method' is a method; register it of an object: app.add_tool\(thing.meth"),
         (wrapper, r"takes \*args and \*\*kwargs, .* @functools.wraps\(fn\) above that function"),
         (len, "built-in function len> cannot be a tool; write a def that calls it"),

@@ -16,6 +16,7 @@ from ..tools.tool import Tool
 
 if TYPE_CHECKING:
     from ..core.authentication import Challenge
+    from ..core.list_page import KeptPart
     from ..tools.context import Attempts, Running
 
 
@@ -50,6 +51,8 @@ class Call(msgspec.Struct, eq=False):
     """A dict that collects the answers to `Ask` questions, for a task that runs later."""
     runtime: Running | None = None
     """The runtime that runs the call. The pipeline sets it."""
+    part: KeptPart | None = None
+    """The part of a kept list that is returned, if the call continues one."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 

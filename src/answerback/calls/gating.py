@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from ..core.authentication import Challenge
+from ..core.event_loop import running_loop
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply, failure
 from ..core.suggestions import did_you_mean, similar_names
@@ -28,7 +29,7 @@ from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
 from .failures import failed_reply, must_propagate
 from .reply_check import checked_error, reply_to
-from .runners import ON_LOOP, ArgumentsDecoder, Runner, running_loop, timed_out
+from .runners import ON_LOOP, ArgumentsDecoder, Runner, timed_out
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 

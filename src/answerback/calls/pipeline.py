@@ -57,7 +57,8 @@ def pipeline(
             value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
-            return _shaped(reply_to(tool, value), call, tool)
+            reply = _shaped(reply_to(tool, value), call, tool)
+            return reply if tool.settings.budget is None else await _fitted(reply, call)
         except NeedsInput as question:
             return question
         except BaseException as exc:
@@ -77,6 +78,16 @@ def _shaped(reply: Reply[Any], call: Call, tool: Tool) -> Reply[Any]:
     if reply.encoded is not None:
         call.shape = reply.shape or tool.shape
     return reply
+
+
+async def _fitted(reply: Reply[Any], call: Call) -> Reply[Any]:
+    """Return the reply within its tool's budget, unless it is stored first, or is not for MCP."""
+    if call.wire != "mcp" or call.stage != "whole":
+        return reply
+    # Imported here, so that tools without a budget do not pay for it.
+    from .fitted_reply import fitted_reply
+
+    return await fitted_reply(reply, call)
 
 
 async def _decode_slowly(

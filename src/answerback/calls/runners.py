@@ -11,7 +11,6 @@ event loop, which continues from that point.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from functools import cache
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..core.unawaited import Unawaited
 from ..error_codes import CHECK_FIRST
@@ -29,8 +29,6 @@ from ..types.json_text import MAX_SLOW_NUMBERS, slow_numbers
 from .call import Call
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ..tools.requires import Gate
     from .loop_thread import LoopThread
     from .thread_pool import ThreadPool
@@ -262,14 +260,6 @@ def timed_out(tool: Runnable) -> TimedOut:
     )
     error.thread_goes_on = not tool.is_async
     return error
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return this thread's running event loop."""
-    found = sys.modules.get("asyncio.events")
-    # Another thread may be in the middle of importing it.
-    get: Callable[[], Any] | None = getattr(found, "_get_running_loop", None)
-    return None if get is None else get()
 
 
 class OnLoop:

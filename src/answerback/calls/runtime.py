@@ -24,6 +24,8 @@ from .runners import Execution, Runnable, Runner, execution_in, execution_in_pla
 if TYPE_CHECKING:
     import asyncio
 
+    from ..core.list_page import KeptPart, Page
+    from ..fitting.wholes import Wholes
     from ..state.shared import SharedState
     from ..tools.tool import Tool
 
@@ -74,6 +76,8 @@ class Runtime:
     """How many tasks run here at a time; None takes the author's limit."""
     state: SharedState | None = None
     """What this server shares with other hosts."""
+    wholes_file: str = ""
+    """The file in which all workers keep whole replies; empty if each process has its own."""
     get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     """Returns the event loop for tasks, on a wire without its own."""
 
@@ -102,6 +106,7 @@ class Runtime:
         if self.records is not None:
             self.checks["records"] = self.records.check
         self._execution = execution
+        self._parent = parent
         contract = registry.contract
         self._contract = contract.derive(masked=SHOW_EXCEPTION) if debug else contract
         self.runs_middleware = registry.composition is not None or bool(
@@ -129,6 +134,33 @@ class Runtime:
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """From a thread, run a coroutine on the call's event loop and wait for it."""
         return self._execution.wait_for(steps)
+
+    @cached_property
+    def wholes(self) -> Wholes:
+        """The whole replies that are kept for clients that got a part."""
+        if self._parent is not None:
+            return self._parent.wholes
+        # Imported here, so that apps without budgets do not pay for it.
+        from ..fitting.wholes import wholes_of
+
+        return wholes_of(self.registry, self.state, self.wholes_file)
+
+    @cached_property
+    def read_whole(self) -> Handler:
+        """The handler of calls that read a kept reply."""
+        from .whole_replies import whole_resource
+
+        resource = whole_resource(self.registry)
+        return self._handler("resource", {resource.uri: resource})
+
+    async def kept_page(self, part: KeptPart, owner: str) -> Page[Any] | None:
+        """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
+        from ..core.list_page import Page
+        from ..fitting.kept_lists import kept_list
+
+        whole = await self.wholes.find(part.id, owner)
+        found = None if whole is None else kept_list(whole.body, part)
+        return found if isinstance(found, Page) else None
 
     @cached_property
     def admit(self) -> Handler:
@@ -175,6 +207,8 @@ class Runtime:
 
     def close(self) -> None:
         """End the threads; no call is made from now on."""
+        if "wholes" in self.__dict__ and self._parent is None:
+            self.wholes.close()
         self._execution.close()
 
     def _handler(

@@ -22,7 +22,13 @@ from .program import (
     write_stderr,
     write_stdout,
 )
-from .reply_output import add_output_options, check_output, print_error, print_reply
+from .reply_output import (
+    add_output_options,
+    check_output,
+    first_items,
+    print_error,
+    print_reply,
+)
 from .user_call import add_user_options, call_as_user
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     from ..app import App
     from .program import Options, ServerTarget
 
-_OWN_OPTIONS = ("help", "json", "dialect", "output", "user", "scope")
+_OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
@@ -90,6 +96,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         advice = None if name in app.tools else f"`{list_command}` shows the tools"
         return print_error(reply, reply.error, app.contract, options.dialect, advice)
     shape = reply.shape or app.tools[name].shape
+    reply = first_items(reply, options.limit)
     return print_reply(reply, shape, app.contract, options, out)
 
 
@@ -143,10 +150,21 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     add_output_options(parser)
+    parser.add_argument(
+        "--limit", metavar="N", type=_count, help="print the first N items of a list"
+    )
     add_user_options(parser)
     add_tag_options(parser)
     add_server_options(parser, program)
     return parser
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text!r} should be a number from 1")
+    return int(text[:9])
 
 
 def _print_tools(app: App) -> int:

@@ -25,7 +25,7 @@ from .remote_usage import (
     tool_help_text,
     tool_table,
 )
-from .reply_output import print_error, print_reply
+from .reply_output import first_items, print_error, print_reply
 from .server_connection import connection
 from .terminal_peer import TerminalPeer, stderr_is_terminal
 from .tool_help import section, usage_table
@@ -55,7 +55,7 @@ def call_remote(
         arguments = read_tool_arguments(tools.get(name), pairs, options.json, stdin)
         reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
         _note_failures(server)
-    return _print(reply, options, out)
+    return _print(reply, options, out, limit=options.limit)
 
 
 def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
@@ -182,8 +182,15 @@ def _note_failures(server: BlockingServer) -> None:
         write_stderr(f"note: {text}".replace("\n", "\n  "))
 
 
-def _print(reply: Reply[Any], options: Options, out: Stdout, *, as_file: bool = False) -> int:
-    reply = _without_doubled_text(_without_stderr(reply))
+def _print(
+    reply: Reply[Any],
+    options: Options,
+    out: Stdout,
+    *,
+    limit: int | None = None,
+    as_file: bool = False,
+) -> int:
+    reply = first_items(_without_doubled_text(_without_stderr(reply)), limit)
     shape = reply.shape or shape_of(reply)
     return print_reply(reply, shape, STANDARD, options, out, as_file=as_file)
 

@@ -12,6 +12,7 @@ from ..core.content import Audio, Block, Embedded, Image
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import HttpReply, write
+from ..dialects.common import encoded_data
 from ..server.standard_streams import Stdout
 from .program import (
     CannotWrite,
@@ -48,6 +49,23 @@ def check_output(options: Options) -> None:
         raise CannotWrite(f"cannot write {options.output}: there is no folder {folder!r}")
     if os.path.isdir(options.output):
         raise CannotWrite(f"cannot write {options.output}: it is a folder")
+
+
+def first_items(reply: Reply[Any], limit: int | None) -> Reply[Any]:
+    """Return the reply with the first items of its list, or of its page; say how many there are."""
+    if limit is None or reply.error is not None or not reply.has_data:
+        return reply
+    data = msgspec.json.decode(encoded_data(reply))
+    items = data.get("items") if isinstance(data, dict) else data
+    if not isinstance(items, list) or len(items) <= limit:
+        return reply
+    write_stderr(f"note: these are the first {limit:,} of {len(items):,} items")
+    first: Any = items[:limit]
+    if isinstance(data, dict):
+        first = data | {"items": first}
+        if "returned" in data:
+            first["returned"] = limit
+    return msgspec.structs.replace(reply, data=first, encoded=None)
 
 
 def print_reply(

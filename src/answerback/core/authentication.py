@@ -43,6 +43,15 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return f"<User {self.key.hex()} scopes={sorted(self.scopes)}>"
 
 
+def owner_of(user: object) -> str:
+    """Return the owner of a user's tasks and kept replies; empty unless it is a User of `auth=`."""
+    if not isinstance(user, User):
+        return ""
+    from hashlib import sha256
+
+    return sha256(f"{user.issuer}\0{user.subject}".encode("utf-8", "replace")).hexdigest()[:32]
+
+
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """Why a client must log in (401), or must log in with more scopes (403).
 

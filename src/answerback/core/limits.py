@@ -1,15 +1,29 @@
-"""Limits of an app's calls and tasks: how many there are, and how long they take.
+"""Limits of an app's calls, tasks and kept replies: how many there are, and for how long.
 
 A call's arguments have a limit too, if pydantic reads them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from .json_value import is_integer, is_number
 
 _MAX_SECONDS = 366 * 24 * 3600
+
+
+def _check_counts(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if not is_integer(value) or value < 1:
+            raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
+
+
+def _check_seconds(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if not is_number(value) or not 0 < value <= _MAX_SECONDS:
+            raise ValueError(f"{name}={value!r} should be a number of seconds, up to a year")
 
 
 class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,17 +49,46 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         given = msgspec.structs.asdict(self)
         seconds = {name: given.pop(name) for name in ("retention", "max_retention")}
-        for name, value in given.items():
-            if not is_integer(value) or value < 1:
-                raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
-        for name, value in seconds.items():
-            if not is_number(value) or not 0 < value <= _MAX_SECONDS:
-                raise ValueError(f"{name}={value!r} should be a number of seconds, up to a year")
+        _check_counts(given)
+        _check_seconds(seconds)
         if self.max_retention < self.retention:
             raise ValueError(
                 f"max_retention={self.max_retention!r} should be at least {self.retention!r},"
                 " which is the retention"
             )
+
+
+class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many whole replies are kept for clients that got a part, how large, and how long.
+
+    The owner is the user, else the MCP session, else the client's address. Above a limit of the
+    owner, its oldest reply is removed; above one of all, the oldest of the owners that have most.
+    """
+
+    count: int = 10_000
+    """How many are kept for all owners."""
+    total_bytes: int = 256 * 1024 * 1024
+    """The size of all of them; beyond some megabytes they are on disk."""
+    per_owner: int = 100
+    """How many are kept for one owner."""
+    owner_bytes: int = 64 * 1024 * 1024
+    """The size of those that are kept for one owner."""
+    reply_bytes: int = 16 * 1024 * 1024
+    """The largest reply that is kept."""
+    retention: float = 3600.0
+    """The seconds for which one is kept."""
+
+    def __post_init__(self) -> None:
+        given = msgspec.structs.asdict(self)
+        retention = given.pop("retention")
+        _check_counts(given)
+        _check_seconds({"retention": retention})
+        for larger in ("owner_bytes", "total_bytes"):
+            if given[larger] < self.reply_bytes:
+                raise ValueError(
+                    f"{larger}={given[larger]!r} should be at least {self.reply_bytes!r},"
+                    " which is reply_bytes"
+                )
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +111,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many values a call's arguments may have if pydantic reads any of them."""
     tasks: TaskLimits = TaskLimits()
     """How many tasks there may be, how large their results are, and how long they are kept."""
+    replies: ReplyLimits = ReplyLimits()
+    """How many whole replies are kept for clients that got a part, how large, and how long."""
 
     def __post_init__(self) -> None:
         if self.threads < 1 or self.calls < 1:
@@ -85,6 +130,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         wrong: object = self.tasks
         if not isinstance(wrong, TaskLimits):
             raise TypeError(f"tasks={wrong!r} should be a TaskLimits of answerback.options")
+        wrong = self.replies
+        if not isinstance(wrong, ReplyLimits):
+            raise TypeError(f"replies={wrong!r} should be a ReplyLimits of answerback.options")
 
 
 DEFAULT_LIMITS = Limits()

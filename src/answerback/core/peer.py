@@ -143,6 +143,11 @@ class Peer(Cancellation):
         return ""
 
     @property
+    def session_key(self) -> str:
+        """Identifies the MCP session; empty without one."""
+        return ""
+
+    @property
     def can(self) -> Abilities:
         return NO_ABILITIES
 

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import cache
 
 from ..errors import AnswerbackError
 
@@ -63,6 +64,15 @@ def signer_from_environment() -> tuple[Signer, bool]:
     """
     secrets = secrets_from_environment()
     return Signer(*(secrets or [os.urandom(32)])), not secrets
+
+
+@cache
+def process_signer() -> Signer:
+    """Return the signer of this process and its children.
+
+    Whoever needs it makes it at registration, before a server forks.
+    """
+    return signer_from_environment()[0]
 
 
 def secrets_from_environment() -> list[bytes]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hmac
 import os
 import time
-from functools import cache
 
 import msgspec
 
 from ..core.authentication import UsedTokens, User
 from ..core.log import logger
-from ..core.signing import Signer, signer_from_environment
+from ..core.signing import process_signer
 from ..errors import AnswerbackError
 from ..tools.context import current_runtime
 
@@ -62,12 +61,6 @@ def link_to(page: str, user: object, purpose: Redeemed) -> str:
     address, mark, fragment = page.partition("#")
     separator = "&" if "?" in address else "?"
     return f"{address}{separator}{PARAMETER}={signed}{mark}{fragment}"
-
-
-@cache
-def process_signer() -> Signer:
-    """Return the signer of this process and its children, made with the first gate with a page."""
-    return signer_from_environment()[0]
 
 
 def check_page(url: object) -> str:

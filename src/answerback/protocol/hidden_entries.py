@@ -75,8 +75,13 @@ def find_resource(
     *seen* says whether the client may see a resource; a template may serve another's URI.
     """
     exact = registry.resources.get(uri)
-    first = () if exact is None else (exact,)
-    for resource in (*first, *registry.resources.values()):
+    served = [*(() if exact is None else (exact,)), *registry.resources.values()]
+    if registry.has_budgets:
+        # Imported here, so that other apps do not pay for it.
+        from ..calls.whole_replies import whole_resource
+
+        served.insert(0, whole_resource(registry))
+    for resource in served:
         arguments = resource.arguments_for(uri)
         if arguments is not None and (seen is None or seen(resource)):
             return resource, arguments

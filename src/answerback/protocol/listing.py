@@ -16,7 +16,7 @@ from ..registry.declarations import Registry
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolSettings
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_params
-from .params import Page
+from .params import PageParams
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
@@ -46,7 +46,7 @@ def list_page(
     """
     key, items, entry = LISTS[method]
     listed = items(registry) if seen is None else list(filter(seen, items(registry)))
-    shown, cursor = _page(listed, read_params(raw, Page).cursor)
+    shown, cursor = _page(listed, read_params(raw, PageParams).cursor)
     result: JsonObject = {key: [entry(item, version) for item in shown]}
     return result if cursor is None else result | {"nextCursor": cursor}
 

@@ -92,6 +92,10 @@ class McpPeer(Peer):
         """The digest of the user; empty without one."""
         return b"" if self.user is None else self.user.key
 
+    @property
+    def session_key(self) -> str:
+        return "" if self.session is None else self.session.nonce.hex()
+
     async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         """Send a request to the client and wait for its result; stateful versions only."""
         raise RuntimeError("the client cannot be asked on this wire")

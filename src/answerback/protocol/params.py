@@ -71,7 +71,7 @@ class Initialize(msgspec.Struct):
     info: object = msgspec.field(default=None, name="clientInfo")
 
 
-class Page(msgspec.Struct):
+class PageParams(msgspec.Struct):
     cursor: str | None = None
 
 

@@ -60,7 +60,7 @@ class ServerInfo:
         """Return the capabilities served; a method of any other capability is not found."""
         changes = {"listChanged": True} if has_session else {}
         found: JsonObject = {"tools": changes}
-        if self._registry.resources:
+        if self._has_resources:
             found["resources"] = changes | {"subscribe": True} if has_session else changes
         if self._registry.prompts:
             found["prompts"] = changes
@@ -78,6 +78,11 @@ class ServerInfo:
             found["extensions"] = extensions
         return found
 
+    @property
+    def _has_resources(self) -> bool:
+        """Whether there are resources; the replies of tools with a budget link to some."""
+        return bool(self._registry.resources) or self._registry.has_budgets
+
     def _extensions(self) -> JsonObject:
         found: JsonObject = {}
         if any(uri.startswith("ui://") for uri in self._registry.resources):
@@ -91,7 +96,7 @@ class ServerInfo:
         registry = self._registry
         match family:
             case "resources":
-                return bool(registry.resources)
+                return self._has_resources
             case "prompts":
                 return bool(registry.prompts)
             case "completion":

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable
 
 from ..calls.runners import run_at_once
+from ..core.authentication import owner_of
 from ..core.json_value import JsonObject
 from ..core.versions import Version
-from ..tasks.task_record import TaskRecord, owner_of
+from ..tasks.task_record import TaskRecord
 from .jsonrpc import notification_frame
 from .mcp_peer import McpPeer
 from .task_methods import TaskMethods

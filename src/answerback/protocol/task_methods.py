@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
+from ..core.authentication import owner_of
 from ..core.json_value import Json, JsonObject, is_number
 from ..core.peer import Question
 from ..core.reply import Error
@@ -18,7 +19,7 @@ from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
-from ..tasks.task_record import TaskRecord, owner_of, task_members
+from ..tasks.task_record import TaskRecord, task_members
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -29,7 +30,7 @@ from .jsonrpc import (
     read_params,
 )
 from .mcp_peer import McpPeer
-from .params import PREFIX, TASKS, Page, TaskId, TaskUpdate, ToolCall
+from .params import PREFIX, TASKS, PageParams, TaskId, TaskUpdate, ToolCall
 from .server_info import ServerInfo
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class TaskMethods:
         await self.service.answer(task.id, task.owner, {key: answer})
 
     async def _list(self, peer: McpPeer, raw: Params) -> bytes:
-        after = read_params(raw, Page).cursor
+        after = read_params(raw, PageParams).cursor
         owner = _owner(peer)
         if not owner:
             raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list")

@@ -59,6 +59,7 @@ class CgiRequest:
         self.root = _text(environ, "SCRIPT_NAME")
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
+        self.query = os.fsencode(environ.get("QUERY_STRING", ""))
         self.caller = ""
         self.user: User | None = None
         self.has_auth = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +17,25 @@ from .shared import connected
 
 _BATCH = 500
 _REKEY_SECONDS = 86_400.0
-_SEALED = ("record", "arguments", "answers", "result")
-"""The sealed columns of the tasks. Each is written at its own time, so their keys may differ."""
-_KEY_IDS = [f"substring({column} from 1 for 4)" for column in _SEALED]
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    """A table with sealed columns. Each is written at its own time, so their keys may differ."""
+
+    table: str
+    id: str
+    """The id in the place of a sealed value, in SQL."""
+    columns: tuple[str, ...]
+
+    @property
+    def key_ids(self) -> list[str]:
+        return [f"substring({column} from 1 for 4)" for column in self.columns]
+
+
+_TABLES = (
+    _Sealed("answerback.tasks", "id", ("record", "arguments", "answers", "result")),
+    _Sealed("answerback.wholes", "encode(digest, 'hex')", ("body",)),
+)
 
 
 class StateReport(msgspec.Struct, frozen=True):
@@ -68,11 +85,14 @@ def _connections(connection: psycopg.Connection[Any], processes: int) -> str:
 
 def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list[str]:
     """Count the rows that each secret has sealed."""
-    query = (
-        "SELECT seal, count(DISTINCT number) FROM answerback.tasks,"
-        f" unnest(ARRAY[{', '.join(_KEY_IDS)}]) AS seal WHERE seal IS NOT NULL GROUP BY 1"
-    )
-    rows = {bytes(key): count for key, count in connection.execute(query.encode())}
+    rows: Counter[bytes] = Counter()
+    for each in _TABLES:
+        query = (
+            f"SELECT seal, count(DISTINCT number) FROM {each.table},"
+            f" unnest(ARRAY[{', '.join(each.key_ids)}]) AS seal"
+            " WHERE seal IS NOT NULL GROUP BY 1"
+        )
+        rows.update({bytes(key): count for key, count in connection.execute(query.encode())})
     if not secrets:
         total = counted(sum(rows.values()), "record")
         return [f"secrets: {total}; set ANSWERBACK_SECRET to see which secret each one needs"]
@@ -90,45 +110,51 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
 def rekey(url: str, secrets: Sequence[bytes]) -> int:
     """Seal all records with the first secret; return how many. Servers may run meanwhile."""
     sealer = Sealer(*secrets)
-    needs_it = " OR ".join(f"{key} <> %s" for key in _KEY_IDS)
+    with connected(url, _REKEY_SECONDS) as connection:
+        return sum(_rekey(connection, sealer, each) for each in _TABLES)
+
+
+def _rekey(connection: psycopg.Connection[Any], sealer: Sealer, sealed: _Sealed) -> int:
+    needs_it = " OR ".join(f"{key} <> %s" for key in sealed.key_ids)
     query = (
-        f"SELECT number FROM answerback.tasks WHERE number > %s AND ({needs_it})"
+        f"SELECT number FROM {sealed.table} WHERE number > %s AND ({needs_it})"
         " ORDER BY number LIMIT %s"
     )
     done, last = 0, 0
-    with connected(url, _REKEY_SECONDS) as connection:
-        while True:
-            values = (last, *[sealer.first] * len(_SEALED), _BATCH)
-            rows = connection.execute(query.encode(), values).fetchall()
-            if not rows:
-                return done
-            for [number] in rows:
-                # One at a time: a server waits for a locked record, and gives up after seconds.
-                with connection.transaction():
-                    done += _seal_anew(connection, sealer, number)
-            last = int(rows[-1][0])
+    while True:
+        values = (last, *[sealer.first] * len(sealed.columns), _BATCH)
+        rows = connection.execute(query.encode(), values).fetchall()
+        if not rows:
+            return done
+        for [number] in rows:
+            # One at a time: a server waits for a locked record, and gives up after seconds.
+            with connection.transaction():
+                done += _seal_anew(connection, sealer, sealed, number)
+        last = int(rows[-1][0])
 
 
-def _seal_anew(connection: psycopg.Connection[Any], sealer: Sealer, number: int) -> int:
+def _seal_anew(
+    connection: psycopg.Connection[Any], sealer: Sealer, sealed: _Sealed, number: int
+) -> int:
     row = connection.execute(
-        f"SELECT app, owner, id, {', '.join(_SEALED)} FROM answerback.tasks"
+        f"SELECT app, owner, {sealed.id}, {', '.join(sealed.columns)} FROM {sealed.table}"
         " WHERE number = %s FOR UPDATE".encode(),
         (number,),
     ).fetchone()
     if row is None:
         return 0
     app, owner, id, *values = row
-    sealed = []
+    anew = []
     try:
-        for column, value in zip(_SEALED, values, strict=True):
+        for column, value in zip(sealed.columns, values, strict=True):
             place = place_of(app, owner, id, column)
             opened = None if value is None else sealer.open(bytes(value), place)
-            sealed.append(None if opened is None else sealer.seal(opened, place))
+            anew.append(None if opened is None else sealer.seal(opened, place))
     except CannotOpen:
         return 0
-    assignments = ", ".join(f"{column} = %s" for column in _SEALED)
+    assignments = ", ".join(f"{column} = %s" for column in sealed.columns)
     connection.execute(
-        f"UPDATE answerback.tasks SET {assignments} WHERE number = %s".encode(), (*sealed, number)
+        f"UPDATE {sealed.table} SET {assignments} WHERE number = %s".encode(), (*anew, number)
     )
     return 1
 

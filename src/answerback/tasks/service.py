@@ -12,8 +12,10 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.runners import ON_LOOP, running_loop
+from ..calls.runners import ON_LOOP
 from ..calls.runtime import ADMITTED, Runtime
+from ..core.authentication import owner_of
+from ..core.event_loop import running_loop
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable, Uncertain
@@ -21,7 +23,7 @@ from ..registry.declarations import HealthState
 from .idempotency_keys import checked_key
 from .memory_store import MemoryStore
 from .task_expiry import first_expiry
-from .task_record import TaskRecord, fingerprint_of, kept_user, new_id, owner_of
+from .task_record import TaskRecord, fingerprint_of, kept_user, new_id
 from .task_runner import LEASE, TaskRunner
 from .task_store import TaskStore
 from .task_watch import TaskWatch, new_worker_name

@@ -155,15 +155,6 @@ def new_id() -> str:
     return secrets.token_urlsafe(20)
 
 
-def owner_of(user: object) -> str:
-    """Return the owner of *user*'s tasks; empty unless *user* is a User from `auth=`."""
-    if not isinstance(user, User):
-        return ""
-    from hashlib import sha256
-
-    return sha256(f"{user.issuer}\0{user.subject}".encode("utf-8", "replace")).hexdigest()[:32]
-
-
 def kept_user(user: object) -> TaskUser | None:
     """Return the part of *user* that a task keeps; None unless *user* is a User from `auth=`."""
     if not isinstance(user, User):

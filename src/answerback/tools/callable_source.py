@@ -30,6 +30,12 @@ class Source(msgspec.Struct, frozen=True):
     given: Any = None
     """The `__signature__` that replaces the function's own parameters; None without one."""
 
+    @property
+    def is_generator(self) -> bool:
+        """Whether calling the function returns a generator, plain or async."""
+        function: Any = self.function  # mypy takes the field for a method
+        return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
+
 
 def source_of(fn: Callable[..., Any]) -> Source:
     """Find the function behind methods, partials, callable objects and `__wrapped__`.
@@ -69,11 +75,6 @@ def source_of(fn: Callable[..., Any]) -> Source:
 def is_signature(value: object) -> bool:
     """Return whether this is an `inspect.Signature`, without importing `inspect`."""
     return type(value).__name__ == "Signature" and hasattr(value, "parameters")
-
-
-def is_generator(function: FunctionType) -> bool:
-    """Return whether calling the function returns a generator, plain or async."""
-    return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
 
 
 class CallableKind(msgspec.Struct, frozen=True):
@@ -135,15 +136,14 @@ def required_parameters(source: Source) -> list[str]:
     return [name for name, default in open_parameters(source) if default is msgspec.NODEFAULT]
 
 
-def check_callable(source: Source, owner: str, *, allow_kwargs: bool = False) -> None:
+def check_callable(source: Source, owner: str, *, is_tool: bool = False) -> None:
     """Raise TypeError for a function that cannot be called with named arguments.
 
-    *owner* names the function in messages, such as `tool 'add'`. With *allow_kwargs*,
-    `read_signature` decides whether `**kwargs` can be served.
+    *owner* names the function in messages, such as `tool 'add'`. Whether a tool may take `**kwargs`
+    or yield is decided when its signature is read.
     """
-    function: Any = source.function  # mypy takes the field for a method
-    if is_generator(function):
-        raise TypeError(f"{owner} is a generator; return a list instead of yielding")
+    if source.is_generator and not is_tool:
+        raise TypeError(f"{owner} is a generator; return a value instead of yielding")
     flags, positional_only = _forms(source)
     if flags & _VARARGS and flags & _VARKEYWORDS:
         raise TypeError(
@@ -152,7 +152,7 @@ def check_callable(source: Source, owner: str, *, allow_kwargs: bool = False) ->
         )
     if flags & _VARARGS:
         raise TypeError(f"{owner} takes *args; name each argument, or take one list")
-    if flags & _VARKEYWORDS and not allow_kwargs:
+    if flags & _VARKEYWORDS and not is_tool:
         raise TypeError(f"{owner} takes **kwargs; name each argument, or take one dict")
     if positional_only > source.bound:
         raise TypeError(f"{owner} has positional-only parameters; remove the '/'")

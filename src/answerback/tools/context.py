@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from ..core.authentication import AppAuth
+    from ..core.list_page import KeptPart, Page
     from ..core.reply import Error
     from ..core.request_info import RequestInfo
 
@@ -132,6 +133,9 @@ class Running(Protocol):
     @property
     def endpoint(self) -> str:
         """The MCP endpoint's URL, as clients know it; empty if it is not known."""
+
+    async def kept_page(self, part: KeptPart, owner: str) -> Page[Any] | None:
+        """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
 
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the call's event loop, from a thread, and wait for it."""

@@ -301,7 +301,7 @@ HOMES = {
     "answerback.models.langchain": "to_langchain",
     "answerback.models.openai_agents": "to_openai_agents",
     "answerback.models.pydantic_ai": "to_pydantic_ai",
-    "answerback.options": "Access Shown Task TaskLimits Values",
+    "answerback.options": "Access ReplyLimits Shown Task TaskLimits Values",
     "answerback.records": "Entry Event JSONL Logging OpenTelemetry Records SQLite Sink Store",
     "answerback.resilience": "Breaker BreakerStore Clock Limit LimitStore Retry",
     "answerback.testing": "DisplayClient TestContext assert_valid_reply",

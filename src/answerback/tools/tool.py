@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import msgspec
 
 from ..contract import NAME_CHARACTERS, Contract
+from ..core.reply import Reply
 from ..core.shape import Shape
 from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter, check_parameter
@@ -66,6 +67,8 @@ class Tool:
     """Its limits, breaker and retries; None without them."""
     has_gates_or_policy = False
     """Calls of tools without them need not check for either."""
+    is_paged = False
+    """Whether it returns a `Page`, and takes the argument `cursor`."""
     is_widget = False
     """Whether it is a widget: a page for tools, served whatever tags select those."""
     noun = "tool"
@@ -99,7 +102,7 @@ class Tool:
         """A finished reply of this tool was logged, which is done once."""
         self.told_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
-        check_callable(self.source, self.owner, allow_kwargs=True)
+        check_callable(self.source, self.owner, is_tool=True)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
         with suppress(NameError):
@@ -143,6 +146,12 @@ class Tool:
                 check_parameter(parameter, where)
             except UnservableType as exc:
                 raise _with_advice(exc, parameter, where) from None
+        if self.noun == "tool" and _may_have_pages(signature.returns):
+            from .paging import with_pages
+
+            signature = with_pages(self, signature)
+        elif self.source.is_generator:
+            raise TypeError(_yields(self.owner, self.noun))
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -249,7 +258,9 @@ class Tool:
         """The arguments with their descriptions from the docstring, for listings."""
         descriptions = self.docstring.arguments
         return tuple(
-            msgspec.structs.replace(parameter, description=descriptions.get(parameter.target))
+            msgspec.structs.replace(
+                parameter, description=descriptions.get(parameter.target, parameter.description)
+            )
             for parameter in self.signature.parameters
         )
 
@@ -289,12 +300,36 @@ class Tool:
         """The wrapped data's schema; None if the return annotation has no data type."""
         if not self.returns.declared:
             return None
+        with explain_undefined_names(self.owner, self.source):
+            return self.returns.shape.wrap_schema(self.data_schema)
+
+    @cached_property
+    def data_schema(self) -> dict[str, Any]:
+        """The schema of the data itself, which every success has if the type is declared."""
         if self.settings.output_schema is not None:
-            return self.returns.shape.wrap_schema(self.settings.output_schema)
+            return self.settings.output_schema
         from ..types.json_schema import output_schema
 
-        with explain_undefined_names(self.owner, self.source):
-            return self.returns.shape.wrap_schema(output_schema(self.returns.data_type))
+        return output_schema(self.returns.data_type)
+
+
+# The names of `Page` and of the classes of iterators; `paging` has the classes themselves.
+_PAGED = frozenset({"Page", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator"})
+
+
+def _may_have_pages(annotation: object) -> bool:
+    """Return False for nearly all annotations, so that `paging` need not be imported."""
+    origin = get_origin(annotation)
+    if origin is Annotated or origin is Reply:
+        return _may_have_pages(get_args(annotation)[0])
+    return getattr(origin, "__name__", None) in _PAGED
+
+
+def _yields(owner: str, noun: str) -> str:
+    instead = "return a list instead of yielding"
+    if noun == "tool":
+        instead += ", or declare what it yields, as in -> Iterator[str]"
+    return f"{owner} is a generator; {instead}"
 
 
 def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:

@@ -98,6 +98,11 @@ class HttpRequest:
         """Says whether the client has disconnected; None if the server cannot."""
 
     @property
+    def query(self) -> bytes:
+        query: bytes = self.scope.get("query_string", b"")
+        return query
+
+    @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that serves the request."""
         return asyncio.get_running_loop() if self._fast_path is None else self._fast_path.loop

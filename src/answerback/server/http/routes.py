@@ -14,17 +14,19 @@ import msgspec
 from ...calls.call import Call, Outcome, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...core.peer import RequestSource
-from ...core.reply import Reply
+from ...core.reply import Error, Reply
 from ...core.shape import RESULT, Shape
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.status_and_headers import JSON
+from ...errors import ToolError
 from .pages import PAGES
 from .refusals import no_route, refuse_media, refuse_method
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
     from ...core.request_info import RequestInfo
+    from .list_pages import ListPages
     from .task_routes import TaskRoutes
 
 # A longer Accept header is cut off before it is parsed.
@@ -46,6 +48,10 @@ class RestRequest(RequestSource, Protocol):
 
     @property
     def accept(self) -> bytes: ...
+    @property
+    def query(self) -> bytes:
+        """The query of the URL, without the question mark."""
+
     @property
     def content_type(self) -> bytes: ...
     @property
@@ -84,6 +90,8 @@ class Routes:
                 if name and (prefix != "/" or name.partition("/")[0] not in RESERVED_ROUTES):
                     if "/tasks/" in name and self._registry.has_tasks and self._tasks is not None:
                         return await self._tasks.answer(name, request, body)
+                    if "/pages/" in name and self._wire == "rest":
+                        return await self._list_pages.answer(name, request)
                     return await self._call(name, request, body)
         return self._page(request)
 
@@ -95,6 +103,14 @@ class Routes:
                 return self.refuse(refused, request, allow="POST")
         if isinstance(body, Reply):
             return self.refuse(body, request)
+        limit = None
+        if b"limit=" in request.query and self._wire == "rest":
+            from .list_pages import asked_limit
+
+            try:
+                limit = asked_limit(request.query)
+            except ToolError as exc:
+                return self.refuse(Reply(error=Error.of(exc)), request)
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
         call.is_disconnected = request.is_disconnected
         call.request = request
@@ -106,6 +122,12 @@ class Routes:
         else:
             outcome = await self._handle(call)
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
+        if limit is not None and reply.error is None:
+            return await self._list_pages.write_first(reply, call, limit, request)
+        return self.write_call(reply, call, request)
+
+    def write_call(self, reply: Reply[Any], call: Call, request: RestRequest) -> HttpReply:
+        """Return a call's reply as a response."""
         written = self._write(reply, request, call.shape)
         if reply.error is not None and call.tool is not None:
             return self._with_refusal(self._with_status(written), reply, call)
@@ -128,6 +150,13 @@ class Routes:
         from .task_routes import TaskRoutes
 
         return TaskRoutes(self._runtime, self)
+
+    @cached_property
+    def _list_pages(self) -> ListPages:
+        # Imported at the first request for a part of a list.
+        from .list_pages import ListPages
+
+        return ListPages(self._runtime, self)
 
     def write_finished(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
         """Return a finished call's reply as a response."""

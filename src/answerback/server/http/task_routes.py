@@ -12,6 +12,7 @@ import msgspec
 
 from ...calls.call import Call, Outcome
 from ...calls.runtime import Runtime
+from ...core.authentication import owner_of
 from ...core.json_value import JsonObject
 from ...core.peer import Abilities, NoPeer
 from ...core.reply import Error, Reply, failure
@@ -24,7 +25,7 @@ from ...registry.declarations import Registry
 from ...tasks.idempotency_keys import checked_key
 from ...tasks.keyed_calls import run_once
 from ...tasks.service import TaskService, task_service
-from ...tasks.task_record import TaskRecord, iso_time, owner_of, task_members
+from ...tasks.task_record import TaskRecord, iso_time, task_members
 from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:

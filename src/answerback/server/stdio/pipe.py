@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...calls.runners import ON_LOOP, running_loop
+from ...calls.runners import ON_LOOP
+from ...core.event_loop import running_loop
 from ...core.limits import LARGE_BODY
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,

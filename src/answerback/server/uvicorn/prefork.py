@@ -14,8 +14,8 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
 from types import ModuleType
 
+from ...core.signing import process_signer
 from ...errors import AnswerbackError
-from ...gates.links import process_signer
 
 _FOLDER, _LOCK = "answerback-", "server.lock"
 RunWorker = Callable[[int, Callable[[], None]], None]

@@ -192,11 +192,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         return 0
     with worker_folder() as folder:
         count = options.workers
-        if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
-            from ...tasks.sqlite_store import SQLiteStore
-
-            # The workers share one file, which is removed with the server.
-            runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
+        _share_files(runtime, folder)
 
         def run_worker(number: int, ready: Callable[[], None]) -> None:
             # With a state the database carries their messages, as those of other hosts.
@@ -204,6 +200,16 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
             run(SocketBus(folder, number, count) if is_alone else None, ready)
 
         return prefork(count, run_worker, listener, started=announce)
+
+
+def _share_files(runtime: Runtime, folder: str) -> None:
+    """Let the workers share tasks and kept replies in files, which are removed with the server."""
+    registry = runtime.registry
+    if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
+        from ...tasks.sqlite_store import SQLiteStore
+
+        runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
+    runtime.wholes_file = os.path.join(folder, "replies.db")
 
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:

@@ -1,0 +1,28 @@
+"""A call's reply within its tool's budget, with the whole kept for the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.reply import Reply
+from ..fitting.cut_pages import Paging
+from ..fitting.fit import fit
+from ..fitting.wholes import Owner
+from .call import Call
+
+if TYPE_CHECKING:
+    from .runtime import Runtime
+
+
+async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
+    """Return the reply that MCP sends for a tool's call."""
+    tool = call.tool
+    assert tool is not None
+    runtime = cast("Runtime", call.runtime)
+    owner = Owner(address=call.caller, tool=tool.name)
+    paging = None
+    if tool.is_paged:
+        from ..tools.paging import part_cursor
+
+        paging = Paging(call.part, lambda part: part_cursor(part, call))
+    return await fit(reply, tool, call.shape, lambda body: runtime.wholes.keep(body, owner), paging)

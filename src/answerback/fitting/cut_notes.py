@@ -1,0 +1,69 @@
+"""What a reply says about the parts that were left out, and how a client gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..core.content import Block, Link, Text
+from ..core.reply import Cut
+from .ranges import Part
+from .wholes import range_uri
+
+_SHOWN = 5
+"""How many cuts a note describes one by one."""
+
+
+class Said(NamedTuple):
+    """A cut, and where the whole is."""
+
+    cut: Cut
+    uri: str | None
+    """The URI of the whole; None if it is not kept."""
+    path: str
+    """Where the list or the text is in the whole."""
+    name: str
+    """What the reader knows it as; empty if the reply is nothing else."""
+    before: int | None = None
+    """For the items of a page, how many are on earlier pages; its `next` continues."""
+
+
+def notes(said: Sequence[Said]) -> tuple[Block, ...]:
+    """Return a text that names each cut, and a link to each whole."""
+    if not said:
+        return ()
+    lines = [_line(each) for each in said[:_SHOWN]]
+    if more := len(said[_SHOWN:]):
+        lines.append(f"Lists and texts that were cut too: {more:,}.")
+    uris = dict.fromkeys(each.uri for each in said)
+    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
+
+
+def _line(said: Said) -> str:
+    cut = said.cut
+    if said.before is not None:
+        first, last = said.before + 1, said.before + cut.returned
+        return f"Showing items {first:,} to {last:,} of {cut.total:,}. {way_on(said)}"
+    where = f' of "{said.name}"' if said.name else ""
+    return f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}. {way_on(said)}"
+
+
+def way_on(said: Said) -> str:
+    """Return the sentence that says how to get what follows a cut."""
+    if said.uri is None:
+        return "The rest was not kept: ask for less."
+    if said.before is not None:
+        return "For the next items, repeat the call with this page's next as cursor."
+    cut = said.cut
+    rest = Part(
+        path=said.path,
+        offset=cut.returned,
+        limit=cut.returned,
+        unit="lines" if cut.unit == "lines" else "characters",
+    )
+    return f"The rest: {range_uri(said.uri, rest)}"
+
+
+def link(uri: str) -> Link:
+    """Return the link to a whole."""
+    return Link(uri, "the whole reply", mime="application/json")

@@ -1,0 +1,49 @@
+"""Cut pages: a `Page` that is too large ends earlier, and its `next` continues it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from ..core.list_page import KeptPart
+from ..core.reply import Cut
+from .kept_lists import ITEMS
+from .wholes import PREFIX
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_encode = msgspec.json.Encoder().encode
+
+
+class Paging(NamedTuple):
+    """How the call's page continues."""
+
+    part: KeptPart | None
+    """The kept part that the page begins with; None if the tool has just returned it."""
+    cursor: Callable[[KeptPart], str]
+    """Returns the cursor that continues at a part."""
+
+
+def items_cut(cuts: list[Cut]) -> Cut | None:
+    """Return the cut of a page's items."""
+    return next((cut for cut in cuts if cut.path == ITEMS), None)
+
+
+def shortened(encoded: bytes, cut: Cut, uri: str | None, paging: Paging) -> bytes:
+    """Return the JSON of a page that has lost items, with the cursor for them."""
+    following = None
+    if uri is not None:
+        part = paging.part or KeptPart(uri.removeprefix(PREFIX), ITEMS, 0)
+        rest = msgspec.structs.replace(part, offset=part.offset + cut.returned)
+        following = paging.cursor(rest)
+    page = _members.decode(encoded)
+    return _encode(page | {"returned": cut.returned, "next": following})
+
+
+def path_in_whole(path: str, part: KeptPart | None) -> str:
+    """Return where something in a page is in the whole that the page comes from."""
+    if part is None or not path.startswith(f"{ITEMS}."):
+        return path
+    index, dot, below = path.removeprefix(f"{ITEMS}.").partition(".")
+    return f"{part.path}.{int(index) + part.offset}{dot}{below}"

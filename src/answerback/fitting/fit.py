@@ -1,0 +1,213 @@
+"""Fits a reply into its tool's budget: cuts it, says so, and keeps the whole for its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..core.content import Block, Embedded, Text, changed_block
+from ..core.reply import Cut, Reply, failure
+from ..core.shape import Shape
+from ..dialects.reply_text import data_text
+from ..tools.tool import Tool
+from ..types.problems import InvalidOutput
+from .cut_notes import Said, link, notes
+from .cut_pages import Paging, items_cut, path_in_whole, shortened
+from .kept_lists import ITEMS
+from .pieces import CutPlan, Single, TextPiece, characters, cut_largest
+from .sent_size import is_over, sent_size
+from .value_schema import ValueSchemas
+from .wholes import PREFIX
+
+Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
+"""Keeps the JSON of a whole and returns its URI; None if it cannot be kept."""
+_PREVIEW = 1000
+"""How many characters of a reply that cannot be cut are shown."""
+_TUPLE: dict[str, Any] = {"prefixItems": []}
+
+_encode = msgspec.json.Encoder().encode
+_replace = msgspec.structs.replace
+
+
+async def fit(
+    reply: Reply[Any], tool: Tool, shape: Shape, keep: Keep, paging: Paging | None = None
+) -> Reply[Any]:
+    """Return a success within the tool's budget, or the error TOO_LARGE; errors stay as they are.
+
+    *keep* keeps the whole if the reply is too large. *paging* is for a tool that returns pages.
+    """
+    budget = tool.settings.budget
+    if budget is None or reply.error is not None:
+        return reply
+    if not is_over(reply, shape, tool.contract, budget):
+        return reply
+    large = LargeReply(reply, tool, shape, budget, keep, paging)
+    return await large.cut_lists() or await large.cut_texts() or await large.refused()
+
+
+class LargeReply:
+    """A reply that is larger than its budget."""
+
+    def __init__(
+        self,
+        reply: Reply[Any],
+        tool: Tool,
+        shape: Shape,
+        budget: int,
+        keep: Keep,
+        paging: Paging | None,
+    ) -> None:
+        self._reply = reply
+        self._tool = tool
+        self._shape = shape
+        self._budget = budget
+        self._keep = keep
+        self._paging = paging
+        self._part = None if paging is None else paging.part
+        self._uris: dict[str, str | None] = {}
+        self._texts = {f"content[{n}]": text for n, text in _texts(reply)}
+
+    async def cut_lists(self) -> Reply[Any] | None:
+        """Return the reply with its lists cut; None if that is not enough."""
+        return await self._cut(self._data_part(cuts_texts=False))
+
+    async def cut_texts(self) -> Reply[Any] | None:
+        """Return the reply with its lists and texts cut; None if that is not enough."""
+        texts = [
+            Single(path, TextPiece(path, _encode(text), {})) for path, text in self._texts.items()
+        ]
+        data = self._data_part(cuts_texts=True)
+        # The two halves have nothing in common, if the text is the author's own.
+        if texts and self._tool.contract.text in ("own", "readable"):
+            return await self._cut(data, texts)
+        return await self._cut([*data, *texts])
+
+    def _data_part(self, *, cuts_texts: bool) -> list[Single]:
+        encoded = self._reply.encoded
+        if encoded is None:
+            return []
+        schemas = ValueSchemas(self._schema())
+        piece = CutPlan(schemas, cuts_texts).piece("", schemas.root, encoded)
+        return [Single("", piece)]
+
+    def _schema(self) -> dict[str, Any]:
+        """Return the schema of the data; an empty one if no type is declared."""
+        if self._tool.returns.declared:
+            return self._tool.data_schema
+        return _TUPLE if self._shape.wrapping == "spread" else {}
+
+    async def _cut(self, *groups: list[Single]) -> Reply[Any] | None:
+        """Return the reply with the parts in each group cut to the same size together."""
+        room = self._budget
+        while all(sum(part.smallest for part in parts) <= room for parts in groups):
+            cuts: list[Cut] = []
+            kept: dict[str, bytes] = {}
+            for parts in groups:
+                kept |= cut_largest(parts, room, cuts)
+            fitted = await self._with_notes(kept, cuts)
+            over = sent_size(fitted, self._shape, self._tool.contract) - self._budget
+            if over <= 0:
+                return self._checked(fitted) if "" in kept else fitted
+            room = min(room, max(_size(parts, kept) for parts in groups)) - over
+        return None
+
+    async def _with_notes(self, kept: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
+        reply = self._reply
+        encoded = kept.get("", reply.encoded)
+        content = tuple(
+            changed_block(block, text=msgspec.json.decode(kept[path])) if path in kept else block
+            for path, block in _named(reply.content)
+        )
+        if encoded is not None and self._shows_data_only_without_texts():
+            content = (Text(data_text(encoded, self._shape, self._tool.contract)), *content)
+        if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
+            encoded = shortened(encoded, cut, await self._uri(""), self._paging)
+            if self._part is not None:
+                whole = _replace(cut, total=cut.total + self._part.offset)
+                cuts = [whole if each is cut else each for each in cuts]
+        said = [await self._said(cut) for cut in cuts]
+        return _replace(reply, content=content + notes(said), encoded=encoded, cuts=tuple(cuts))
+
+    def _shows_data_only_without_texts(self) -> bool:
+        """Return whether the note, which is a text, would replace the text of the data."""
+        if any(isinstance(block, Text) for block in self._reply.content):
+            return False
+        return not self._shape.structured or self._tool.contract.text in ("own", "readable")
+
+    async def _said(self, cut: Cut) -> Said:
+        if cut.path not in self._texts:
+            path = path_in_whole(cut.path, self._part)
+            before = None
+            if self._paging is not None and cut.path == ITEMS:
+                before = 0 if self._part is None else self._part.offset
+            return Said(cut, await self._uri(""), path, cut.path, before)
+        is_all = self._reply.encoded is None and len(self._texts) == 1
+        return Said(cut, await self._uri(cut.path), "", "" if is_all else cut.path)
+
+    async def _uri(self, path: str) -> str | None:
+        """Return the URI of the whole: of the data, or of a text in the content."""
+        if not path and self._part is not None:
+            return PREFIX + self._part.id
+        if path not in self._uris:
+            body = _encode(self._texts[path]) if path else self._reply.encoded
+            self._uris[path] = await self._keep(body or b"null")
+        return self._uris[path]
+
+    def _checked(self, reply: Reply[Any]) -> Reply[Any] | None:
+        """Return the reply with its data; None if the type refuses what is left of it."""
+        assert reply.encoded is not None
+        data = msgspec.json.decode(reply.encoded)
+        if self._tool.returns.declared:
+            try:
+                encoded, typed = self._tool.output.encode(data)
+            except InvalidOutput:
+                return None
+            # A model may work out members anew; the data is what is sent.
+            data = typed if encoded == reply.encoded else data
+        return _replace(reply, data=data)
+
+    async def refused(self) -> Reply[Any]:
+        """Return the error for a reply that its schema does not allow to cut."""
+        reply, contract = self._reply, self._tool.contract
+        size = sent_size(reply, self._shape, contract)
+        texts = list(self._texts.values())
+        whole = reply.encoded or _encode(texts[0] if len(texts) == 1 else texts)
+        uri = await self._keep(whole)
+        error = failure(
+            f"The reply has {size:,} characters, more than the {self._budget:,} that are sent, "
+            "and it cannot be cut to that size within its schema",
+            code="TOO_LARGE",
+            details={"characters": size, "budget": self._budget},
+            hint="ask for less" if uri is None else f"ask for less, or read the whole: {uri}",
+        )
+        links = () if uri is None else (link(uri),)
+        error = _replace(error, content=links)
+        room = self._budget - sent_size(error, self._shape, contract) - len(_BEGINS)
+        preview = whole[: 4 * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
+        if room <= 0:
+            return error
+        return _replace(error, content=(Text(_BEGINS + preview), *links))
+
+
+_BEGINS = "It begins: "
+
+
+def _size(parts: list[Single], kept: dict[str, bytes]) -> int:
+    cut = (characters(kept[part.name]) if part.name in kept else part.size for part in parts)
+    return sum(cut)
+
+
+def _named(content: tuple[Block, ...]) -> Iterator[tuple[str, Block]]:
+    return ((f"content[{n}]", block) for n, block in enumerate(content))
+
+
+def _texts(reply: Reply[Any]) -> Iterator[tuple[int, str]]:
+    """Yield the texts that may be cut; an embedded file only if it has no form of its own."""
+    for n, block in enumerate(reply.content):
+        match block:
+            case Text(text=text):
+                yield n, text
+            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
+                yield n, text

@@ -1,0 +1,297 @@
+"""Pieces of a reply: the values in its data and its texts, each with the room it needs.
+
+They are cut in this order: lists lose their last items, the largest list first; if that is not
+enough, long texts lose their ends too. A list that had items keeps at least one, because a client
+that does not read the note would take an empty list for the answer.
+
+Sizes are in characters of compact JSON. Only what is cut is decoded: a list's items stay text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Literal, Protocol
+
+import msgspec
+
+from ..core.reply import Cut
+from . import value_schema
+from .value_schema import Schema, ValueSchemas, decode_items, decode_members, kind_of
+
+LONG_TEXT = 200
+"""A text of at most so many characters is never cut: it may be a name, an address or a key. A cut
+text keeps at least as many."""
+_NEAR = 4
+"""A line border is near if the text loses at most this fraction more than it must: a quarter."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def characters(encoded: bytes) -> int:
+    """Return how many characters a text in UTF-8 has."""
+    return len(encoded) if encoded.isascii() else len(encoded.decode())
+
+
+class Piece:
+    """A value that stays whole."""
+
+    def __init__(self, path: str, encoded: bytes) -> None:
+        self.path = path
+        self.encoded = encoded
+        self.size = characters(encoded)
+
+    @property
+    def smallest(self) -> int:
+        """The characters that remain if everything is cut that may be cut."""
+        return self.size
+
+    def cut(self, room: int, cuts: list[Cut]) -> bytes:
+        """Return the value in at most *room* characters, if that is possible; add to *cuts*."""
+        return self.encoded
+
+
+class CutPlan(msgspec.Struct, frozen=True):
+    """The schemas of the data, and whether texts are cut."""
+
+    schemas: ValueSchemas
+    cuts_texts: bool = False
+
+    def piece(self, path: str, schema: object, encoded: bytes) -> Piece:
+        """Return the piece for a value with this schema."""
+        kind = kind_of(encoded)
+        if kind == "other" or (kind == "string" and not self.cuts_texts):
+            return Piece(path, encoded)
+        found = self.schemas.resolved(schema, encoded)
+        if found is None:
+            return Piece(path, encoded)
+        if kind == "array" and value_schema.is_free_list(found):
+            return ListPiece(path, encoded, found, self)
+        if kind != "string":
+            return GroupPiece(path, encoded, found, self)
+        is_cut = value_schema.is_free_text(found)
+        return TextPiece(path, encoded, found) if is_cut else Piece(path, encoded)
+
+
+def below(path: str, step: str | int) -> str:
+    """Return the path of a member or an item."""
+    return f"{path}.{step}" if path else str(step)
+
+
+class TextPiece(Piece):
+    """A text that may be cut: at the end of a line, if one is near."""
+
+    def __init__(self, path: str, encoded: bytes, schema: Schema) -> None:
+        super().__init__(path, encoded)
+        self.text: str = msgspec.json.decode(encoded)
+        self._least = min(max(LONG_TEXT, value_schema.least(schema, "minLength")), len(self.text))
+
+    @property
+    def smallest(self) -> int:
+        return self._size(self._least)
+
+    def cut(self, room: int, cuts: list[Cut]) -> bytes:
+        # Each character takes at least one, so a longer text cannot fit.
+        lengths = range(min(len(self.text), max(room, 0)) + 1)
+        kept = max(bisect_right(lengths, room, key=self._size) - 1, self._least)
+        border = self.text.rfind("\n", 0, kept) + 1
+        unit: Literal["lines", "characters"] = "characters"
+        returned, total = kept, len(self.text)
+        if border >= max(kept - kept // _NEAR, self._least):
+            kept, unit = border, "lines"
+            returned, total = self.text.count("\n", 0, border), line_count(self.text)
+        if kept < len(self.text):
+            cuts.append(Cut(self.path, returned, total, unit))
+        return _encode(self.text[:kept])
+
+    def _size(self, length: int) -> int:
+        return characters(_encode(self.text[:length]))
+
+
+def line_count(text: str) -> int:
+    """Return how many lines a text has; the last one may lack its line feed."""
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+class ListPiece(Piece):
+    """A list that may be cut after an item."""
+
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
+        super().__init__(path, encoded)
+        self.items: list[msgspec.Raw] = decode_items(encoded)
+        self.least = min(max(1, value_schema.least(schema, "minItems")), len(self.items))
+        self._schema = schema
+        self._plan = plan
+
+    @cached_property
+    def _column(self) -> Columns:
+        return Columns({"": self})
+
+    @property
+    def smallest(self) -> int:
+        return self._column.smallest
+
+    def cut(self, room: int, cuts: list[Cut]) -> bytes:
+        return self._column.cut(room, cuts)[""]
+
+    def piece(self, index: int) -> Piece:
+        """Return the piece for an item."""
+        schema = value_schema.item_schema(self._schema, index)
+        return self._plan.piece(below(self.path, index), schema, bytes(self.items[index]))
+
+
+class GroupPiece(Piece):
+    """An object or a tuple: all its members stay, and some may be cut."""
+
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
+        super().__init__(path, encoded)
+        self._is_object = encoded.startswith(b"{")
+        self._schema = schema
+        self._plan = plan
+
+    @cached_property
+    def _members(self) -> dict[str, Piece]:
+        schema = self._schema
+        if self._is_object:
+            members = decode_members(self.encoded)
+            schemas = {name: value_schema.member_schema(schema, name) for name in members}
+        else:
+            items = decode_items(self.encoded)
+            members = {str(index): item for index, item in enumerate(items)}
+            schemas = {name: value_schema.item_schema(schema, int(name)) for name in members}
+        return {
+            name: self._plan.piece(below(self.path, name), schemas[name], bytes(value))
+            for name, value in members.items()
+        }
+
+    @cached_property
+    def _cuttable(self) -> list[Cuttable]:
+        return cuttable(self._members)
+
+    @property
+    def smallest(self) -> int:
+        return self.size - sum(each.size - each.smallest for each in self._cuttable)
+
+    def cut(self, room: int, cuts: list[Cut]) -> bytes:
+        fixed = self.size - sum(each.size for each in self._cuttable)
+        kept = {name: piece.encoded for name, piece in self._members.items()}
+        kept |= cut_largest(self._cuttable, room - fixed, cuts)
+        values = {name: msgspec.Raw(value) for name, value in kept.items()}
+        return _encode(values if self._is_object else list(values.values()))
+
+
+class Cuttable(Protocol):
+    """One or several members that are cut together."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def smallest(self) -> int: ...
+
+    def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
+        """Return the members, by name, in at most *room* characters if that is possible."""
+
+
+class Single:
+    """A member that is cut by itself."""
+
+    def __init__(self, name: str, piece: Piece) -> None:
+        self.name = name
+        self._piece = piece
+        self.size = piece.size
+        self.smallest = piece.smallest
+
+    def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
+        return {self.name: self._piece.cut(room, cuts)}
+
+
+class Columns:
+    """Lists of equal length beside each other: their items belong together."""
+
+    def __init__(self, lists: Mapping[str, ListPiece]) -> None:
+        self._lists = lists
+        self._least = max(each.least for each in lists.values())
+        self.size = sum(each.size for each in lists.values())
+
+    @cached_property
+    def _first(self) -> dict[str, list[Piece]]:
+        """The items that stay in any case, by list."""
+        indexes = range(self._least)
+        return {name: [each.piece(n) for n in indexes] for name, each in self._lists.items()}
+
+    @cached_property
+    def smallest(self) -> int:
+        items = (piece.smallest for first in self._first.values() for piece in first)
+        return sum(items) + self._punctuation(self._least)
+
+    def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
+        count = self._fitting(room)
+        self._note(max(count, self._least), cuts)
+        if count < self._least:
+            return self._cut_inside(room, cuts)
+        return {name: _encode(each.items[:count]) for name, each in self._lists.items()}
+
+    def _fitting(self, room: int) -> int:
+        """Return how many items of each list fit into *room*."""
+        lists = [each.items for each in self._lists.values()]
+        used = self._punctuation(0)
+        for count, row in enumerate(zip(*lists, strict=True)):
+            commas = len(row) if count else 0
+            used += commas + sum(characters(bytes(item)) for item in row)
+            if used > room:
+                return count
+        return len(lists[0])
+
+    def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
+        """Keep as few items as possible, and cut what is in them."""
+        items = {piece.path: piece for first in self._first.values() for piece in first}
+        kept = {path: piece.encoded for path, piece in items.items()}
+        singles = [Single(path, piece) for path, piece in items.items()]
+        kept |= cut_largest(singles, room - self._punctuation(self._least), cuts)
+        return {
+            name: _encode([msgspec.Raw(kept[piece.path]) for piece in first])
+            for name, first in self._first.items()
+        }
+
+    def _note(self, count: int, cuts: list[Cut]) -> None:
+        for each in self._lists.values():
+            if count < len(each.items):
+                cuts.append(Cut(each.path, count, len(each.items)))
+
+    def _punctuation(self, count: int) -> int:
+        """Return how many brackets and commas the lists have with *count* items each."""
+        return len(self._lists) * (len("[]") + max(count - 1, 0))
+
+
+def cuttable(members: Mapping[str, Piece]) -> list[Cuttable]:
+    """Return the members that may be cut, in their order; lists of equal length are together."""
+    found: dict[str | int, Cuttable | dict[str, ListPiece]] = {}
+    for name, piece in members.items():
+        if isinstance(piece, ListPiece):
+            if piece.items:
+                lists = found.setdefault(len(piece.items), {})
+                assert isinstance(lists, dict)
+                lists[name] = piece
+        elif piece.smallest < piece.size:
+            found[name] = Single(name, piece)
+    return [Columns(each) if isinstance(each, dict) else each for each in found.values()]
+
+
+def cut_largest(parts: Sequence[Cuttable], room: int, cuts: list[Cut]) -> dict[str, bytes]:
+    """Return the members that must be cut, so that all *parts* fit into *room* characters.
+
+    The largest are cut first: down to the size of the next largest, then both of them, and so on.
+    """
+
+    def needed(level: int) -> int:
+        return sum(max(each.smallest, min(each.size, level)) for each in parts)
+
+    sizes = range(max((each.size for each in parts), default=0) + 1)
+    level = max(bisect_right(sizes, room, key=needed) - 1, 0)
+    kept: dict[str, bytes] = {}
+    for each in parts:
+        if each.size > level:
+            kept |= each.cut(max(each.smallest, level), cuts)
+    return kept

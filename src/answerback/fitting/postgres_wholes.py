@@ -1,0 +1,130 @@
+"""Whole replies in PostgreSQL, for all hosts of an app; the replies are sealed."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ..core.limits import ReplyLimits
+from ..core.log import logger
+from ..state.database import NOW
+from ..state.sealing import CannotOpen, place_of
+from .wholes import Owner, Whole, surplus, surplus_of_all
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from ..state.shared import SharedState
+
+_BATCH = 500
+# The first to go are the oldest of the accounts that hold most.
+_IN_ORDER_OF_REMOVAL = (
+    "SELECT number, size FROM (SELECT number, size,"
+    " sum(size) OVER (PARTITION BY account ORDER BY number DESC) AS held"
+    " FROM answerback.wholes WHERE app = %s) AS each ORDER BY held DESC, number"
+)
+
+
+class PostgresWholes:
+    """Keeps the wholes of one app. Their times are the database's."""
+
+    blocks = True
+
+    def __init__(self, shared: SharedState, app: str) -> None:
+        self._database = shared.database
+        self._sealer = shared.sealer
+        self._app = app
+
+    def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
+        digest = _digest(id)
+        account = self._sealer.fingerprint(owner.account.encode())
+        sealed = self._sealer.seal(body, self._place(owner.user, digest))
+        # A whole need not survive a crash of the database's machine.
+        with self._database.transaction(durable=False) as cursor:
+            _remove_expired(cursor)
+            self._make_room(cursor, account, len(body), limits)
+            cursor.execute(
+                "INSERT INTO answerback.wholes"
+                " (digest, app, account, owner, session, tool, expires, size, body)"
+                f" VALUES (%s, %s, %s, %s, %s, %s, {NOW} + %s, %s, %s)",
+                (
+                    *(digest, self._app, account, owner.user, owner.session, owner.tool),
+                    *(limits.retention, len(body), sealed),
+                ),
+            )
+
+    def get(self, id: str) -> Whole | None:
+        digest = _digest(id)
+        rows = self._database.rows(
+            "SELECT owner, tool, body FROM answerback.wholes"
+            f" WHERE app = %s AND digest = %s AND expires > {NOW}",
+            *(self._app, digest),
+        )
+        if not rows:
+            return None
+        [(user, tool, sealed)] = rows
+        try:
+            body = self._sealer.open(bytes(sealed), self._place(user, digest))
+        except CannotOpen as exc:
+            logger().error("a whole reply of %r cannot be read: %s", tool, exc)
+            return None
+        return Whole(user, tool, body)
+
+    def forget_session(self, session: str) -> None:
+        self._database.rows(
+            "DELETE FROM answerback.wholes WHERE app = %s AND session = %s AND session <> ''",
+            *(self._app, session),
+        )
+
+    def remove_expired(self) -> None:
+        with self._database.transaction(durable=False) as cursor:
+            _remove_expired(cursor)
+
+    def close(self) -> None:
+        """Do nothing: the server closes the state."""
+
+    def _make_room(
+        self,
+        cursor: psycopg.Cursor[tuple[Any, ...]],
+        account: bytes,
+        size: int,
+        limits: ReplyLimits,
+    ) -> None:
+        cursor.execute(
+            "SELECT number, size FROM answerback.wholes WHERE app = %s AND account = %s"
+            " ORDER BY number",
+            (self._app, account),
+        )
+        _remove(cursor, surplus(cursor.fetchall(), size, limits.per_owner, limits.owner_bytes))
+        cursor.execute(
+            "SELECT count(*), coalesce(sum(size), 0)::bigint FROM answerback.wholes WHERE app = %s",
+            (self._app,),
+        )
+        [(count, held)] = cursor.fetchall()
+        if count >= limits.count or held + size > limits.total_bytes:
+            cursor.execute(_IN_ORDER_OF_REMOVAL, (self._app,))
+            _remove(cursor, surplus_of_all(cursor.fetchall(), size, limits))
+
+    def _place(self, user: str, digest: bytes) -> bytes:
+        return place_of(self._app, user, digest.hex(), "body")
+
+
+def _digest(id: str) -> bytes:
+    return sha256(id.encode("utf-8", "replace")).digest()
+
+
+def _remove_expired(cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+    cursor.execute(
+        "DELETE FROM answerback.wholes WHERE number IN (SELECT number FROM answerback.wholes"
+        f" WHERE expires <= {NOW} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+    )
+
+
+def _remove(cursor: psycopg.Cursor[tuple[Any, ...]], numbers: list[int]) -> None:
+    if numbers:
+        # Another host may be removing them.
+        cursor.execute(
+            "DELETE FROM answerback.wholes WHERE number IN (SELECT number FROM answerback.wholes"
+            " WHERE number = ANY(%s) FOR UPDATE SKIP LOCKED)",
+            (numbers,),
+        )

@@ -1,0 +1,164 @@
+"""Long lists over REST: `?limit=50` sends the first items, and a link leads to the next ones.
+
+The whole list is kept, with the call's arguments. Below the path of a tool, `/pages/{cursor}` is
+the rest of a list, for those who pass the tool's gates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from ...calls.call import Call, reply_or_refusal
+from ...calls.runtime import ADMITTED
+from ...core.authentication import owner_of
+from ...core.list_page import KeptPart, Page
+from ...core.reply import Error, Reply
+from ...dialects import HttpReply
+from ...dialects.common import encoded_data
+from ...error_codes import INVALID_ARGUMENTS
+from ...errors import ToolError
+from ...fitting.kept_lists import ITEMS, kept_list
+from ...fitting.wholes import PREFIX, Owner
+from ...tools.context import Context
+from ...tools.paging import cursor_expired, open_cursor, part_cursor
+from ...types.problems import InvalidOutput
+from .refusals import refuse_method
+
+if TYPE_CHECKING:
+    from ...calls.runtime import Runtime
+    from .routes import RestRequest, Routes
+
+PAGES = "/pages/"
+_LIMIT = "limit"
+_GET = "GET, HEAD"
+_DATA = "data"
+"""The member of a kept whole that has the data; `arguments` has the call's arguments."""
+_DIGITS = 10
+
+
+class _Kept(msgspec.Struct):
+    """A kept whole: the data, and the arguments of the call that returned it."""
+
+    arguments: msgspec.Raw
+    data: msgspec.Raw
+
+
+_kept = msgspec.json.Decoder(_Kept)
+
+
+def asked_limit(query: bytes) -> int | None:
+    """Return the limit in a query; None without one. Raises ToolError if it is wrong."""
+    given = parse_qs(query.decode("latin-1"), keep_blank_values=True).get(_LIMIT)
+    if given is None:
+        return None
+    text = given[-1]
+    if text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS and int(text) > 0:
+        return int(text)
+    raise ToolError(f"limit={text[:20]} should be a number from 1", code=INVALID_ARGUMENTS)
+
+
+class ListPages:
+    """Answers requests for the first items of a list, and for the next ones."""
+
+    def __init__(self, runtime: Runtime, writer: Routes) -> None:
+        self._runtime = runtime
+        self._writer = writer
+
+    async def write_first(
+        self, reply: Reply[Any], call: Call, limit: int, request: RestRequest
+    ) -> HttpReply:
+        """Return the response with at most *limit* items of a tool's list, and a link to the rest.
+
+        A reply that is not a list, and a list that cannot be kept, is sent whole.
+        """
+        data = reply.data
+        items = data.items if isinstance(data, Page) else data
+        if not isinstance(items, list) or len(items) <= limit or call.tool is None:
+            return self._writer.write_call(reply, call, request)
+        rest = call.part or await self._keep(reply, call)
+        if rest is None:
+            return self._writer.write_call(reply, call, request)
+        rest = msgspec.structs.replace(rest, offset=rest.offset + limit)
+        first: Any = items[:limit]
+        if isinstance(data, Page):
+            first = Page(first, total=data.total, next=part_cursor(rest, call))
+        try:
+            encoded, first = call.tool.output.encode(first)
+        except InvalidOutput:  # The type asks for more items.
+            return self._writer.write_call(reply, call, request)
+        reply = msgspec.structs.replace(reply, encoded=encoded, data=first)
+        written = self._writer.write_call(reply, call, request)
+        return _linked(written, rest, limit, call, request)
+
+    async def _keep(self, reply: Reply[Any], call: Call) -> KeptPart | None:
+        """Keep the whole of a reply; return its list, or None if it cannot be kept."""
+        body = b'{"arguments":%b,"data":%b}' % (call.arguments, encoded_data(reply))
+        user = owner_of(Context(call).user)
+        owner = Owner(user=user, address=call.caller, tool=call.name)
+        uri = await self._runtime.wholes.keep(body, owner)
+        path = f"{_DATA}.{ITEMS}" if isinstance(reply.data, Page) else _DATA
+        return None if uri is None else KeptPart(uri.removeprefix(PREFIX), path, 0)
+
+    async def answer(self, name: str, request: RestRequest) -> HttpReply:
+        """Answer a request for the rest of a list; *name* is the path from the tool's name on."""
+        refused = refuse_method(request.method, _GET)
+        if refused is not None:
+            return self._writer.refuse(refused, request, allow=_GET)
+        tool, _, cursor = name.partition(PAGES)
+        call = Call(tool, wire="rest", caller=request.caller, stage="admit")
+        call.request = request
+        try:
+            rest = await self._rest(call, cursor)
+            outcome = await self._runtime.admit(call)
+            if outcome is ADMITTED:
+                return await self._next(rest, call, request)
+        except ToolError as exc:
+            outcome = Reply(error=Error.of(exc))
+        return self._writer.write_call(reply_or_refusal(outcome), call, request)
+
+    async def _rest(self, call: Call, cursor: str) -> bytes:
+        """Return the kept whole, and give the call its arguments. Raises ToolError."""
+        call.part = open_cursor(cursor, call).part
+        if call.part is None:
+            raise cursor_expired()
+        whole = await self._runtime.wholes.find(call.part.id, owner_of(Context(call).user))
+        if whole is None:
+            raise cursor_expired()
+        kept = _kept.decode(whole.body)
+        call.arguments = bytes(kept.arguments)
+        return whole.body
+
+    async def _next(self, body: bytes, call: Call, request: RestRequest) -> HttpReply:
+        """Return the next items of a kept list, for a call that passed the tool's gates."""
+        assert call.part is not None
+        assert call.tool is not None
+        limit = asked_limit(request.query)
+        found = kept_list(body, call.part)
+        items = found.items if isinstance(found, Page) else found
+        rest = None
+        if limit is not None and len(items) > limit:
+            rest = msgspec.structs.replace(call.part, offset=call.part.offset + limit)
+        data: Any = items[:limit]
+        if isinstance(found, Page):
+            after = found.next if rest is None else part_cursor(rest, call)
+            data = Page(data, total=found.total, next=after)
+        encoded, data = call.tool.output.encode(data)
+        call.shape = call.tool.shape
+        reply = Reply(data=data, encoded=encoded)
+        await self._runtime.record(call, reply)
+        written = self._writer.write_call(reply, call, request)
+        return _linked(written, rest, limit, call, request)
+
+
+def _linked(
+    written: HttpReply, rest: KeptPart | None, limit: int | None, call: Call, request: RestRequest
+) -> HttpReply:
+    """Return the response with a link to the rest of the list, if there is any."""
+    if rest is None:
+        return written
+    path = request.root + request.path.partition(PAGES)[0] + PAGES + part_cursor(rest, call)
+    link = f'<{path}?{_LIMIT}={limit}>; rel="next"'
+    return msgspec.structs.replace(written, headers=(*written.headers, ("Link", link)))

@@ -1,0 +1,254 @@
+"""Tools that return `Page[T]`, or an iterator, which is read into one page.
+
+Such a tool has the argument `cursor`. Callers see cursors only in signed form, so a function gets
+back what it wrote itself. A cursor may also point into a page that was kept because it was larger
+than the caller's budget or limit; then the function does not run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing, closing, nullcontext
+from itertools import islice
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, get_origin
+
+import msgspec
+
+from ..core.authentication import owner_of
+from ..core.list_page import KeptPart, Page
+from ..core.reply import Reply
+from ..core.signing import process_signer
+from ..error_codes import INVALID_ARGUMENTS
+from ..errors import ToolError
+from ..types.arguments import Parameter
+from ..types.describe import without_metadata
+from ..types.problems import InvalidOutput
+from .context import CURRENT, Context, Running, RunningCall
+from .signature import Signature
+
+if TYPE_CHECKING:
+    from .tool import Tool
+
+MAX_ITEMS = 100_000
+"""How many items of an iterator are read."""
+CURSOR = "cursor"
+_ASYNC_ITERATORS = (AsyncIterator, AsyncGenerator)
+_ITERATORS = (Iterator, Generator, *_ASYNC_ITERATORS)
+_PURPOSE = b"cursor"
+_DESCRIPTION = "The `next` of the page before this one; leave it out for the first page."
+
+
+class CursorToken(msgspec.Struct, array_like=True):
+    """The content of a cursor."""
+
+    tool: str
+    owner: str
+    """A digest of the user; empty if nothing authenticates calls."""
+    own: str | None = None
+    """The author's own cursor; None if it points into a kept whole."""
+    part: KeptPart | None = None
+    arguments: bytes = b""
+    """A digest of the other arguments, for a part: those are already decided."""
+
+
+class PagedCall(RunningCall, Protocol):
+    """The part of a Call that its pages need; a Call belongs to a higher layer."""
+
+    arguments: bytes
+    part: KeptPart | None
+
+    @property
+    def runtime(self) -> Running | None: ...
+
+
+_tokens = msgspec.msgpack.Decoder(CursorToken)
+
+
+def paged_type(annotation: object) -> object | None:
+    """Return the type that a tool with this return annotation sends; None without pages.
+
+    It is `Page[T]` for an iterator, and `Page[T]` or `Reply[Page[T]]` unchanged.
+    """
+    plain = without_metadata(annotation)
+    origin, items = get_origin(plain), get_args(plain)
+    if origin is Page:
+        return annotation
+    if origin in _ITERATORS:
+        return Page[items[0]]  # type: ignore[valid-type]  # known only now
+    if origin is Reply and get_origin(without_metadata(items[0])) is Page:
+        return annotation
+    return None
+
+
+def with_pages(tool: Tool, signature: Signature) -> Signature:
+    """Return the signature with the argument `cursor`, and let the tool's function take it.
+
+    A function that neither returns pages nor iterates is left alone. Raises TypeError.
+    """
+    returns = paged_type(signature.returns)
+    if returns is None:
+        return signature
+    if signature.whole is not None:
+        raise TypeError(
+            f"{tool.owner} returns pages and takes all arguments as one object; name each "
+            "argument, so that the argument cursor can be added"
+        )
+    own = next((each for each in signature.parameters if each.target == CURSOR), None)
+    if own is not None and set(get_args(own.annotation)) != {str, type(None)}:
+        raise TypeError(
+            f"parameter 'cursor' of {tool.owner} is the next of an earlier page; "
+            "write cursor: str | None = None"
+        )
+    process_signer()  # Made before a server forks, so that its workers share the key.
+    tool.is_paged = True
+    tool.is_async = (
+        tool.is_async or get_origin(without_metadata(signature.returns)) in _ASYNC_ITERATORS
+    )
+    tool.inline = tool.inline and not tool.is_async
+    tool.fn = _for_one_page(tool, takes_cursor=own is not None)
+    if own is not None:
+        return msgspec.structs.replace(signature, returns=returns)
+    added = Parameter(name=CURSOR, annotation=str | None, default=None, description=_DESCRIPTION)
+    parameters = (*signature.parameters, added)
+    return msgspec.structs.replace(signature, parameters=parameters, returns=returns)
+
+
+def _for_one_page(tool: Tool, *, takes_cursor: bool) -> Callable[..., Any]:
+    """Return the tool's function, which takes a signed cursor and returns one page."""
+    fn, is_async = tool.fn, tool.is_async
+
+    def sign(page: Page[Any]) -> Page[Any]:
+        if page.next is None:
+            return page
+        if not takes_cursor:
+            problem = "the function has no parameter for it; add cursor: str | None = None"
+            raise InvalidOutput("next", problem)
+        if not isinstance(page.next, str):
+            raise InvalidOutput("next", f"expected a str, got {type(page.next).__name__}")
+        call = _call()
+        token = CursorToken(call.name, _owner(call), page.next)
+        return msgspec.structs.replace(page, next=_signed(token))
+
+    def run(**kwargs: Any) -> Any:
+        cursor = kwargs.pop(CURSOR, None)
+        if cursor is not None:
+            token = _opened(cursor)
+            if token.part is not None:
+                return _continued(token.part)
+            kwargs[CURSOR] = token.own
+        value = fn(**kwargs)
+        if is_async or isinstance(value, CoroutineType):
+            return _read_on_loop(value, sign)
+        return _read(value, sign)
+
+    async def run_async(**kwargs: Any) -> Any:
+        return await run(**kwargs)
+
+    runs: Any = run_async if is_async else run
+    runs.__wrapped__ = fn
+    runs.__doc__ = fn.__doc__
+    found: Callable[..., Any] = runs
+    return found
+
+
+def _read(value: Any, sign: Callable[[Page[Any]], Page[Any]]) -> Any:
+    """Return an iterator's items as one page, and a page with its cursor signed."""
+    if isinstance(value, Iterator):
+        with closing(value) if isinstance(value, Generator) else nullcontext():
+            return _whole_page(list(islice(value, MAX_ITEMS + 1)))
+    if isinstance(value, Page):
+        return sign(value)
+    if isinstance(value, Reply) and isinstance(value.data, Page):
+        return msgspec.structs.replace(value, data=sign(value.data))
+    return value
+
+
+async def _read_on_loop(value: Any, sign: Callable[[Page[Any]], Page[Any]]) -> Any:
+    """Do the same as `_read`, for what a coroutine returns, and for an async iterator."""
+    if isinstance(value, CoroutineType):
+        value = await value
+    if not isinstance(value, AsyncIterator):
+        return _read(value, sign)
+    items: list[Any] = []
+    async with aclosing(value) if isinstance(value, AsyncGenerator) else nullcontext():
+        async for item in value:
+            items.append(item)
+            if len(items) > MAX_ITEMS:
+                break
+    return _whole_page(items)
+
+
+def _whole_page(items: list[Any]) -> Page[Any]:
+    if len(items) > MAX_ITEMS:
+        raise ToolError(
+            f"The tool yields more than {MAX_ITEMS:,} items",
+            code="TOO_LARGE",
+            hint="ask for less; its author can return Page(items, next=…) instead of yielding",
+        )
+    return Page(items, total=len(items))
+
+
+def open_cursor(cursor: str, call: PagedCall) -> CursorToken:
+    """Return what a cursor says; raises ToolError if the tool did not give it to this user."""
+    packed = process_signer().verify(cursor, _PURPOSE)
+    token = None if packed is None else _tokens.decode(packed)
+    if token is None or token.tool != call.name or token.owner != _owner(call):
+        raise _wrong_cursor("the cursor is not one that this tool gave you")
+    return token
+
+
+def _opened(cursor: str) -> CursorToken:
+    """Do the same for the current call; its other arguments must be those of the first page."""
+    call = _call()
+    token = open_cursor(cursor, call)
+    if token.part is not None and token.arguments != _digest(call.arguments):
+        raise _wrong_cursor("the cursor belongs to other arguments")
+    return token
+
+
+def _wrong_cursor(problem: str) -> ToolError:
+    hint = "send the next of the page before, with the same arguments, or leave cursor out"
+    return ToolError(f"Invalid arguments: {problem}", code=INVALID_ARGUMENTS, hint=hint)
+
+
+def cursor_expired() -> ToolError:
+    """Return the error for a cursor whose kept list is gone."""
+    hint = "leave cursor out, to begin again"
+    return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
+
+
+def part_cursor(part: KeptPart, call: PagedCall) -> str:
+    """Return the cursor with which a call like *call* continues at *part*."""
+    return _signed(CursorToken(call.name, _owner(call), None, part, _digest(call.arguments)))
+
+
+def _signed(token: CursorToken) -> str:
+    return process_signer().sign(msgspec.msgpack.encode(token), _PURPOSE)
+
+
+def _call() -> PagedCall:
+    return cast("PagedCall", CURRENT.get())
+
+
+def _owner(call: PagedCall) -> str:
+    return owner_of(Context(call).user)
+
+
+def _digest(arguments: bytes) -> bytes:
+    """Return a digest of all arguments but the cursor, which does not depend on their order."""
+    found = msgspec.json.decode(arguments)
+    found.pop(CURSOR, None)
+    return hashlib.sha256(msgspec.json.encode(found, order="deterministic")).digest()[:16]
+
+
+async def _continued(part: KeptPart) -> Page[Any]:
+    """Return the rest of a kept page; its function does not run again."""
+    call = _call()
+    runtime = call.runtime
+    page = None if runtime is None else await runtime.kept_page(part, _owner(call))
+    if page is None:
+        raise cursor_expired()
+    call.part = part
+    return page

@@ -1,0 +1,88 @@
+"""Pages that are larger than their tool's budget: their cursors lead through the whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from answerback import App, Page, connect
+
+TEXT = "x" * 60
+
+
+def shop(budget: int = 2000) -> App:
+    app = App("shop", budget=budget)
+
+    @app.tool
+    def yields(n: int) -> Iterator[dict[str, Any]]:
+        for each in range(n):
+            yield {"id": each, "text": TEXT}
+
+    @app.tool
+    def pages(cursor: str | None = None) -> Page[dict[str, Any]]:
+        first = int(cursor or 0)
+        rows = [{"id": each, "text": TEXT} for each in range(first, first + 50)]
+        return Page(rows, total=100, next="50" if first == 0 else None)
+
+    return app
+
+
+async def all_pages(server: Any, name: str, **arguments: Any) -> list[Any]:
+    """Return the replies from the first page to the last."""
+    replies = [await server.call(name, arguments)]
+    while replies[-1].ok and (cursor := replies[-1].data["next"]) is not None:
+        replies.append(await server.call(name, {**arguments, "cursor": cursor}))
+    return replies
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("yields", {"n": 100}), ("pages", {})])
+def test_the_sum_of_all_pages_is_the_whole(name: str, arguments: dict[str, Any]) -> None:
+    async def main() -> list[Any]:
+        async with connect(shop()) as server:
+            return await all_pages(server, name, **arguments)
+
+    replies = asyncio.run(main())
+    assert len(replies) > 3
+    assert [row["id"] for reply in replies for row in reply.data["items"]] == list(range(100))
+    for reply in replies:
+        assert reply.data["returned"] == len(reply.data["items"])
+        assert reply.data["total"] == 100
+
+
+def test_a_cut_page_says_which_items_it_has() -> None:
+    async def main() -> list[Any]:
+        async with connect(shop()) as server:
+            return await all_pages(server, "yields", n=100)
+
+    first, second, *_ = asyncio.run(main())
+    shown, next_shown = first.data["returned"], second.data["returned"]
+    assert f"Showing items 1 to {shown} of 100." in first.for_model()
+    assert f"Showing items {shown + 1} to {shown + next_shown} of 100." in second.for_model()
+    (cut,) = second.cuts
+    assert (cut.path, cut.returned, cut.total) == ("items", next_shown, 100)
+
+
+def test_a_cursor_is_bound_to_the_arguments() -> None:
+    async def main() -> Any:
+        async with connect(shop()) as server:
+            first = await server.call("yields", {"n": 100})
+            return await server.call("yields", {"n": 99, "cursor": first.data["next"]})
+
+    error = asyncio.run(main()).error
+    assert error.code == "INVALID_ARGUMENTS"
+    assert "the cursor belongs to other arguments" in error.message
+
+
+def test_a_cursor_expires_with_the_kept_list() -> None:
+    async def main() -> Any:
+        async with connect(shop()) as server:
+            cursor = (await server.call("yields", {"n": 100})).data["next"]
+        async with connect(shop()) as server:
+            return await server.call("yields", {"n": 100, "cursor": cursor})
+
+    error = asyncio.run(main()).error
+    assert error.code == "CURSOR_EXPIRED"
+    assert error.hint == "leave cursor out, to begin again"
