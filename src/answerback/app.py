@@ -395,12 +395,14 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         max_body: int = MAX_BODY,
         trusted_proxies: Sequence[str] = (),
         signals: bool = True,
+        console: bool = False,
     ) -> AsgiApp:
         """Return a plain ASGI application; other frameworks can mount it.
 
         It answers to the host names *hosts*, and pages of *origins* may call it. Forwarded headers
         from *trusted_proxies*, which are addresses or networks, are believed. With *signals* it
-        ends its streams before the server handles SIGTERM or SIGINT.
+        ends its streams before the server handles SIGTERM or SIGINT. With *console*, browsers see
+        a page on which people call the tools.
         """
         from .calls.runtime import runtime_on_loop
         from .server.asgi.application import AsgiApp
@@ -419,6 +421,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             origins=tuple(origins),
             trusted_proxies=tuple(trusted_proxies),
             signals=signals,
+            console=console,
         )
         runtime = runtime_on_loop(self._registry)
         is_shared = use_state(runtime, state_of())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from typing import TYPE_CHECKING
 
 from ..core.host_quirks import is_endpoint
@@ -53,6 +53,7 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
         log_level=options.log_level,
         access_log=options.access_log,
         debug=options.debug,
+        console=options.console,
         restarted=restarted,
         web=WebOptions(
             max_body=options.max_body,
@@ -159,6 +160,11 @@ def _add_everyday(parser: ArgumentParser) -> None:
         "--debug",
         action="store_true",
         help="send the text of exceptions to the caller; on this machine only",
+    )
+    parser.add_argument(
+        "--console",
+        action=BooleanOptionalAction,
+        help="show browsers a page to call the tools (default: only on this machine)",
     )
     add_log_level_option(parser)
     parser.add_argument("--access-log", action="store_true", help="log a line for each request")

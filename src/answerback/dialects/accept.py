@@ -46,6 +46,13 @@ def prefers_json(accept: str, media: str) -> bool:
     return _quality(asked, JSON) > _quality(asked, media.partition(";")[0].strip().lower())
 
 
+def prefers_html(accept: str) -> bool:
+    """Return whether HTML is asked for by name, with a higher quality than JSON."""
+    asked = dict(_qualities(accept))
+    html = asked.get("text/html", 0.0)
+    return html > 0.0 and html >= asked.get(JSON, 0.0)
+
+
 def _quality(asked: dict[str, float], media: str) -> float:
     """Return the quality of the most specific entry that matches *media*; 0 if none does."""
     entries = (media, media.partition("/")[0] + "/*", "*/*")

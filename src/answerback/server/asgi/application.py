@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ...registry.lifespan import LifespanFailed
+    from ..console.console_routes import ConsoleRoutes
     from ..http.forwarded import TrustedProxies
     from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
@@ -70,6 +71,7 @@ class AsgiApp:
         """Whether another server runs this application; ours sets it to False."""
         self._must_handle_signals = options.signals
         self._only_health = options.only_health
+        self._has_console = options.console and not options.only_health
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         self._must_join = runtime.state is not None
@@ -105,6 +107,8 @@ class AsgiApp:
         if self._auth is not None and await self._auth.answer_page(scope, receive, send):
             return
         if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
+            return
+        if self._console is not None and await self._console.answer(scope, receive, send):
             return
         await (self._cors or self._answer)(scope, receive, send)
 
@@ -261,7 +265,7 @@ class AsgiApp:
     @cached_property
     def _answer_http(self) -> ASGIApp:
         # At the first request, because of the pages.
-        layers = (self._proxies, self._auth, self._own_pages, self._cors)
+        layers = (self._proxies, self._auth, self._own_pages, self._console, self._cors)
         has_layers = any(layer is not None for layer in layers)
         return self._answer_through_layers if has_layers else self._answer
 
@@ -271,6 +275,15 @@ class AsgiApp:
         if not any(app.routes for app in self._registry.apps()):
             return None
         return OwnPages(self._registry, self._guard, self._routes, self._max_body)
+
+    @cached_property
+    def _console(self) -> ConsoleRoutes | None:
+        if not self._has_console:
+            return None
+        # Imported here, so that servers without a console do not pay for it.
+        from ..console.console_routes import ConsoleRoutes
+
+        return ConsoleRoutes(self.runtime, self._guard, self._routes)
 
     @cached_property
     def _mcp(self) -> McpEndpoint:

@@ -86,6 +86,8 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Without *hosts*, accept only literal addresses and `localhost` as hosts off loopback."""
     sessions: bool = True
     """False serves MCP without sessions, whatever the app sets."""
+    console: bool = False
+    """Show the console to browsers."""
     only_health: bool = False
     """Answer only the health pages: this process runs tasks, and takes no calls."""
     signals: bool = True
@@ -116,6 +118,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     access_log: bool = False
     debug: bool = False
     """The text of unexpected exceptions is sent to the caller, who must be on this machine."""
+    console: bool | None = None
+    """Show the console to browsers; None does so if only this machine reaches the server."""
     restarted: bool = False
     """Whether `--reload` started this process in place of another: the banner is short then."""
     web: WebOptions = WebOptions()
@@ -129,16 +133,29 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.root_path!r} cannot be a --root-path; give a path such as /tools"
             )
         msgspec.structs.force_setattr(self, "root_path", prefix)
+        if self.console or (self.console is None and is_only_local(self)):
+            web = msgspec.structs.replace(self.web, console=True)
+            msgspec.structs.force_setattr(self, "web", web)
         if self.debug:
             _check_debug(self)
 
 
+def is_only_local(options: ServeOptions) -> bool:
+    """Return whether only clients on this machine reach the server."""
+    return not _open_flags(options) and is_loopback(options.host)
+
+
+def _open_flags(options: ServeOptions) -> list[str]:
+    """Return the given flags with which clients can be on other machines."""
+    web = options.web
+    flags = {"--uds": options.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
+    return [flag for flag, value in flags.items() if value]
+
+
 def _check_debug(options: ServeOptions) -> None:
     """Refuse --debug where clients can be on other machines."""
-    web = options.web
     # Whoever controls the DNS of an allowed host could read the exceptions in a browser.
-    flags = {"--uds": options.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
-    given = [flag for flag, value in flags.items() if value]
+    given = _open_flags(options)
     if given:
         conflict, advice = given[0], "leave out one of the two"
     elif is_loopback(options.host):

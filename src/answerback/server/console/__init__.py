@@ -1,0 +1,1 @@
+"""The console: a page in the browser that calls an app's tools over every wire."""

@@ -1,0 +1,80 @@
+"""The console's page: one HTML document, joined from the files in `parts/`.
+
+The scripts share one module, in the order of `SCRIPTS`. The page loads nothing else, and its
+Content-Security-Policy allows only the script and the style that it has itself.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import NamedTuple
+
+_LIBRARY = "preact_htm.js"
+"""The file preact/standalone.module.js of the npm package htm, unchanged."""
+SCRIPTS = (
+    "store.js",
+    "mcp_client.js",
+    "server.js",
+    "common.js",
+    "schema_form.js",
+    "reply_view.js",
+    "tools_view.js",
+    "main.js",
+)
+"""The scripts, each after those that it uses while it is loaded."""
+STYLES = ("style.css",)
+
+
+class ConsolePage(NamedTuple):
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+
+@cache
+def console_page() -> ConsolePage:
+    """Return the page and its headers, joined at the first request."""
+    parts = files(__package__) / "parts"
+    own = [(parts / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    script = "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
+    style = "\n".join((parts / name).read_text(encoding="utf-8") for name in STYLES)
+    shell = (parts / "shell.html").read_text(encoding="utf-8")
+    body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_hash(script)}",
+            f"style-src {_hash(style)}",
+            "connect-src 'self'",
+            "img-src 'self' data: blob:",
+            "media-src data: blob:",
+            "frame-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+    headers = (
+        ("Content-Security-Policy", policy),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cache-Control", "no-cache"),
+        ("Vary", "Accept"),
+    )
+    return ConsolePage(body, headers)
+
+
+def _as_names(library: str) -> str:
+    """Return a module as a script that defines the names it exports."""
+    body, _, exports = library.rpartition("export{")
+    pairs = [pair.split(" as ") for pair in exports.strip().rstrip(";}").split(",")]
+    members = ", ".join(f"{name}: {local}" for local, name in pairs)
+    names = ", ".join(name for _, name in pairs)
+    return f"const {{ {names} }} = (() => {{ {body} return {{ {members} }}; }})();"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,47 @@
+// Small parts that every view uses.
+
+function Json({ value, label }) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return html`<pre class="json" tabindex="0" aria-label=${label || "JSON"}>${text}</pre>`;
+}
+
+function CopyButton({ text, label = "Copy" }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return html`<button type="button" class="small" onClick=${copy}>${copied ? "Copied" : label}</button>`;
+}
+
+function Tabs({ label, tabs, chosen, choose }) {
+  const move = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = tabs.findIndex((tab) => tab.id === chosen);
+    const next = tabs[(at + step + tabs.length) % tabs.length];
+    choose(next.id);
+    event.currentTarget.querySelector(`[data-tab="${next.id}"]`)?.focus();
+  };
+  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>
+    ${tabs.map(
+      (tab) => html`<button
+        type="button"
+        role="tab"
+        data-tab=${tab.id}
+        aria-selected=${tab.id === chosen}
+        tabindex=${tab.id === chosen ? 0 : -1}
+        onClick=${() => choose(tab.id)}
+      >${tab.name}</button>`,
+    )}
+  </div>`;
+}
+
+function milliseconds(ms) {
+  return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
+}
+
+function shellQuoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,128 @@
+// A server that the console talks to: its lists, and a tool's call over each of its wires.
+
+const BASE = location.pathname.replace(/docs\/?$/, "").replace(/\/?$/, "/");
+const START_TOKEN = takeStartToken();
+
+// `answerback console TARGET` puts a token into the fragment; it is removed at once.
+function takeStartToken() {
+  const found = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (found) {
+    history.replaceState(null, "", location.pathname + location.search);
+    sessionStorage.setItem("answerback-start", found);
+  }
+  return sessionStorage.getItem("answerback-start") || "";
+}
+
+function ownHeaders() {
+  const headers = {};
+  if (state.token) headers.Authorization = `Bearer ${state.token}`;
+  if (START_TOKEN) headers["X-Answerback-Console"] = START_TOKEN;
+  return headers;
+}
+
+async function fetchJson(path, body) {
+  const options = { headers: { Accept: "application/json", ...ownHeaders() } };
+  if (body !== undefined) {
+    options.method = "POST";
+    options.headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  const answer = await fetch(BASE + path, options);
+  const found = readJson(await answer.text());
+  if (!answer.ok) throw new Error((found && found.error) || `HTTP ${answer.status}`);
+  return found;
+}
+
+class Server {
+  // `about` has: name, mcp (path), functions (path, or nothing for a foreign server), versions.
+  constructor(about) {
+    this.about = about;
+    this.clients = {};
+  }
+
+  client(version = this.about.versions[0]) {
+    this.clients[version] ??= new McpClient({
+      url: BASE + this.about.mcp,
+      version,
+      headers: ownHeaders,
+      ask: askUser,
+      notify: (message) => update({ messages: keep(state.messages, received(message, version)) }),
+    });
+    return this.clients[version];
+  }
+
+  async load() {
+    const client = this.client();
+    await client.connect();
+    const offered = client.capabilities;
+    const list = async (capability, method, member) =>
+      capability ? client.list(method, member).catch(() => []) : [];
+    const [tools, resources, templates, prompts] = await Promise.all([
+      client.list("tools/list", "tools"),
+      list(offered.resources, "resources/list", "resources"),
+      list(offered.resources, "resources/templates/list", "resourceTemplates"),
+      list(offered.prompts, "prompts/list", "prompts"),
+    ]);
+    return { tools, resources, templates, prompts };
+  }
+
+  // The wires that a tool can be called over.
+  wires() {
+    const mcp = this.about.versions.map((version) => ({ id: version, name: `MCP ${version}` }));
+    return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
+  }
+
+  // Calls a tool over one wire; returns what was sent and what came back. Never raises.
+  async call(wire, tool, args, { signal, progress } = {}) {
+    const began = performance.now();
+    const done = (found) => ({ wire, ms: performance.now() - began, ...found });
+    try {
+      if (wire === "rest") return done(await this.callRest(tool, args, signal));
+      const params = { name: tool, arguments: args };
+      const client = this.client(wire);
+      const { result, status, request } = await client.request("tools/call", params, {
+        signal,
+        progress,
+      });
+      return done({ ok: !result.isError, status, sent: request, body: result, result });
+    } catch (error) {
+      if (error.name === "AbortError") return done({ ok: false, cancelled: true, body: null });
+      const body = { code: error.code, message: error.message, data: error.data };
+      return done({ ok: false, status: error.status, body, failure: error.message });
+    }
+  }
+
+  async callRest(tool, args, signal) {
+    const path = BASE + this.about.functions + encodeURIComponent(tool);
+    const answer = await fetch(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json", ...ownHeaders() },
+      body: JSON.stringify(args),
+      signal,
+    });
+    const text = await answer.text();
+    const headers = Object.fromEntries(answer.headers);
+    const body = readJson(text) ?? text;
+    const failure = answer.ok ? undefined : (body && body.error) || text.slice(0, 500);
+    return { ok: answer.ok, status: answer.status, headers, body, sent: args, failure };
+  }
+}
+
+function received(message, version) {
+  return { method: message.method, params: message.params || {}, version, at: new Date() };
+}
+
+// Shows a question of the server, and returns the user's answer in MCP's form.
+function askUser(method, params) {
+  if (method !== "elicitation/create") {
+    throw new Error(`The console does not answer ${method}`);
+  }
+  return new Promise((resolve) => {
+    const question = { method, params, resolve: null };
+    question.resolve = (result) => {
+      update({ questions: state.questions.filter((each) => each !== question) });
+      resolve(result);
+    };
+    update({ questions: [...state.questions, question] });
+  });
+}

@@ -1,0 +1,38 @@
+// What the page shows. Components read it with useStore, and change it with update.
+
+const state = {
+  about: null, // What the server says about itself: name, wires, how to log in.
+  servers: [], // The servers that can be chosen; one, unless an mcp.json has several.
+  server: null, // The chosen one, a Server.
+  lists: { tools: [], resources: [], templates: [], prompts: [] },
+  view: "tools", // Which tab is open: start, tools, resources, prompts, tasks, history, log.
+  chosen: {}, // The chosen entry of each tab, by the tab's name.
+  calls: [], // The history, the newest first.
+  messages: [], // Log messages and progress, the newest last.
+  questions: [], // What the server asks its user, each with resolve(result).
+  token: "", // The bearer token of the user.
+  error: "", // What went wrong with the page itself.
+};
+
+const listeners = new Set();
+
+function update(change) {
+  Object.assign(state, typeof change === "function" ? change(state) : change);
+  for (const listener of listeners) listener();
+}
+
+function useStore() {
+  const [, render] = useState(0);
+  useEffect(() => {
+    const listener = () => render((count) => count + 1);
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, []);
+  return state;
+}
+
+const MAX_KEPT = 200;
+
+function keep(list, entry) {
+  return [...list, entry].slice(-MAX_KEPT);
+}
