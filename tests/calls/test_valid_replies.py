@@ -91,7 +91,8 @@ def test_the_rules_find_no_error_in_what_an_app_sends(
                 warnings.simplefilter("ignore")
                 reply = loop.run(app.call(name))
 
-            assert faults_of(app, reply, app.tools[name].output_schema) == {}
+            faults = faults_of(app, reply, app.tools[name].output_schema)
+            assert faults == {}, (faults, reply)
 
 
 def call(value: Any, annotation: Any = Any) -> Reply[Any]:
@@ -136,6 +137,21 @@ def test_a_text_that_is_a_printed_object_is_refused(text: str, annotation: Any) 
     refused = [call(each, annotation).error for each in returned]
 
     assert [error and error.code for error in refused] == ["INVALID_OUTPUT"] * 4
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize(
+    "value",
+    [["undefined"], ["<function f", "g>"], {"<function": ">"}, "\x0bundefined", "\xa0undefined"],
+)
+def test_data_that_reads_like_a_printed_object_is_sent_as_data(value: Any, contract: str) -> None:
+    app = App("test", contract=contract)
+    app.add_tool(lambda: value, name="tool")
+
+    reply = asyncio.run(app.call("tool"))
+
+    assert reply.data == value
+    assert errors_in(app.write(reply, "mcp"), "mcp") == []
 
 
 @pytest.mark.parametrize("message", ["", " ", "\x85", *PRINTED])
