@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
@@ -46,8 +47,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 VF = TypeVar("VF", bound="VisibleFunction")
 
 
-class _HintsOfClass(type):
-    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class."""
+class _HintsOfClass(ABCMeta):
+    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class.
+
+    It extends ABCMeta, so that an author's class may be both an App and an abstract class.
+    """
 
     # Hidden from type checkers, so that they still find a wrong name.
     if not TYPE_CHECKING:
