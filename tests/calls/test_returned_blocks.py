@@ -328,6 +328,14 @@ def test_a_block_in_a_field_without_a_type_is_content(value: Any) -> None:
     assert (reply.data.value, blocks_of(reply)) == ("image 1", (OWN,))
 
 
+@pytest.mark.parametrize(("block", "own"), [each for each in BLOCKS if each[0] is not TEXT])
+def test_each_block_inside_data_without_a_type_is_content(block: Any, own: object) -> None:
+    reply = answer({"found": [block]})
+
+    assert isinstance(reply.data["found"][0], str)
+    assert blocks_of(reply) == (own,)
+
+
 def test_the_data_has_a_text_block_s_text_and_the_uri_of_a_link_or_resource() -> None:
     value = {"text": TEXT, "link": LINK, "report": REPORT, "url": Image(url="https://a.example/b")}
 
