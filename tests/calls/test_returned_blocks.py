@@ -20,6 +20,7 @@ from fastmcp.prompts import Message as FastMcpMessage
 from fastmcp.tools import ToolResult
 from fastmcp.utilities import types as fastmcp_types
 from mcp.server.mcpserver import Image as SdkImage
+from tests.calls.one_tool import answer, app_returning
 
 from answerback import (
     App,
@@ -58,22 +59,6 @@ PDF = sdk.BlobResourceContents(
 )
 REPORT = sdk.EmbeddedResource(type="resource", resource=PDF)
 OWN_REPORT = Embedded("file:///a.pdf", blob=PDF_FILE, mime="application/pdf")
-
-
-def app_returning(value: object, annotation: Any = Any, **options: Any) -> App:
-    """An app with one tool, which returns *value*."""
-
-    def tool() -> Any:
-        return value
-
-    tool.__annotations__["return"] = annotation
-    app = App("test", contract=options.pop("contract", "standard"))
-    app.add_tool(tool, **options)
-    return app
-
-
-def answer(value: object, annotation: Any = Any, **options: Any) -> Any:
-    return asyncio.run(app_returning(value, annotation, **options).call("tool"))
 
 
 def blocks_of(reply: Any) -> tuple[Any, ...]:
