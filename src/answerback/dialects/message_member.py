@@ -10,6 +10,7 @@ from typing import Any
 
 from ..contract import Contract
 from ..core.content import Block, Text
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.shape import Shape
 from .common import encoded_data
@@ -17,7 +18,12 @@ from .model_text import describe, is_for_model
 from .reply_text import data_text, is_same_json
 
 MESSAGE = "message"
-SCHEMA = {"type": "string", "description": "What the tool says about this result"}
+_SCHEMA = {"type": "string", "description": "What the tool says about this result"}
+
+
+def schema_with_message(schema: JsonObject) -> JsonObject:
+    """Return the schema of an object that may also have a message."""
+    return {**schema, "properties": {**schema["properties"], MESSAGE: _SCHEMA}}
 
 
 def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
