@@ -32,7 +32,7 @@ def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
     A text that only repeats the data is left out.
     """
     encoded = encoded_data(reply)
-    data = {data_text(encoded, shape, contract), shape.wrap(encoded).decode()}
+    data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
     parts = [
         describe(block)
         for block in reply.content
@@ -41,7 +41,7 @@ def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
     return "\n".join(part for part in parts if part.strip())
 
 
-def _repeats(block: Block, data: set[str]) -> bool:
+def _repeats(block: Block, data: tuple[str, ...]) -> bool:
     return isinstance(block, Text) and (
         block.text in data or any(is_same_json(block.text, each) for each in data)
     )
