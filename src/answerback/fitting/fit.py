@@ -128,7 +128,8 @@ class LargeReply:
                 whole = _replace(cut, total=cut.total + self._part.offset)
                 cuts = [whole if each is cut else each for each in cuts]
         if encoded is not None and self._shows_data_only_without_texts():
-            content = (Text(data_text(encoded, self._shape, self._tool.contract)), *content)
+            text = data_text(encoded, self._shape, self._tool.contract, is_part=True)
+            content = (Text(text), *content)
         said = [await self._said(cut) for cut in cuts]
         return _replace(reply, content=content + notes(said), encoded=encoded, cuts=tuple(cuts))
 
