@@ -128,13 +128,8 @@ class Values:
         name = f"Record{self._classes}"
         fields = [(f"m{n}", *self.make(depth - 1)) for n in range(self.random.randrange(1, 5))]
         kinds = [(field, kind) for field, kind, _ in fields]
-        cls: Any = self.random.choice(
-            [
-                lambda: msgspec.defstruct(name, kinds, rename="camel"),
-                lambda: make_dataclass(name, kinds),
-                lambda: NamedTuple(name, kinds),
-            ]
-        )()
+        make: Any = self.random.choice([_struct, make_dataclass, NamedTuple])
+        cls = make(name, kinds)
         return cls, lambda: cls(**{field: value() for field, _, value in fields})
 
     def model(self, depth: int) -> Made:
@@ -162,6 +157,10 @@ class Values:
         return one | other, lambda: self.random.choice(
             [one([value() for _ in range(20)]), other((value(),))]
         )
+
+
+def _struct(name: str, fields: Any) -> Any:
+    return msgspec.defstruct(name, fields, rename="camel")
 
 
 def _dumped(model: pydantic.BaseModel) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from answerback.calls.runners import run_at_once
 from answerback.core.versions import LATEST_STATEFUL
 from answerback.protocol.listing import tool_entry
 
-EXAMPLES = int(os.environ.get("CUTS", "300"))
+EXAMPLES = int(os.environ.get("CUTS", "200"))
 CONTRACTS = ("standard", "aligned", "envelope", "apps", "direct")
 
 

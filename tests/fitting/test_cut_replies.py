@@ -45,6 +45,12 @@ def reply_to(fn: Callable[[], Any], budget: int = 2000, **options: Any) -> Reply
     return asyncio.run(run())
 
 
+async def read_text(server: Any, uri: str) -> str:
+    [block] = (await server.read(uri)).content
+    text: str = block.text
+    return text
+
+
 def sizes(reply: Reply[Any]) -> tuple[int, int]:
     """The characters of the texts, and those of the data."""
     texts = sum(len(block["text"]) for block in reply.raw["content"] if "text" in block)
@@ -78,13 +84,13 @@ def test_the_link_leads_to_the_whole_and_the_note_to_the_rest() -> None:
         async with connect(app) as server:
             reply = await server.call("tool")
             [link] = [block for block in reply.content if isinstance(block, Link)]
-            whole = (await server.read(link.uri)).content[0]
+            whole = await read_text(server, link.uri)
             found: list[Any] = list(reply.data)
             start = len(found)
             while len(found) < 500:
                 uri = f"{link.uri}?offset={len(found)}&limit={start}"
-                found += msgspec.json.decode((await server.read(uri)).content[0].text)
-            return msgspec.json.decode(whole.text), found, start
+                found += msgspec.json.decode(await read_text(server, uri))
+            return msgspec.json.decode(whole), found, start
 
     whole, found, start = asyncio.run(run())
 
@@ -311,7 +317,7 @@ def test_the_texts_of_a_reply_without_data_are_cut_and_kept() -> None:
         async with connect(app) as server:
             reply = await server.call("tool")
             [link] = [block for block in reply.content if isinstance(block, Link)]
-            return reply, (await server.read(link.uri)).content[0].text
+            return reply, await read_text(server, link.uri)
 
     reply, whole = asyncio.run(run())
 
