@@ -1,39 +1,42 @@
-"""An app whose tool keeps a whole reply, and returns where it is."""
+"""An app with a tool whose reply is larger than its budget."""
 
 from __future__ import annotations
 
 import os
-
-import msgspec
+from typing import Any, TypedDict
 
 from answerback import App
-from answerback.calls.call import Call
-from answerback.calls.runtime import Runtime
-from answerback.calls.whole_replies import owner_of_call
-from answerback.tools.context import CURRENT
+from answerback.core.content import Link
 
 app = App("kept")
 
 
-def report(rows: int, size: int = 10) -> bytes:
-    """The whole reply: a list, a text and a number."""
-    items = [{"row": row, "text": "é" * size} for row in range(rows)]
-    return msgspec.json.encode({"items": items, "log": "one\ntwo\nthree", "total": rows})
+class Row(TypedDict):
+    row: int
+    text: str
 
 
-async def keep(body: bytes) -> str:
-    """Keep a whole reply for the caller, as the call path does."""
-    call = CURRENT.get()
-    assert isinstance(call, Call)
-    assert isinstance(call.runtime, Runtime)
-    uri = await call.runtime.wholes.keep(body, owner_of_call(call))
-    assert uri is not None
-    return uri
+class Report(TypedDict):
+    items: list[Row]
+    log: str
+    total: int
+
+
+def report(rows: int = 25) -> Report:
+    items: list[Row] = [{"row": row, "text": "é" * 100} for row in range(rows)]
+    return {"items": items, "log": "one\ntwo\nthree", "total": rows}
+
+
+def whole_of(reply: Any) -> str:
+    """The URI of the whole reply, which a cut one links to."""
+    assert reply.ok, reply.error
+    [uri] = [block.uri for block in reply.content if isinstance(block, Link)]
+    return str(uri)
 
 
 @app.tool(budget=1_000)
-async def read_rows(rows: int) -> str:
-    return await keep(report(rows))
+def read_rows(rows: int = 25) -> Report:
+    return report(rows)
 
 
 @app.tool

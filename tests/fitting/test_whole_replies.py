@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.conftest import load_app, serving
-from tests.fitting.kept_app import keep, report
+from tests.fitting.kept_app import Report, report, whole_of
 from tests.records.support import MemorySink
 from tests.server.processes import workers_of
 from tests.serving import ServedApp
@@ -37,10 +37,12 @@ def kept_url() -> Iterator[str]:
 @pytest.fixture(params=["memory", "stdio", "http"])
 def target(request: pytest.FixtureRequest, kept_url: str) -> Any:
     """The same app over each transport."""
-    stdio = [sys.executable, str(KEPT), "mcp"]
-    return {"memory": lambda: load_app(KEPT), "stdio": lambda: stdio, "http": lambda: kept_url}[
-        request.param
-    ]()
+    match request.param:
+        case "memory":
+            return load_app(KEPT)
+        case "stdio":
+            return [sys.executable, str(KEPT), "mcp"]
+    return kept_url
 
 
 @pytest.fixture(params=["2025-11-25", "2026-07-28"])
@@ -58,22 +60,21 @@ def _block(reply: Any) -> Any:
 def test_a_whole_reply_is_read_over_every_wire_in_both_eras(target: Any, version: str) -> None:
     async def run() -> list[Any]:
         async with connect(target, version=version) as server:
-            uri = (await server.call("read_rows", rows=30)).data
+            uri = whole_of(await server.call("read_rows"))
             ranges = ["", "?path=items&offset=10&limit=10", "?path=log&limit=2&unit=lines"]
             return [_block(await server.read(uri + each)) for each in ranges]
 
     whole, rows, lines = asyncio.run(run())
 
-    expected = report(30).decode()
-    assert (whole.text, whole.mime) == (expected, "application/json")
-    assert json.loads(rows.text) == json.loads(expected)["items"][10:20]
+    assert (json.loads(whole.text), whole.mime) == (report(), "application/json")
+    assert json.loads(rows.text) == report()["items"][10:20]
     assert (lines.text, lines.mime) == ("one\ntwo\n", "text/plain")
 
 
 def test_the_ranges_of_a_list_and_a_text_are_the_whole(kept_url: str) -> None:
     async def run() -> list[list[str]]:
         async with connect(kept_url) as server:
-            uri = (await server.call("read_rows", rows=25)).data
+            uri = whole_of(await server.call("read_rows"))
 
             async def ranges(query: str, step: int, total: int) -> list[str]:
                 starts = range(0, total, step)
@@ -88,7 +89,7 @@ def test_the_ranges_of_a_list_and_a_text_are_the_whole(kept_url: str) -> None:
 
     rows, lines, characters = asyncio.run(run())
 
-    expected = json.loads(report(25))
+    expected = report()
     assert [len(json.loads(each)) for each in rows] == [10, 10, 5]
     assert [row for each in rows for row in json.loads(each)] == expected["items"]
     assert "".join(lines) == "".join(characters) == expected["log"]
@@ -115,7 +116,7 @@ def test_the_ranges_of_a_list_and_a_text_are_the_whole(kept_url: str) -> None:
 def test_a_bad_range_says_what_is_allowed(kept_url: str, query: str, message: str) -> None:
     async def run() -> Any:
         async with connect(kept_url) as server:
-            uri = (await server.call("read_rows", rows=25)).data
+            uri = whole_of(await server.call("read_rows"))
             return await server.read(f"{uri}?{query}")
 
     error = asyncio.run(run()).error
@@ -129,7 +130,7 @@ def test_an_app_with_a_budget_declares_resources_and_lists_no_whole_reply(
 ) -> None:
     async def run() -> list[Any]:
         async with connect(target, version=version) as server:
-            await server.call("read_rows", rows=3)
+            await server.call("read_rows")
             listed = [await server.resources(), await server.templates()]
             return [server.info.capabilities, *listed]
 
@@ -167,8 +168,8 @@ def _app_with_keys(**options: Any) -> ServedApp:
     keys = {sha256(_key(name).encode()).hexdigest(): key for name, key in programs.items()}
     app = ServedApp("kept", auth=ApiKeys(keys, anonymous=True), **options)
 
-    async def read_rows(rows: int) -> str:
-        return await keep(report(rows))
+    def read_rows() -> Report:
+        return report()
 
     app.add_tool(read_rows, budget=1_000)
     return app
@@ -189,10 +190,10 @@ async def _refused(client: TaskClient, uri: str) -> RpcFailure:
     return refused.value
 
 
-async def _kept(client: TaskClient, rows: int = 3) -> str:
-    result = await client.call("read_rows", rows=rows)
-    uri: str = result["structuredContent"]["result"]
-    return uri
+async def _kept(client: TaskClient, tool: str = "read_rows") -> str:
+    result = await client.call(tool)
+    [uri] = [block["uri"] for block in result["content"] if block["type"] == "resource_link"]
+    return str(uri)
 
 
 def test_only_its_user_reads_a_whole_reply_and_for_others_it_does_not_exist() -> None:
@@ -208,7 +209,7 @@ def test_only_its_user_reads_a_whole_reply_and_for_others_it_does_not_exist() ->
 
     text, told, hint = _run(_app_with_keys(), steps)
 
-    assert text == report(3).decode()
+    assert json.loads(text) == report()
     [(message, code)] = told
     assert message.startswith("Resource not found: answerback://replies/xxx")
     assert code == -32602
@@ -220,7 +221,8 @@ def test_without_a_user_who_knows_the_id_reads_the_whole_reply() -> None:
         uri = await _kept(client)
         return await client.of(_key("bob")).request("resources/read", uri=uri)
 
-    assert _run(_app_with_keys(), steps)["contents"][0]["text"] == report(3).decode()
+    [content] = _run(_app_with_keys(), steps)["contents"]
+    assert json.loads(content["text"]) == report()
 
 
 def test_the_gates_of_the_app_and_the_tool_decide_about_the_whole_reply_too() -> None:
@@ -232,12 +234,12 @@ def test_the_gates_of_the_app_and_the_tool_decide_about_the_whole_reply_too() ->
     app = _app_with_keys(requires=[is_open])
 
     @app.tool(budget=1_000, requires=[scope("pay")])
-    async def pay() -> str:
-        return await keep(report(3))
+    def pay() -> Report:
+        return report()
 
     async def steps(client: TaskClient) -> list[str]:
         ada, fewer_scopes = client.of(_key("ada")), client.of(_key("unscoped-ada"))
-        uri = (await ada.call("pay"))["structuredContent"]["result"]
+        uri = await _kept(ada, "pay")
         await ada.request("resources/read", uri=uri)
         refused = str(await _refused(fewer_scopes, uri))
         closed.append("yes")
@@ -279,8 +281,7 @@ def _expiring(retention: float) -> ServedApp:
 
 def test_a_whole_reply_is_gone_after_its_time() -> None:
     async def steps(client: TaskClient) -> None:
-        uri = await _kept(client)
-        assert await _refused(client, uri)
+        await _refused(client, await _kept(client))
 
     _run(_expiring(1e-9), steps)
 
@@ -293,7 +294,7 @@ def test_a_whole_reply_is_gone_with_its_session(wire: str, version: str, kept_ur
     async def run() -> list[bool]:
         async with connect(target) as other:
             async with connect(target, version=version) as server:
-                uri = (await server.call("read_rows", rows=3)).data
+                uri = whole_of(await server.call("read_rows"))
                 during = await other.read(uri)
             return [during.ok, (await other.read(uri)).ok]
 
@@ -304,7 +305,8 @@ def test_a_whole_reply_is_gone_with_its_session(wire: str, version: str, kept_ur
 def test_every_worker_reads_a_whole_reply_and_ends_it_with_its_session(version: str) -> None:
     async def read_by_all(url: str, uri: str, workers: set[int]) -> set[bool]:
         """Read in new connections, until each worker has had one."""
-        read, seen = set(), set()
+        read: set[bool] = set()
+        seen: set[int] = set()
         while seen != workers:
             async with connect(url) as server:
                 seen.add((await server.call("pid")).data)
@@ -313,7 +315,7 @@ def test_every_worker_reads_a_whole_reply_and_ends_it_with_its_session(version: 
 
     async def run(url: str, workers: set[int]) -> list[set[bool]]:
         async with connect(url, version=version) as server:
-            uri = (await server.call("read_rows", rows=3)).data
+            uri = whole_of(await server.call("read_rows"))
             during = await read_by_all(url, uri, workers)
         return [during, await read_by_all(url, uri, workers)]
 

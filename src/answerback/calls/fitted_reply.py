@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from ..core.authentication import owner_of
 from ..core.list_page import KeptPart
 from ..core.reply import Reply
 from ..errors import ToolError
 from ..fitting.cut_pages import Paging
 from ..fitting.fit import fit
+from ..fitting.wholes import Owner
+from ..tools.context import Context
 from .call import Call, Outcome
-from .whole_replies import owner_of_call
 
 if TYPE_CHECKING:
     from .runtime import Runtime
@@ -53,3 +55,13 @@ def _part(call: Call) -> KeptPart | None:
     with suppress(ToolError):
         return None if cursor is None else open_cursor(cursor, call).part
     return None
+
+
+def owner_of_call(call: Call) -> Owner:
+    """Return for whom the whole reply of *call* is kept."""
+    return Owner(
+        user=owner_of(Context(call).user),
+        session=call.peer.session_key,
+        address=call.caller,
+        tool=call.name,
+    )

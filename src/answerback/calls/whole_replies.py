@@ -11,11 +11,10 @@ from ..core.authentication import owner_of
 from ..core.content import Embedded
 from ..errors import NotFound
 from ..fitting.ranges import part_of
-from ..fitting.wholes import PREFIX, Owner, Whole, range_uri
+from ..fitting.wholes import PREFIX, Whole, range_uri
 from ..registry.declarations import Registry, adopt
 from ..tools.context import Context, current_runtime
 from ..tools.resource import Resource
-from .call import Call
 from .runtime import Runtime
 
 
@@ -69,13 +68,3 @@ def _may_read(whole: Whole, user: object, runtime: Runtime) -> bool:
         if (refusal := gate.refuse_user(user)) is not None:
             raise refusal
     return True
-
-
-def owner_of_call(call: Call) -> Owner:
-    """Return for whom the whole reply of *call* is kept."""
-    return Owner(
-        user=owner_of(Context(call).user),
-        session=call.peer.session_key,
-        address=call.caller,
-        tool=call.name,
-    )

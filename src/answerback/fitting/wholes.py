@@ -32,6 +32,7 @@ T = TypeVar("T")
 PREFIX = "answerback://replies/"
 """How the URI of each whole begins; its id follows."""
 _ID_BYTES = 20
+_MAX_ID = 100
 _THREADS = 2
 _LEFT = 0.9
 """The part of a full store that is left."""
@@ -120,6 +121,9 @@ class Wholes:
 
     async def find(self, id: str, user: str) -> Whole | None:
         """Return a whole; None if it is unknown, expired or another user's."""
+        # PostgreSQL and SQLite refuse some texts.
+        if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
+            return None
         whole = await self._off_loop(LARGE_BODY, self._store.get, id)
         if whole is None or (whole.user and whole.user != user):
             return None

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from ...calls.call import Call, reply_or_refusal
+from ...calls.fitted_reply import owner_of_call
 from ...calls.runtime import ADMITTED
 from ...core.authentication import owner_of
 from ...core.list_page import KeptPart, Page
@@ -21,7 +22,7 @@ from ...dialects.common import encoded_data
 from ...error_codes import INVALID_ARGUMENTS
 from ...errors import ToolError
 from ...fitting.kept_lists import ITEMS, kept_list
-from ...fitting.wholes import PREFIX, Owner
+from ...fitting.wholes import PREFIX
 from ...tools.context import Context
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
 from ...types.problems import InvalidOutput
@@ -96,9 +97,7 @@ class ListPages:
     async def _keep(self, reply: Reply[Any], call: Call) -> KeptPart | None:
         """Keep the whole of a reply; return its list, or None if it cannot be kept."""
         body = b'{"arguments":%b,"data":%b}' % (call.arguments, encoded_data(reply))
-        user = owner_of(Context(call).user)
-        owner = Owner(user=user, address=call.caller, tool=call.name)
-        uri = await self._runtime.wholes.keep(body, owner)
+        uri = await self._runtime.wholes.keep(body, owner_of_call(call))
         path = f"{_DATA}.{ITEMS}" if isinstance(reply.data, Page) else _DATA
         return None if uri is None else KeptPart(uri.removeprefix(PREFIX), path, 0)
 

@@ -1,0 +1,172 @@
+"""Kept replies stay within their limits, and one caller does not push out the others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.state.stores import SECRET, make_tables
+
+from answerback.fitting.postgres_wholes import PostgresWholes
+from answerback.fitting.sqlite_wholes import SQLiteWholes
+from answerback.fitting.wholes import PREFIX, Owner, Wholes, WholeStore
+from answerback.options import ReplyLimits
+from answerback.state.shared import SharedState
+
+MANY_CALLERS = Path(__file__).parent / "many_callers.py"
+
+
+@pytest.fixture(params=["process", "workers", "database"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WholeStore]:
+    if request.param != "database":
+        made = SQLiteWholes("" if request.param == "process" else str(tmp_path / "replies.db"))
+        yield made
+        made.close()
+        return
+    url = request.getfixturevalue("state_url")
+    make_tables(url)
+    shared = SharedState(url, [SECRET])
+    yield PostgresWholes(shared, "kept")
+    shared.close()
+
+
+class Caller:
+    """Keeps replies for one user, and says which of them are still there."""
+
+    def __init__(self, wholes: Wholes, name: str) -> None:
+        self._wholes = wholes
+        self._owner = Owner(user=name, session=f"session of {name}", tool="report")
+        self._kept: list[str] = []
+
+    def keep(self, *bodies: bytes) -> None:
+        for body in bodies:
+            uri = asyncio.run(self._wholes.keep(body, self._owner))
+            assert uri is not None
+            self._kept.append(uri.removeprefix(PREFIX))
+
+    @property
+    def left(self) -> list[bytes]:
+        found = [asyncio.run(self._wholes.find(id, self._owner.user)) for id in self._kept]
+        return [each.body for each in found if each is not None]
+
+
+def _limited(store: WholeStore, **limits: Any) -> Callable[[str], Caller]:
+    wholes = Wholes(store, ReplyLimits(**limits))
+    return lambda name: Caller(wholes, name)
+
+
+def test_an_owner_s_oldest_reply_makes_room_for_the_next_one(store: WholeStore) -> None:
+    caller = _limited(store, per_owner=3)
+    ada, bob = caller("ada"), caller("bob")
+
+    bob.keep(b"[0]")
+    ada.keep(*(b"[%d]" % number for number in range(5)))
+
+    assert ada.left == [b"[2]", b"[3]", b"[4]"]
+    assert bob.left == [b"[0]"]
+
+
+def test_an_owner_s_replies_stay_within_its_bytes(store: WholeStore) -> None:
+    ada = _limited(store, reply_bytes=600, owner_bytes=1_000)("ada")
+
+    ada.keep(b"a" * 300, b"b" * 300, b"c" * 600)
+
+    assert ada.left == [b"b" * 300, b"c" * 600]
+
+
+@pytest.mark.parametrize(
+    "limits", [{"count": 20}, {"reply_bytes": 100, "owner_bytes": 2_000, "total_bytes": 2_000}]
+)
+def test_the_owner_that_has_most_makes_room_for_others(
+    store: WholeStore, limits: dict[str, int]
+) -> None:
+    caller = _limited(store, **limits)
+    ada, bob, greedy = caller("ada"), caller("bob"), caller("greedy")
+
+    ada.keep(b"a" * 100)
+    greedy.keep(*[b"g" * 100] * 50)
+    bob.keep(b"b" * 100)
+
+    assert (len(ada.left), len(bob.left)) == (1, 1)
+    assert 10 <= len(greedy.left) <= 18
+
+
+def test_a_reply_that_is_too_large_is_not_kept(store: WholeStore) -> None:
+    wholes = Wholes(store, ReplyLimits(reply_bytes=10))
+
+    assert asyncio.run(wholes.keep(b"x" * 11, Owner())) is None
+
+
+def test_a_session_s_replies_are_removed_with_it_and_others_stay(store: WholeStore) -> None:
+    caller = _limited(store)
+    ada, bob = caller("ada"), caller("bob")
+    ada.keep(b"[]")
+    bob.keep(b"[]")
+
+    asyncio.run(Wholes(store, ReplyLimits()).forget_session("session of ada"))
+
+    assert (ada.left, bob.left) == ([], [b"[]"])
+
+
+def test_removing_nobody_s_session_removes_nothing(store: WholeStore) -> None:
+    wholes = Wholes(store, ReplyLimits())
+    uri = asyncio.run(wholes.keep(b"[]", Owner()))
+    assert uri is not None
+
+    asyncio.run(wholes.forget_session(""))
+
+    assert asyncio.run(wholes.find(uri.removeprefix(PREFIX), "")) is not None
+
+
+def test_an_odd_id_is_unknown(store: WholeStore) -> None:
+    wholes = Wholes(store, ReplyLimits())
+    for id in ("", "x" * 100_000, "a\0b", "é\ud800", "'; --"):
+        assert asyncio.run(wholes.find(id, "")) is None
+
+
+def test_the_workers_file_is_private_and_what_expired_is_gone_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "replies.db"
+    now = [0.0]
+    store = SQLiteWholes(str(path), clock=lambda: now[0])
+    body = b'"' + b"a secret text " * 10_000 + b'"'
+    store.add("id", body, Owner(), ReplyLimits())
+    modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
+
+    now[0] = 3601.0
+    store.remove_expired()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        rows = connection.execute("SELECT count(*) FROM bodies").fetchone()
+
+    assert modes == {0o600}
+    assert rows == (0,)
+    assert b"a secret text" not in path.read_bytes()
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ten_thousand_callers_stay_within_the_limits_and_in_little_memory() -> None:
+    done = subprocess.run(
+        [sys.executable, MANY_CALLERS],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+    found = json.loads(done.stdout)
+
+    assert found["sent"] * found["size"] > 300_000_000
+    assert found["readable"] * found["size"] <= 64 * 1024 * 1024
+    assert found["readable"] > 1_500
+    assert found["memory"] < 60 * 1024 * 1024
