@@ -69,12 +69,12 @@ class Range(msgspec.Struct, frozen=True):
 def range_of(body: bytes, part: Part) -> Range:
     """Return a part of *body*, which is JSON; raises InvalidInput if it has no such part."""
     found = find(body, part.path)
-    first = bytes(found).lstrip()[:1]
+    first = _first(found)
     if not part.is_range:
-        if part.path and first == b'"':
+        if part.path and first == '"':
             return Range(_text.decode(found), "text/plain")
         return Range(bytes(found).decode())
-    if first == b"[":
+    if first == "[":
         items = _items.decode(found)
         chosen = items[_bounds(len(items), part, "items")]
         listed = b"[%b]" % b",".join(map(bytes, chosen))
@@ -84,8 +84,8 @@ def range_of(body: bytes, part: Part) -> Range:
             total=len(items),
             unit="items",
         )
-    if first != b'"':
-        kind = "an object" if first == b"{" else "one value"
+    if first != '"':
+        kind = "an object" if first == "{" else "one value"
         raise InvalidInput(
             f"offset and limit need a list or a text, and {_named(part.path)} is {kind}",
             hint="give the path of a list or a text, or leave offset and limit out",
@@ -127,7 +127,7 @@ def find(body: bytes, path: str) -> msgspec.Raw:
     for found in _all_at(value, path):
         return found
     known: list[str] = []
-    if bytes(value).lstrip()[:1] == b"{":
+    if _first(value) == "{":
         known = list(_members.decode(value))
     hint = did_you_mean(similar_names(path, known))
     if not hint and known:
@@ -140,18 +140,23 @@ def _all_at(value: msgspec.Raw, path: str) -> Iterator[msgspec.Raw]:
     if not path:
         yield value
         return
-    first = bytes(value).lstrip()[:1]
-    if first == b"{":
+    first = _first(value)
+    if first == "{":
         for name, member in _members.decode(value).items():
             if path == name:
                 yield member
             elif path.startswith(f"{name}."):
                 yield from _all_at(member, path[len(name) + 1 :])
-    elif first == b"[":
+    elif first == "[":
         index, _, rest = path.partition(".")
         items = _items.decode(value)
         if index.isascii() and index.isdigit() and len(index) < 10 and int(index) < len(items):
             yield from _all_at(items[int(index)], rest)
+
+
+def _first(value: msgspec.Raw) -> str:
+    """Return the first character of a JSON value, which says what it is."""
+    return next(char for char in map(chr, memoryview(value)) if char not in " \t\r\n")
 
 
 def _named(path: str) -> str:

@@ -100,7 +100,7 @@ class Wholes:
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
         # The thread has no reference to this object, and ends with it.
-        finalize(self, removing.close)
+        finalize(self, removing.close).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Keep the JSON of the returned data; return its URI.
