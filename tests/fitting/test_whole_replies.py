@@ -275,15 +275,12 @@ def test_reading_a_whole_reply_is_recorded_as_a_resource() -> None:
     assert [event.kind for event in sink.replies] == ["tool", "resource"]
 
 
-def _expiring(retention: float) -> ServedApp:
-    return _app_with_keys(limits=Limits(replies=ReplyLimits(retention=retention)))
-
-
 def test_a_whole_reply_is_gone_after_its_time() -> None:
-    async def steps(client: TaskClient) -> None:
-        await _refused(client, await _kept(client))
+    async def steps(client: TaskClient) -> str:
+        return str(await _refused(client, await _kept(client)))
 
-    _run(_expiring(1e-9), steps)
+    app = _app_with_keys(limits=Limits(replies=ReplyLimits(retention=1e-9)))
+    assert _run(app, steps).startswith("Resource not found")
 
 
 @pytest.mark.parametrize("wire", ["memory", "http"])

@@ -8,7 +8,7 @@ from ..core.authentication import owner_of
 from ..core.reply import Reply
 from ..fitting.cut_pages import Paging
 from ..fitting.fit import fit
-from ..fitting.wholes import Owner
+from ..fitting.whole_store import Owner
 from ..tools.context import Context
 from .call import Call
 

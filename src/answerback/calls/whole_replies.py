@@ -11,7 +11,8 @@ from ..core.authentication import owner_of
 from ..core.content import Embedded
 from ..errors import NotFound
 from ..fitting.ranges import part_of
-from ..fitting.wholes import PREFIX, Whole, range_uri
+from ..fitting.whole_store import KeptReply
+from ..fitting.wholes import PREFIX, range_uri
 from ..registry.declarations import Registry, adopt
 from ..tools.context import Context, current_runtime
 from ..tools.resource import Resource
@@ -54,7 +55,7 @@ async def read_whole(ctx: Context, id: str, query: str = "") -> Embedded:
     return Embedded(range_uri(PREFIX + id, part), text=found.text, mime=found.mime)
 
 
-def _may_read(whole: Whole, user: object, runtime: Runtime) -> bool:
+def _may_read(whole: KeptReply, user: object, runtime: Runtime) -> bool:
     """Return whether the user may still see the tool; raises the refusal of one of its gates.
 
     Gates that need more than the user were passed when the tool was called.

@@ -25,7 +25,7 @@ _SHOWN = 20
 """How many member names an error lists."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a kept reply. The default is all of it."""
 
     path: str = ""
@@ -41,7 +41,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.offset != 0 or self.limit is not None
 
 
-def part_of(query: str) -> Part:
+def part_of(query: str) -> ReplyPart:
     """Return the part that a URI's query names; raises InvalidInput if it names none."""
     given = parse_qsl(query, keep_blank_values=True)
     for name, value in given:
@@ -52,7 +52,7 @@ def part_of(query: str) -> Part:
             raise InvalidInput(f"{name}={value!r} should be a whole number")
         if name == "unit" and value not in ("lines", "characters"):
             raise InvalidInput(f"unit={value!r} should be 'lines' or 'characters'")
-    return msgspec.convert(dict(given), Part, strict=False)
+    return msgspec.convert(dict(given), ReplyPart, strict=False)
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Range(msgspec.Struct, frozen=True):
     """None for a part that is not a range."""
 
 
-def range_of(body: bytes, part: Part) -> Range:
+def range_of(body: bytes, part: ReplyPart) -> Range:
     """Return a part of *body*, which is JSON; raises InvalidInput if it has no such part."""
     found = find(body, part.path)
     first = _first(found)
@@ -108,7 +108,7 @@ def split_lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def _bounds(total: int, part: Part, unit: Unit) -> slice:
+def _bounds(total: int, part: ReplyPart, unit: Unit) -> slice:
     if not 0 <= part.offset <= total:
         raise InvalidInput(
             f"offset={part.offset} should be from 0 to {total}:"
