@@ -50,6 +50,8 @@ MORE = {"AllArguments", "Ask", "Declined", "Depends", "Header", "Icon", "Limits"
     "register_type",
     # For a helper that has no parameter for the context.
     "get_context",
+    # A part of a long list, and the cursor of the next one.
+    "Page",
 }
 # The types that middleware around calls and observers are written with.
 AROUND = {"Invocation", "Next", "Observation"}

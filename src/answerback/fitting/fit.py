@@ -107,10 +107,12 @@ class LargeReply:
             for parts in groups:
                 kept |= cut_largest(parts, room, cuts)
             fitted = await self._with_notes(kept, cuts)
-            over = sent_size(fitted, self._shape, self._tool.contract) - self._budget
-            if over <= 0:
+            sent = sent_size(fitted, self._shape, self._tool.contract)
+            if sent <= self._budget:
                 return self._checked(fitted) if "" in kept else fitted
-            room = min(room, max(_size(parts, kept) for parts in groups)) - over
+            # Some contracts indent the data, so that it takes more room than its JSON.
+            used = min(room, max(_size(parts, kept) for parts in groups))
+            room = min(used - 1, used * self._budget // sent)
         return None
 
     async def _with_notes(self, kept: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:

@@ -58,9 +58,11 @@ def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
 def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
     """Return whether a half of the reply has more than *budget* characters."""
     encoded = reply.encoded
-    if encoded is None or reply.content or contract.text not in ("json", "json_first"):
-        return sent_size(reply, shape, contract) > budget
-    # Both halves are the data in compact JSON, so most replies need not be written to know it.
-    if len(encoded) + _WRAPPING <= budget and shape.wrapping != "spread":
-        return False
-    return len(encoded) > budget * _BYTES or sent_size(reply, shape, contract) > budget
+    # Most replies need not be written to know their size.
+    if encoded is not None and shape.structured:
+        if len(encoded) > budget * _BYTES:
+            return True
+        is_bare = not reply.content and contract.text in ("json", "json_first")
+        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
+            return False
+    return sent_size(reply, shape, contract) > budget

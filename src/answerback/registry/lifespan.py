@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.log import logger
 from ..errors import AnswerbackError
-from ..tools.callable_source import required_parameters, source_of
+from ..tools.callable_source import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
     from ..tools.context import RunningCall
@@ -190,7 +190,7 @@ def _takes_app(function: Any) -> bool:
     kind = type(function)
     if not callable(function) or is_async(function) or hasattr(kind, "__enter__"):
         raise TypeError(f"lifespan is a {kind.__name__} object; give the function itself")
-    if isinstance(function, FunctionType) and source_of(function).is_generator:
+    if isinstance(function, FunctionType) and is_generator(function):
         raise TypeError(
             f"lifespan {function.__name__!r} is a generator; decorate it with "
             "contextlib.asynccontextmanager or contextlib.contextmanager"

@@ -17,6 +17,11 @@ import msgspec
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 
 
+def is_generator(function: FunctionType) -> bool:
+    """Return whether calling the function returns a generator, plain or async."""
+    return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
+
+
 class Source(msgspec.Struct, frozen=True):
     """The plain function behind a callable, from which the signature is read."""
 
@@ -34,7 +39,7 @@ class Source(msgspec.Struct, frozen=True):
     def is_generator(self) -> bool:
         """Whether calling the function returns a generator, plain or async."""
         function: Any = self.function  # mypy takes the field for a method
-        return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
+        return is_generator(function)
 
 
 def source_of(fn: Callable[..., Any]) -> Source:

@@ -8,11 +8,18 @@ than the caller's budget or limit; then the function does not run again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+)
 from contextlib import aclosing, closing, nullcontext
 from itertools import islice
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, get_args, get_origin
 
 import msgspec
 
@@ -37,6 +44,8 @@ CURSOR = "cursor"
 _ASYNC_ITERATORS = (AsyncIterator, AsyncGenerator)
 _ITERATORS = (Iterator, Generator, *_ASYNC_ITERATORS)
 _PURPOSE = b"cursor"
+Sign: TypeAlias = Callable[[Page[Any]], Page[Any]]
+"""Returns a page with its cursor signed."""
 _DESCRIPTION = "The `next` of the page before this one; leave it out for the first page."
 
 
@@ -118,33 +127,24 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
 def _for_one_page(tool: Tool, *, takes_cursor: bool) -> Callable[..., Any]:
     """Return the tool's function, which takes a signed cursor and returns one page."""
     fn, is_async = tool.fn, tool.is_async
+    sign = _sign if takes_cursor else _refuse_next
 
-    def sign(page: Page[Any]) -> Page[Any]:
-        if page.next is None:
-            return page
-        if not takes_cursor:
-            problem = "the function has no parameter for it; add cursor: str | None = None"
-            raise InvalidOutput("next", problem)
-        if not isinstance(page.next, str):
-            raise InvalidOutput("next", f"expected a str, got {type(page.next).__name__}")
-        call = _call()
-        token = CursorToken(call.name, _owner(call), page.next)
-        return msgspec.structs.replace(page, next=_signed(token))
-
-    def run(**kwargs: Any) -> Any:
-        cursor = kwargs.pop(CURSOR, None)
-        if cursor is not None:
+    def run(**kwargs: object) -> object:
+        cursor = kwargs.get(CURSOR)
+        if isinstance(cursor, str):
             token = _opened(cursor)
             if token.part is not None:
                 return _continued(token.part)
             kwargs[CURSOR] = token.own
+        elif not takes_cursor:
+            kwargs.pop(CURSOR, None)
         value = fn(**kwargs)
         if is_async or isinstance(value, CoroutineType):
             return _read_on_loop(value, sign)
         return _read(value, sign)
 
-    async def run_async(**kwargs: Any) -> Any:
-        return await run(**kwargs)
+    async def run_async(**kwargs: object) -> object:
+        return await cast("Awaitable[object]", run(**kwargs))
 
     runs: Any = run_async if is_async else run
     runs.__wrapped__ = fn
@@ -153,7 +153,26 @@ def _for_one_page(tool: Tool, *, takes_cursor: bool) -> Callable[..., Any]:
     return found
 
 
-def _read(value: Any, sign: Callable[[Page[Any]], Page[Any]]) -> Any:
+def _sign(page: Page[Any]) -> Page[Any]:
+    """Return a page with its cursor signed."""
+    if page.next is None:
+        return page
+    if not isinstance(page.next, str):
+        raise InvalidOutput("next", f"expected a str, got {type(page.next).__name__}")
+    call = _call()
+    token = CursorToken(call.name, _owner(call), page.next)
+    return msgspec.structs.replace(page, next=_signed(token))
+
+
+def _refuse_next(page: Page[Any]) -> Page[Any]:
+    """Return a page without a cursor; raises InvalidOutput if it has one."""
+    if page.next is not None:
+        problem = "the function has no parameter for it; add cursor: str | None = None"
+        raise InvalidOutput("next", problem)
+    return page
+
+
+def _read(value: object, sign: Sign) -> object:
     """Return an iterator's items as one page, and a page with its cursor signed."""
     if isinstance(value, Iterator):
         with closing(value) if isinstance(value, Generator) else nullcontext():
@@ -165,7 +184,7 @@ def _read(value: Any, sign: Callable[[Page[Any]], Page[Any]]) -> Any:
     return value
 
 
-async def _read_on_loop(value: Any, sign: Callable[[Page[Any]], Page[Any]]) -> Any:
+async def _read_on_loop(value: object, sign: Sign) -> object:
     """Do the same as `_read`, for what a coroutine returns, and for an async iterator."""
     if isinstance(value, CoroutineType):
         value = await value

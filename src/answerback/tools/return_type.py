@@ -215,11 +215,6 @@ def _by_schema(
     )
 
 
-def declares_reply(annotation: object) -> bool:
-    """Return whether the annotation is `Reply[T]`, or a union that includes one."""
-    return any(get_origin(without_metadata(each)) is Reply for each in _members(annotation))
-
-
 def can_have_message(returns: ReturnType) -> bool:
     """Return whether the sent object can have a `message` that is not part of the data.
 
@@ -281,6 +276,12 @@ def _members(annotation: object) -> tuple[Any, ...]:
     """Return a union's members, or only the annotation."""
     plain = without_metadata(annotation)
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
+
+
+def declares_reply(annotation: object) -> bool:
+    """Return whether an annotation is `Reply`, `Reply[T]` or a union with one of them."""
+    plain = map(without_metadata, _members(annotation))
+    return any(each is Reply or get_origin(each) is Reply for each in plain)
 
 
 def _data_type(annotation: object) -> object:

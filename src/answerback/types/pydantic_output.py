@@ -124,6 +124,9 @@ def _present_fields(node: nodes.Record, value: Any, path: str) -> dict[str, Any]
     if isinstance(value, dict):
         fields = [field for field in node.fields if field.json_name in value]
         return {field.name: value[field.json_name] for field in fields}
+    is_array = node.array and node.tag is None and isinstance(value, list)
+    if is_array and len(value) <= len(node.fields):
+        return {field.name: each for field, each in zip(node.fields, value, strict=False)}
     if node.style == "typeddict" or not isinstance(value, node.cls):
         raise _mismatch(node, value, path)
     found = ((field.name, getattr(value, field.name, msgspec.UNSET)) for field in node.fields)

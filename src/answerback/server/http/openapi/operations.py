@@ -49,6 +49,16 @@ _FORM_HEADER = {
     "description": "Sent if the body is not data but content blocks, or the bytes of one block",
     "schema": {"enum": ["content", "image", "audio"]},
 }
+_LIMIT: Schema = {
+    "name": "limit",
+    "in": "query",
+    "description": "How many items are sent at most; a link leads to the next ones",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+}
+_LINK: Schema = {
+    "description": 'The next items, as <url>; rel="next"; sent with limit if there are any',
+    "schema": {"type": "string"},
+}
 # The `aligned` convention reads these responses in the operation itself and follows no references.
 _INLINE_STATUSES = (400, 500)
 # The statuses of requests that reach no tool.
@@ -88,7 +98,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
         "summary": summary,
         "description": "" if tool.description == summary else tool.description,
     }
-    made = {
+    made: Schema = {
         **{name: text for name, text in about.items() if text},
         "tags": ["functions"],
         "requestBody": _request(tool, arguments),
@@ -97,7 +107,16 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
     }
     if tool.settings.task != "forbidden" or tool.settings.idempotency_key:
         _add_task(tool, made)
+    if tool.is_paged or _is_list(data):
+        made["parameters"] = [*made.get("parameters", ()), _LIMIT]
+        made["responses"]["200"].setdefault("headers", {})["Link"] = _LINK
     return made
+
+
+def _is_list(data: Schema | None) -> bool:
+    """Return whether data of this wrapped schema is a list."""
+    result = {} if data is None else data.get("properties", {}).get("result", {})
+    return bool(result.get("type") == "array" and "prefixItems" not in result)
 
 
 def _add_task(tool: Tool, made: Schema) -> None:

@@ -27,6 +27,7 @@ DESCRIPTIONS = _ALWAYS | {
     403: "Not allowed",
     404: "Not found",
     409: "Conflict",
+    410: "The rest of a list is no longer kept",
     422: "The idempotency key of another call",
     429: "Too many requests",
     503: "Unavailable",
@@ -45,6 +46,8 @@ def error_statuses(tool: Tool) -> dict[int, str]:
     if tool.gates is not None:
         sources += [source_of(each).function for each in tool.gates.declared]
         found |= {CODES[code].status for each in tool.gates.declared for code in codes_of(each)}
+    if tool.is_paged:
+        found.add(CODES["CURSOR_EXPIRED"].status)
     if needs_login(tool):
         found.add(CODES["LOGIN_REQUIRED"].status)
     has_context = tool.signature.context is not None
