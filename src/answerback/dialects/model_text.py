@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
@@ -313,8 +314,6 @@ def _markers(parts: list[Part]) -> tuple[str, str]:
     They contain a digest of the texts. Finding a text that contains its own digest would take
     some 2^128 steps, and the same reply always gets the same markers.
     """
-    from hashlib import sha256
-
     texts = [part for part in parts if isinstance(part, str)]
     digest = sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return (
