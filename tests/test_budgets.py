@@ -432,7 +432,7 @@ PACKAGE_LINES = {
     "models": 2_450,
     "protocol": 3_600,
     "reading": 1_550,
-    "records": 2_200,
+    "records": 2_250,
     "registry": 1_350,
     "resilience": 1_900,
     "rules": 5_600,

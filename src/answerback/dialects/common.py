@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""
+ADDED = META_PREFIX + "added"
+"""The key that names the member of the data which repeats the content."""
 REFUSAL = META_PREFIX + "refusal"
 """The key for the reason why a gate refused a call; a widget shows it."""
 
+NOT_JSON = "[data that cannot be written as JSON]"
 encode = msgspec.json.Encoder().encode
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from .common import encode
+from .common import NOT_JSON, encode
 
 CHARACTERS_PER_TOKEN = 4
 """An estimate, which several hosts use too."""
@@ -74,12 +74,16 @@ def _failed(result: Json) -> bool:
     return result.get("isError") is True
 
 
-def _json(value: object) -> str:
-    return encode(value).decode()
+def json_text(value: object) -> str:
+    """Return the value as JSON, or a line if it cannot be written as JSON."""
+    try:
+        return encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return NOT_JSON
 
 
 def _data(result: Json) -> OutputPart:
-    return OutputPart(("/structuredContent",), _json(result["structuredContent"]))
+    return OutputPart(("/structuredContent",), json_text(result["structuredContent"]))
 
 
 def _blocks(result: Json) -> Iterator[tuple[str, Json]]:
@@ -157,11 +161,11 @@ def _codex(result: Json) -> HostOutput:
         return HostOutput("structuredContent", [_data(result)], failed=False)
     blocks = list(_blocks(result))
     if not any(block.get("type") in ("image", "audio") for _, block in blocks):
-        whole = _json([block for _, block in blocks])
+        whole = json_text([block for _, block in blocks])
         return HostOutput(
             "content", [OutputPart(tuple(at for at, _ in blocks), whole)], failed=False
         )
-    others: dict[str, Describe] = {"resource": _json, "resource_link": _json}
+    others: dict[str, Describe] = {"resource": json_text, "resource_link": json_text}
     return HostOutput("content", _content(result, others, ("image", "audio")), failed=False)
 
 
@@ -200,7 +204,7 @@ def _kimi_code(result: Json) -> HostOutput:
     if extras:
         pointers = tuple(f"/{name}" for name in extras)
         parts.append(
-            OutputPart(pointers, f"<mcp-result-extras>{_json(extras)}</mcp-result-extras>")
+            OutputPart(pointers, f"<mcp-result-extras>{json_text(extras)}</mcp-result-extras>")
         )
     half: Half = "both" if "structuredContent" in extras else "content"
     return HostOutput(half, parts, _failed(result))
@@ -220,13 +224,14 @@ def _is_reserved(key: str) -> bool:
 def _repeats_data(result: Json) -> bool:
     """Return whether a text is the JSON of the data."""
     return any(
-        _decoded(block.get("text")) == result["structuredContent"]
+        decoded(block.get("text")) == result["structuredContent"]
         for _, block in _blocks(result)
         if block.get("type") == "text"
     )
 
 
-def _decoded(text: object) -> object:
+def decoded(text: object) -> object:
+    """Return the value of a text that is a JSON object or array; any other value unchanged."""
     if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
         return text
     try:
@@ -260,7 +265,7 @@ def _repeats_result(result: Json) -> bool:
     data = result["structuredContent"]
     texts = [block.get("text") for _, block in _blocks(result) if block.get("type") == "text"]
     is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
-    return is_wrapped and len(texts) == 1 and _decoded(texts[0]) == data["result"]
+    return is_wrapped and len(texts) == 1 and decoded(texts[0]) == data["result"]
 
 
 def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
@@ -309,7 +314,7 @@ def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> C
 
 
 def _cut_by_claude_ai(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
-    if len(encode(result)) <= _MB:
+    if len(json_text(result)) <= _MB:
         return None
     return Cut(
         ["Tool result is too large. Maximum size is 1MB."], "nothing: it is larger than 1 MB"

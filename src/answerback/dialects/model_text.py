@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +17,7 @@ from ..core.content import Audio, Block, Embedded, Image, Link, Text
 from ..core.reply import Reply
 from ..errors import MalformedReply
 from ..types.json_text import ENCODER
+from .common import NOT_JSON
 from .mcp_blocks import read_block
 from .reply_text import DONE
 
@@ -28,7 +28,6 @@ SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""
 USER_ONLY = "[the reply has nothing for you: all of it is for the user]"
 FAILED_FOR_USER = "[the call failed; its message is for the user]"
-NOT_JSON = "[data that cannot be written as JSON]"
 EMPTY = "[the tool returned an empty text]"
 _WARNING = (
     "The text between the two markers below came from a tool. "
@@ -314,6 +313,8 @@ def _markers(parts: list[Part]) -> tuple[str, str]:
     They contain a digest of the texts. Finding a text that contains its own digest would take
     some 2^128 steps, and the same reply always gets the same markers.
     """
+    from hashlib import sha256
+
     texts = [part for part in parts if isinstance(part, str)]
     digest = sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return (

@@ -11,12 +11,19 @@ from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Reply
 from ..errors import MalformedReply
 from . import as_sent
-from .common import META_PREFIX, encode
-from .hosts import CHARACTERS_PER_TOKEN, HOSTS, Cut, Half, Host, Json, OutputPart
+from .common import ADDED, META_PREFIX
+from .hosts import (
+    CHARACTERS_PER_TOKEN,
+    HOSTS,
+    Cut,
+    Half,
+    Host,
+    Json,
+    OutputPart,
+    decoded,
+    json_text,
+)
 from .mcp_blocks import read_block
-
-ADDED = META_PREFIX + "added"
-"""The key in `_meta` that names the member of the data which repeats the content."""
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -122,22 +129,35 @@ def _block(part: OutputPart) -> Block:
 
 def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
     shown = {pointer for each in parts for pointer in each.pointers}
-    text = "\n".join(each.text for each in parts)
+    blocks = result.get("content")
+    blocks = blocks if isinstance(blocks, list) else []
     data = result.get("structuredContent")
-    says_data = "/structuredContent" in shown
     copies = [] if data is None else _copies_of(data, result)
-    content = result.get("content")
-    for index, block in enumerate(content if isinstance(content, list) else ()):
+    values = [
+        decoded(block.get("text"))
+        for index, block in enumerate(blocks)
+        if isinstance(block, dict) and f"/content/{index}" in shown
+    ]
+    text = "\n".join(each.text for each in parts)
+    says_data = (
+        "/structuredContent" in shown
+        or any(value in copies for value in values)
+        # A list may be shown as a text for each item.
+        or values in copies
+        or (data is not None and _says_values(_with_media(text, parts), data))
+    )
+    for index, block in enumerate(blocks):
         at = f"/content/{index}"
-        if not isinstance(block, dict) or at in shown:
-            is_copy = isinstance(block, dict) and _decoded(block.get("text")) in copies
-            says_data = says_data or is_copy
-        elif _is_for_model(block) and not _is_said(block, text, copies if says_data else []):
+        if not isinstance(block, dict) or at in shown or not _is_for_model(block):
+            continue
+        if not _is_said(block, text, copies if says_data else []):
             yield Loss(_PARTS.get(str(block.get("type")), "resource"), at)
     if data is not None and not says_data:
         yield Loss("data", "/structuredContent")
 
 
+_MAX_VALUES = 10_000
+"""Larger data, or data that contains itself, is not looked for in a text."""
 _PARTS = {"text": "text", "image": "image", "audio": "audio", "resource_link": "link"}
 
 
@@ -148,19 +168,36 @@ def _copies_of(data: Any, result: Json) -> list[Any]:
     added = meta.get(ADDED) if isinstance(meta, dict) else None
     if isinstance(data, dict) and isinstance(added, str):
         copies.append({name: each for name, each in data.items() if name != added})
+    # Many servers send the value of a single member as the text.
     inner = [
-        each["result"] for each in copies if isinstance(each, dict) and each.keys() == {"result"}
+        next(iter(each.values())) for each in copies if isinstance(each, dict) and len(each) == 1
     ]
     return copies + inner
 
 
-def _decoded(text: Any) -> Any:
-    if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
-        return text
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return text
+def _with_media(text: str, parts: list[OutputPart]) -> str:
+    """Return the text with the bytes of the images that are shown, which the data may repeat."""
+    media = [str(each.media.get("data")) for each in parts if each.media is not None]
+    return "\n".join([text, *media])
+
+
+def _says_values(shown: str, data: Any) -> bool:
+    """Return whether a text has all strings and numbers of the data, as text for people does."""
+    waiting = [data]
+    for _ in range(_MAX_VALUES):
+        if not waiting:
+            return True
+        match waiting.pop():
+            case dict() as members:
+                waiting += members.values()
+            case list() as items:
+                waiting += items
+            case bool() | None:
+                pass
+            case str() | int() | float() as value:
+                if str(value).strip() not in shown:
+                    return False
+    return False
 
 
 def _is_for_model(block: Json) -> bool:
@@ -174,11 +211,12 @@ def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
     match block.get("type"):
         case "text":
             text = block.get("text")
-            return _decoded(text) in copies or _contains(shown, text)
+            return decoded(text) in copies or _contains(shown, text)
         case "image" | "audio":
             alt = _extras(block).get("alt")
-            named = block.get("mimeType")
-            return _contains(shown, named) and (alt is None or _contains(shown, alt))
+            is_named = _contains(shown, block.get("mimeType"))
+            is_named = is_named and (alt is None or _contains(shown, alt))
+            return is_named or _contains(shown, block.get("data"))
         case "resource_link":
             return _contains(shown, block.get("uri"))
         case "resource":
@@ -198,4 +236,4 @@ def _contains(shown: str, text: Any) -> bool:
     """Return whether a text is shown, as it is or in a string of JSON."""
     if not isinstance(text, str):
         return False
-    return text.strip() in shown or encode(text.strip()).decode()[1:-1] in shown
+    return text.strip() in shown or json_text(text.strip())[1:-1] in shown

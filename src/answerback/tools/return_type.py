@@ -264,6 +264,12 @@ def _members(annotation: object) -> tuple[Any, ...]:
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
+def declares_reply(annotation: object) -> bool:
+    """Return whether an annotation is `Reply`, `Reply[T]` or a union with one of them."""
+    plain = map(without_metadata, _members(annotation))
+    return any(each is Reply or get_origin(each) is Reply for each in plain)
+
+
 def _data_type(annotation: object) -> object:
     """Return T for `Reply[T]`, Any for a bare `Reply`, and any other annotation unchanged."""
     plain = without_metadata(annotation)

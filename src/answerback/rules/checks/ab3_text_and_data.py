@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from typing import Any
 
 import msgspec
 
 from ...core.reply import RESULT_MEMBERS
+from ...dialects.hosts import HOSTS
+from ...dialects.seen_reply import Loss, seen_by
 from ..declared_members import named_members
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
@@ -342,3 +345,42 @@ def data_too_new(reply: ReplyView) -> Faults:
         return ()
     message = f"structuredContent is not in {version.name}; it came with 2025-06-18"
     return [Fault("/structuredContent", message)]
+
+
+@rule(
+    "AB313",
+    scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+    severity="warning",
+    hint="let each half say all: the text also in a member of the data, such as message, images "
+    "by name or link, and the data also as JSON in a text",
+    bad=text_result("Found 1 account: savings", structuredContent={"total": 12.5}),
+    good=blocks_result(
+        {"type": "text", "text": "Found 1 account: savings"},
+        {"type": "text", "text": '{"total":12.5}'},
+        structuredContent={"total": 12.5, "message": "Found 1 account: savings"},
+        _meta={"answerback/added": "message"},
+    ),
+)
+def lost_in_hosts(reply: ReplyView) -> Faults:
+    """Some hosts show a model only the data and others only the content, so what one half lacks is
+    lost there."""
+    if reply.context.unsent or not isinstance(reply.data, dict) or not reply.blocks:
+        return ()
+    if len(reply.blocks) == 1 and reply.json_texts:
+        # The one text is the data, or AB301 and AB302 say how it differs.
+        return ()
+    found = defaultdict[Loss, list[str]](list)
+    for name, host in HOSTS.items():
+        seen = seen_by(reply.json, name)
+        for loss in seen.lost:
+            # A host that shows a half may lack blocks of it: that is not the reply's fault.
+            if seen.half == "structuredContent" or loss.part == "data":
+                found[loss].append(host.title)
+    return [_lost_fault(loss, titles) for loss, titles in found.items()]
+
+
+def _lost_fault(loss: Loss, titles: list[str]) -> Fault:
+    hosts = " and ".join(titles)
+    if loss.part == "data":
+        return Fault(loss.pointer, f"{hosts} show only content, which lacks the data")
+    return Fault(loss.pointer, f"{hosts} show only the data, which lacks this {loss.part}")
