@@ -425,7 +425,7 @@ PACKAGE_LINES = {
     "cli": 6_050,
     "client": 8_050,
     "core": 3_450,
-    "dialects": 4_250,
+    "dialects": 4_350,
     "gates": 700,
     "http1": 1_100,
     "middleware": 650,

@@ -52,6 +52,15 @@ def test_a_text_that_a_member_of_the_data_repeats_is_not_lost() -> None:
     assert [read(result).as_seen_by(host).lost for host in HOSTS] == [()] * len(HOSTS)
 
 
+def test_a_text_that_is_made_of_the_data_is_not_lost() -> None:
+    result = {
+        "content": [{"type": "text", "text": "Created at: 12:30\nName: Oslo"}],
+        "structuredContent": {"createdAt": "12:30", "name": "Oslo"},
+    }
+
+    assert [read(result).as_seen_by(host).lost for host in HOSTS] == [()] * len(HOSTS)
+
+
 def test_an_image_that_a_member_of_the_data_names_is_not_lost() -> None:
     image = Image(b"GIF89a", "image/gif", alt="a cat")
     result = success(data={"name": "Oslo"}, content=[image]).to("mcp")

@@ -17,7 +17,7 @@ KEY = "io.modelcontextprotocol/toolFailure"
 WRITING = STANDARD.derive(name="proposed", tool_failure=True)
 
 
-def failed(text: str = "the queue is full", **members: Any) -> dict[str, Any]:
+def failed(text: str = "the queue is full", /, **members: Any) -> dict[str, Any]:
     return {
         "content": [{"type": "text", "text": text}],
         "isError": True,

@@ -63,7 +63,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """What it does with a large reply."""
     cut: Callable[[list[str], Json, int | None], Cut | None] | None = None
     """Cuts texts that are too large; None if nothing is cut."""
-    images: str = "shown, unless their half is not"
+    images: str = "shown"
 
 
 def _has_data(result: Json) -> bool:
@@ -335,6 +335,7 @@ HOSTS: dict[str, Host] = {
         'of 2 KB, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
         "an error is cut at about 11,000 characters",
         cut=_cut_by_claude_code,
+        images="shown if the reply has no data",
     ),
     "codex": Host(
         title="Codex",
@@ -343,6 +344,7 @@ HOSTS: dict[str, Host] = {
         source="openai/codex codex-rs/protocol/src/models.rs; #38287",
         size="cuts the middle out at 10,000 tokens",
         cut=_cut_by_codex,
+        images="shown if the reply has no data",
     ),
     "copilot-cli": Host(
         title="Copilot CLI",
@@ -355,7 +357,6 @@ HOSTS: dict[str, Host] = {
         show=_cursor,
         date="2026-09-07",
         source="Kashkovsky/threadnote PR 390; cursor/cursor #3400",
-        images="shown",
     ),
     "kimi-code": Host(
         title="kimi-code 2.1.0",
@@ -387,7 +388,6 @@ HOSTS: dict[str, Host] = {
         show=_both,
         date="2026-05-02",
         source="developers.openai.com/apps-sdk/reference; anthropics/claude-code #55677",
-        images="shown",
     ),
     "claude-ai": Host(
         title="claude.ai",
@@ -396,7 +396,6 @@ HOSTS: dict[str, Host] = {
         source="reported in anthropics/claude-code #55677, #54737; the size in #66519",
         size="nothing is shown of more than 1 MB in Claude Desktop",
         cut=_cut_by_claude_ai,
-        images="shown",
     ),
 }
 """The modelled hosts by name."""

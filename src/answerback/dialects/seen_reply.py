@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -156,6 +157,7 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
         yield Loss("data", "/structuredContent")
 
 
+_WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+")
 _MAX_VALUES = 10_000
 """Larger data, or data that contains itself, is not looked for in a text."""
 _PARTS = {"text": "text", "image": "image", "audio": "audio", "resource_link": "link"}
@@ -211,7 +213,7 @@ def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
     match block.get("type"):
         case "text":
             text = block.get("text")
-            return decoded(text) in copies or _contains(shown, text)
+            return decoded(text) in copies or _contains(shown, text) or _has_words(shown, text)
         case "image" | "audio":
             alt = _extras(block).get("alt")
             is_named = _contains(shown, block.get("mimeType"))
@@ -224,6 +226,16 @@ def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
             found = resource if isinstance(resource, dict) else {}
             return _contains(shown, found.get("text") or found.get("uri"))
     return False
+
+
+def _has_words(shown: str, text: Any) -> bool:
+    """Return whether all words of a text are shown, as those of a text made from the data are."""
+    return isinstance(text, str) and _words(text) <= _words(shown)
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text or of JSON; a name such as `createdAt` has two."""
+    return {word.casefold() for word in _WORD.findall(text)}
 
 
 def _extras(block: Json) -> Json:

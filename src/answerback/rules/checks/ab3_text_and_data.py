@@ -366,9 +366,10 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
     lost there."""
     if reply.context.unsent or not isinstance(reply.data, dict) or not reply.blocks:
         return ()
-    if len(reply.blocks) == 1 and reply.json_texts:
+    if len(reply.blocks) == 1 and reply.texts:
         # The one text is the data, or AB301 and AB302 say how it differs.
-        return ()
+        if reply.json_texts or reply.texts[0][1] == _only_member(reply.data):
+            return ()
     found = defaultdict[Loss, list[str]](list)
     for name, host in HOSTS.items():
         seen = seen_by(reply.json, name)
