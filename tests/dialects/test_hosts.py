@@ -170,6 +170,16 @@ def test_a_malformed_result_is_shown_as_far_as_it_goes(host: str) -> None:
     assert read(result).as_seen_by(host).host == host
 
 
+@EACH_HOST
+def test_a_host_shows_its_half_of_a_result_whose_halves_differ(host: str) -> None:
+    result = {
+        "content": [{"type": "text", "text": "Found it."}],
+        "structuredContent": {"name": "Oslo"},
+    }
+
+    assert read(result).as_seen_by(host).half == HOSTS[host].half
+
+
 def test_each_host_has_a_date_and_a_source() -> None:
     for host in HOSTS.values():
         assert re.fullmatch(r"2026-\d\d-\d\d", host.date)

@@ -74,7 +74,8 @@ def source_table() -> str:
         "|---" * 6 + "|",
     ]
     for name, host in HOSTS.items():
-        cells = [host.title, f"`{name}`", host.size, host.images, host.date, host.source]
+        half = host.half if host.half == "both" else f"`{host.half}`"
+        cells = [host.title, f"`{name}`", half, host.size, host.images, host.date, host.source]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -56,6 +56,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """A host: how it shows a result, with the date and the source of that."""
 
     title: str
+    half: Half
+    """What it shows of a result whose halves differ."""
     show: Callable[[Json], HostOutput]
     date: str
     source: str
@@ -328,6 +330,7 @@ def _middle_cut(text: str, kept: int) -> str:
 HOSTS: dict[str, Host] = {
     "claude-code": Host(
         title="Claude Code 2.1.280",
+        half="structuredContent",
         show=_claude_code,
         date="2026-10-05",
         source="anthropics/claude-code #79944, #54737, #72271, #53453; code.claude.com/docs/en/mcp",
@@ -339,6 +342,7 @@ HOSTS: dict[str, Host] = {
     ),
     "codex": Host(
         title="Codex",
+        half="structuredContent",
         show=_codex,
         date="2026-08-22",
         source="openai/codex codex-rs/protocol/src/models.rs; #38287",
@@ -348,18 +352,21 @@ HOSTS: dict[str, Host] = {
     ),
     "copilot-cli": Host(
         title="Copilot CLI",
+        half="both",
         show=_both,
         date="2026-08-17",
         source="github/copilot-cli #4515; until May 2026 only structuredContent, #3258",
     ),
     "cursor": Host(
         title="Cursor",
+        half="content",
         show=_cursor,
         date="2026-09-07",
         source="Kashkovsky/threadnote PR 390; cursor/cursor #3400",
     ),
     "kimi-code": Host(
         title="kimi-code 2.1.0",
+        half="both",
         show=_kimi_code,
         date="2026-11-17",
         source="the package @moonshot-ai/kimi-code 2.1.0",
@@ -369,6 +376,7 @@ HOSTS: dict[str, Host] = {
     ),
     "opencode": Host(
         title="opencode 1.18.34",
+        half="content",
         show=_opencode,
         date="2026-11-17",
         source="the package opencode-ai 1.18.34; anomalyco/opencode #38923",
@@ -378,6 +386,7 @@ HOSTS: dict[str, Host] = {
     ),
     "open-webui": Host(
         title="open-webui 0.12.4",
+        half="both",
         show=_open_webui,
         date="2026-11-17",
         source="the package open-webui 0.12.4",
@@ -385,12 +394,14 @@ HOSTS: dict[str, Host] = {
     ),
     "chatgpt": Host(
         title="ChatGPT",
+        half="both",
         show=_both,
         date="2026-05-02",
         source="developers.openai.com/apps-sdk/reference; anthropics/claude-code #55677",
     ),
     "claude-ai": Host(
         title="claude.ai",
+        half="both",
         show=_both,
         date="2026-06-09",
         source="reported in anthropics/claude-code #55677, #54737; the size in #66519",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from typing import Any
 
 import msgspec
 
 from ...core.reply import RESULT_MEMBERS
 from ...dialects.hosts import HOSTS
-from ...dialects.seen_reply import Loss, seen_by
+from ...dialects.seen_reply import seen_by
 from ..declared_members import named_members
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
@@ -366,22 +365,21 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
     lost there."""
     if reply.context.unsent or not isinstance(reply.data, dict) or not reply.blocks:
         return ()
-    if len(reply.blocks) == 1 and reply.texts:
-        # The one text is the data, or AB301 and AB302 say how it differs.
-        if reply.json_texts or reply.texts[0][1] == _only_member(reply.data):
-            return ()
-    found = defaultdict[Loss, list[str]](list)
-    for name, host in HOSTS.items():
-        seen = seen_by(reply.json, name)
-        for loss in seen.lost:
-            # A host that shows a half may lack blocks of it: that is not the reply's fault.
-            if seen.half == "structuredContent" or loss.part == "data":
-                found[loss].append(host.title)
-    return [_lost_fault(loss, titles) for loss, titles in found.items()]
+    # The one text is the data, or AB301 and AB302 say how it differs.
+    has_one_text = len(reply.blocks) == 1 and bool(reply.texts)
+    if has_one_text and (reply.json_texts or reply.texts[0][1] == _only_member(reply.data)):
+        return ()
+    # Hosts that show the same half lose the same. That a host shows no audio, say, is not the
+    # reply's fault.
+    lost = [each for each in seen_by(reply.json, _DATA_ONLY[0]).lost if each.part != "data"]
+    unseen = [each for each in seen_by(reply.json, _CONTENT_ONLY[0]).lost if each.part == "data"]
+    return [
+        *(Fault(each.pointer, f"{_DATA_TITLES}, which lacks this {each.part}") for each in lost),
+        *(Fault(each.pointer, f"{_CONTENT_TITLES}, which lacks the data") for each in unseen),
+    ]
 
 
-def _lost_fault(loss: Loss, titles: list[str]) -> Fault:
-    hosts = " and ".join(titles)
-    if loss.part == "data":
-        return Fault(loss.pointer, f"{hosts} show only content, which lacks the data")
-    return Fault(loss.pointer, f"{hosts} show only the data, which lacks this {loss.part}")
+_DATA_ONLY = [name for name, host in HOSTS.items() if host.half == "structuredContent"]
+_CONTENT_ONLY = [name for name, host in HOSTS.items() if host.half == "content"]
+_DATA_TITLES = " and ".join(HOSTS[name].title for name in _DATA_ONLY) + " show only the data"
+_CONTENT_TITLES = " and ".join(HOSTS[name].title for name in _CONTENT_ONLY) + " show only content"
