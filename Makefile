@@ -87,7 +87,7 @@ clients: $(READY)  ## call one app with the clients of others, each in its own e
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
 	$(BIN)/python -m tests.widgets
 
-matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks of others; ONLY=NAME for one
+matrix: $(READY)  ## show what a model sees of 15 replies through frameworks and modelled hosts; ONLY=NAME for one
 	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)
 	$(if $(ONLY),,$(BIN)/python -m tests.matrix.provider_requests)
 
