@@ -1,0 +1,163 @@
+"""Reads recorded replies with the names of their tools, one after another.
+
+It reads lines `{"tool": …, "reply": …}`, the records of `--audit` (SQLite and JSONL), the taps of
+`connect`, and the logs that `lint` reads. It holds no more in memory than the largest reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import msgspec
+
+from ..core.json_value import Json
+from ..errors import AnswerbackError
+from ..records.event import ASKED, CANCELLED, Event
+from ..records.reader import StoredRecord
+from ..records.reader import decode as decode_record
+from ..records.reader import read as read_records
+from ..rules.lint.conversation import Conversation
+from ..rules.lint.json_in_logs import INVALID, NO_VALUE, Piece, read_pieces
+from .reply_data import ReplyData, data_of, data_of_record
+
+STDIN = "-"
+_SQLITE_HEADER = b"SQLite format 3\0"
+_NO_CONTENT = "the record has no content; record it with --audit-keep content"
+_NO_TOOL = 'the reply does not name its tool; write {"tool": "name", "reply": …} on a line'
+
+
+class CannotInfer(AnswerbackError):
+    """A file cannot be read, or there is nothing to infer types from."""
+
+    code = "CANNOT_INFER"
+
+
+class RecordedReply(msgspec.Struct, frozen=True):
+    """A reply's data, and where it was recorded."""
+
+    tool: str
+    found: ReplyData
+    place: str
+    """The file and the line, or the record's number."""
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A line or record that has no reply in it, and why."""
+
+    place: str
+    why: str
+
+
+Recorded = RecordedReply | Unreadable
+
+
+def read_replies(
+    name: str, stdin: IO[bytes], dicts: frozenset[str] = frozenset()
+) -> Iterator[Recorded]:
+    """Yield the replies of a file, or of *stdin* for `-`; raises CannotInfer.
+
+    *dicts* are the tools whose functions return a dict.
+    """
+    if name == STDIN:
+        yield from _Lines("stdin", dicts).read(stdin)
+        return
+    try:
+        with open(name, "rb") as file:
+            if file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER:
+                yield from _read_database(name)
+                return
+            file.seek(0)
+            yield from _Lines(name, dicts).read(file)
+    except OSError as exc:
+        raise CannotInfer(f"cannot read {name}: {exc.strerror or exc}") from None
+
+
+def _read_database(name: str) -> Iterator[Recorded]:
+    for stored in read_records(name):
+        if isinstance(stored, StoredRecord):
+            event = decode_record(stored)
+            place = f"{name}: record {stored.number}"
+            if event is None:
+                yield Unreadable(place, "this is not a record")
+            else:
+                yield from _of_event(event, place)
+
+
+def _of_event(event: Event, place: str) -> Iterator[Recorded]:
+    if event.kind != "tool" or event.code in (ASKED, CANCELLED):
+        return
+    if event.failed:
+        yield RecordedReply(event.tool, ReplyData("failure"), place)
+    elif event.reply is None:
+        yield Unreadable(place, _NO_CONTENT)
+    else:
+        yield RecordedReply(event.tool, data_of_record(event.reply), place)
+
+
+class _Lines:
+    """The lines of one file, and what they say about the calls so far."""
+
+    def __init__(self, name: str, dicts: frozenset[str]) -> None:
+        self._name = name
+        self._dicts = dicts
+        self._conversations: dict[str, Conversation] = {}
+
+    def read(self, file: IO[bytes]) -> Iterator[Recorded]:
+        for piece in read_pieces(file):
+            place = f"{self._name}:{piece.line}"
+            if piece.value is INVALID or (piece.value is NO_VALUE and _is_broken(piece)):
+                yield Unreadable(place, "this is not JSON")
+            elif piece.value is not NO_VALUE:
+                yield from self._of_value(piece.value, place, in_log_text=piece.in_log_text)
+
+    def _of_value(self, value: Any, place: str, *, in_log_text: bool) -> Iterator[Recorded]:
+        match value:
+            case {"event": {"event": str()} as event} | ({"event": str(), "time": str()} as event):
+                yield from self._of_record(event, place)
+            case {"tool": str(tool), "reply": reply}:
+                yield self._reply(tool, reply, None, place)
+            case {"direction": "sent" | "received" as direction}:
+                yield from self._of_tap(direction, value, place)
+            case {"chain": str(), "seq": int(), "hash": str()}:
+                yield Unreadable(place, "this is not a record")
+            case _:
+                yield from self._of_log("", value, place, in_log_text=in_log_text)
+
+    def _of_record(self, event: dict[str, Any], place: str) -> Iterator[Recorded]:
+        try:
+            yield from _of_event(msgspec.convert(event, Event), place)
+        except msgspec.ValidationError as exc:
+            yield Unreadable(place, f"this is not a record: {exc}")
+
+    def _of_tap(self, direction: str, line: Mapping[str, Json], place: str) -> Iterator[Recorded]:
+        message, server = line.get("message"), str(line.get("server", ""))
+        # The server's own requests have ids of their own, as do the answers to them.
+        for each in message if isinstance(message, list) else [message]:
+            if isinstance(each, dict) and ("method" in each) == (direction == "sent"):
+                yield from self._of_log(server, each, place)
+
+    def _of_log(
+        self, server: str, value: Json, place: str, *, in_log_text: bool = False
+    ) -> Iterator[Recorded]:
+        known = self._conversations.setdefault(server, Conversation())
+        for logged in known.replies(value, in_log_text=in_log_text):
+            if logged.tool:
+                yield self._reply(logged.tool, logged.reply, logged.context.schema, place)
+            elif not _is_other_message(logged.reply):
+                yield Unreadable(place, _NO_TOOL)
+
+    def _reply(
+        self, tool: str, reply: Json, schema: dict[str, Any] | None, place: str
+    ) -> RecordedReply:
+        return RecordedReply(tool, data_of(reply, schema, is_dict=tool in self._dicts), place)
+
+
+def _is_broken(piece: Piece) -> bool:
+    """Return whether a piece without a value is a line that cannot be read."""
+    return bool(piece.raw.strip(b" \t\r\n,[]\xef\xbb\xbf"))
+
+
+def _is_other_message(value: Json) -> bool:
+    """Return whether it is a list of tools, or an error of the protocol."""
+    return isinstance(value, dict) and ("tools" in value or "jsonrpc" in value)
