@@ -68,7 +68,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if options.patch and in_use is not None and in_use.app is None:
         raise WrongOption(f"--patch needs the App; {target} has no App, only types")
     with os.fdopen(stdin, "rb") as file:
-        replies = _Replies(files, in_use, file)
+        replies = _Replies(files, file)
         if options.call:
             replies.add_calls(_calls(server, in_use, options))
         if options.check:
@@ -132,9 +132,8 @@ def _is_host_file(source: str) -> bool:
 class _Replies:
     """All replies of the sources; it reports the lines that cannot be read."""
 
-    def __init__(self, files: Sequence[str], in_use: TypesInUse | None, stdin: IO[bytes]) -> None:
+    def __init__(self, files: Sequence[str], stdin: IO[bytes]) -> None:
         self._files = files
-        self._dicts = frozenset() if in_use is None else in_use.dicts
         self._stdin = stdin
         self._calls: Iterator[RecordedReply] = iter(())
         self.unreadable = 0
@@ -146,7 +145,7 @@ class _Replies:
 
     def __iter__(self) -> Iterator[RecordedReply]:
         for name in self._files:
-            for each in read_replies(name, self._stdin, self._dicts):
+            for each in read_replies(name, self._stdin):
                 if isinstance(each, Unreadable):
                     self._report(each.place, each.why)
                 elif each.found.kind == "unreadable":
@@ -166,7 +165,7 @@ class _Replies:
 def _infer(replies: _Replies, in_use: TypesInUse | None, options: Options, out: Stdout) -> int:
     if not replies.has_sources:
         raise CannotInfer(_what_to_do(in_use))
-    seen = SeenReplies()
+    seen = SeenReplies(() if in_use is None else in_use.dicts)
     for each in replies:
         seen.add(each)
     _print_left_out(seen, in_use)
@@ -236,13 +235,15 @@ def _check(replies: _Replies, in_use: TypesInUse, out: Stdout) -> int:
     checked = misfits = 0
     unknown: set[str] = set()
     for each in replies:
+        if each.found.kind not in ("data", "text"):
+            continue
         if each.tool not in in_use.types:
             unknown.add(each.tool)
-        elif each.found.kind in ("data", "text"):
-            if each.tool not in checks:
-                checks[each.tool] = _declared(each.tool, in_use)
-            checked += 1
-            misfits += _print_misfit(each, checks[each.tool], out)
+            continue
+        if each.tool not in checks:
+            checks[each.tool] = _declared(each.tool, in_use)
+        checked += 1
+        misfits += _print_misfit(each, checks[each.tool], out)
     for tool in sorted(unknown):
         write_stderr(f"{printable_line(tool)}: there is no type of this tool")
     if not checked:

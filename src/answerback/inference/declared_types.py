@@ -45,13 +45,8 @@ def _holds_open(node: Node) -> bool:
 
 
 def is_dict(annotation: Any) -> bool:
-    """Return whether `{"result": …}` may be such a type's own object."""
-    match nodes.without_notes(read_type(annotation, "the return type")):
-        case nodes.Mapping():
-            return True
-        case nodes.Record(fields=fields):
-            return any(field.json_name == "result" for field in fields)
-    return False
+    """Return whether a return type's values are dicts, so that `{"result": …}` is one."""
+    return isinstance(nodes.without_notes(read_type(annotation, "the return type")), nodes.Mapping)
 
 
 class DeclaredType:
@@ -66,9 +61,14 @@ class DeclaredType:
                 each.closed = True
 
     def problems_of(self, found: ReplyData) -> Sequence[Problem]:
-        """Return what of a reply's data does not fit; JSON in a text may fit as that text."""
+        """Return what of a reply's data does not fit.
+
+        JSON in a text may fit as that text, and data in `{"result": …}` with that object.
+        """
         problems = self.problems(found.value)
-        if found.is_json_text and problems and not self.problems("a text"):
+        if problems and found.is_json_text and not self.problems("a text"):
+            return ()
+        if problems and found.wrapper is not msgspec.UNSET and not self.problems(found.wrapper):
             return ()
         return [_as_sentence(each) for each in problems]
 

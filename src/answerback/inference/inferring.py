@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from ..core.json_value import Json
 from .evidence import Counter, Evidence
 from .inferred_types import infer_type
 from .python_source import ToolType
@@ -25,9 +26,10 @@ class Seen(msgspec.Struct):
 
 
 class SeenReplies:
-    """The replies of all tools so far."""
+    """The replies of all tools so far; *dicts* are the tools that return a dict."""
 
-    def __init__(self) -> None:
+    def __init__(self, dicts: Collection[str] = ()) -> None:
+        self._dicts = dicts
         self.tools: dict[str, Seen] = {}
         self._counter = Counter()
 
@@ -42,11 +44,16 @@ class SeenReplies:
             case "data" | "text":
                 seen.replies += 1
                 self._counter.reply += 1
-                seen.evidence.add(recorded.found.value, self._counter)
+                seen.evidence.add(self._value(recorded), self._counter)
             case "content":
                 seen.other += 1
             case "failure":
                 seen.failures += 1
+
+    def _value(self, recorded: RecordedReply) -> Json:
+        found = recorded.found
+        is_own = recorded.tool in self._dicts and found.wrapper is not msgspec.UNSET
+        return found.wrapper if is_own else found.value
 
     def types(
         self, tools: Collection[str] | None = None, taken: Collection[str] = ()

@@ -52,15 +52,10 @@ class Unreadable(msgspec.Struct, frozen=True):
 Recorded = RecordedReply | Unreadable
 
 
-def read_replies(
-    name: str, stdin: IO[bytes], dicts: frozenset[str] = frozenset()
-) -> Iterator[Recorded]:
-    """Yield the replies of a file, or of *stdin* for `-`; raises CannotInfer.
-
-    *dicts* are the tools whose functions return a dict.
-    """
+def read_replies(name: str, stdin: IO[bytes]) -> Iterator[Recorded]:
+    """Yield the replies of a file, or of *stdin* for `-`; raises CannotInfer."""
     if name == STDIN:
-        yield from _Lines("stdin", dicts).read(stdin)
+        yield from _Lines("stdin").read(stdin)
         return
     try:
         with open(name, "rb") as file:
@@ -68,7 +63,7 @@ def read_replies(
                 yield from _read_database(name)
                 return
             file.seek(0)
-            yield from _Lines(name, dicts).read(file)
+            yield from _Lines(name).read(file)
     except OSError as exc:
         raise CannotInfer(f"cannot read {name}: {exc.strerror or exc}") from None
 
@@ -98,9 +93,8 @@ def _of_event(event: Event, place: str) -> Iterator[Recorded]:
 class _Lines:
     """The lines of one file, and what they say about the calls so far."""
 
-    def __init__(self, name: str, dicts: frozenset[str]) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._dicts = dicts
         self._conversations: dict[str, Conversation] = {}
 
     def read(self, file: IO[bytes]) -> Iterator[Recorded]:
@@ -116,7 +110,7 @@ class _Lines:
             case {"event": {"event": str()} as event} | ({"event": str(), "time": str()} as event):
                 yield from self._of_record(event, place)
             case {"tool": str(tool), "reply": reply}:
-                yield self._reply(tool, reply, None, place)
+                yield RecordedReply(tool, data_of(reply), place)
             case {"direction": "sent" | "received" as direction}:
                 yield from self._of_tap(direction, value, place)
             case {"chain": str(), "seq": int(), "hash": str()}:
@@ -143,14 +137,10 @@ class _Lines:
         known = self._conversations.setdefault(server, Conversation())
         for logged in known.replies(value, in_log_text=in_log_text):
             if logged.tool:
-                yield self._reply(logged.tool, logged.reply, logged.context.schema, place)
+                found = data_of(logged.reply, logged.context.schema)
+                yield RecordedReply(logged.tool, found, place)
             elif not _is_other_message(logged.reply):
                 yield Unreadable(place, _NO_TOOL)
-
-    def _reply(
-        self, tool: str, reply: Json, schema: dict[str, Any] | None, place: str
-    ) -> RecordedReply:
-        return RecordedReply(tool, data_of(reply, schema, is_dict=tool in self._dicts), place)
 
 
 def _is_broken(piece: Piece) -> bool:

@@ -23,24 +23,24 @@ class ReplyData(msgspec.Struct, frozen=True):
     value: Json = None
     is_json_text: bool = False
     """Whether the data is JSON in a text that the function returned."""
+    wrapper: Json = msgspec.UNSET
+    """The object `{"result": …}` around the data; it may be the function's own."""
     why: str = ""
     """Why the reply cannot be read."""
 
 
-def data_of(
-    reply: Any, schema: dict[str, Any] | None = None, *, is_dict: bool = False
-) -> ReplyData:
+def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
     """Return a reply's data, from any form of a reply that `read` reads.
 
-    *schema* is the tool's output schema. *is_dict* says that the function returns a dict, so
-    `{"result": …}` is its own.
+    *schema* is the tool's output schema.
     """
     read_reply = read(reply, output_schema=schema)
     found = _data_in(read_reply)
-    if found.kind != "data" or read_reply.shape is not None or schema is not None or is_dict:
+    if found.kind != "data" or read_reply.shape is not None or schema is not None:
         return found
     if read_reply.data_from == "structuredContent" and _is_wrapped(read_reply):
-        return _data(read_reply.data["result"])
+        inner = _data(read_reply.data["result"])
+        return msgspec.structs.replace(inner, wrapper=read_reply.data)
     return found
 
 

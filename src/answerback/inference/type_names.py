@@ -66,8 +66,10 @@ class _Merging:
             for name, member in record.members.items()
         )
         known = self._known.setdefault(key, record)
-        if known is not record:
-            _join(known, record)
+        # The replies of two tools have each a type of its own.
+        if known is record or not (known.path or record.path):
+            return record
+        _join(known, record)
         return known
 
     def _refers_outward(self, record: RecordType) -> bool:
