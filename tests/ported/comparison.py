@@ -125,9 +125,7 @@ def _git(repository: Path, *arguments: str, day: int = 1) -> None:
 
 async def _answers(server: Server, command: list[str], place: Path) -> list[Answer]:
     prepare(server.name, place)
-    program = StdioServerParameters(
-        command=command[0], args=command[1:], env=environment_of(place)
-    )
+    program = StdioServerParameters(command=command[0], args=command[1:], env=environment_of(place))
     async with Client(program, read_timeout_seconds=30) as client:
         return [await _answer(client, call, place) for call in server.calls]
 

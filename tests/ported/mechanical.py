@@ -162,9 +162,7 @@ async def _told(
         command=command, args=["-c", QUIET + server.start], env=dict(env), cwd=place
     )
     try:
-        async with Client(
-            program, read_timeout_seconds=60, elicitation_callback=decline
-        ) as client:
+        async with Client(program, read_timeout_seconds=60, elicitation_callback=decline) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
             return tools, [await _tell(client, *call, place) for call in server.calls]
     except Exception:

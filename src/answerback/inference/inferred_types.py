@@ -175,11 +175,17 @@ def _is_enumeration(texts: Texts, replies: int) -> bool:
     )
 
 
+def _can_be_name(key: str) -> bool:
+    return bool(key) and key.isprintable() and not {'"', "\\"} & set(key)
+
+
 def has_free_keys(evidence: Evidence) -> bool:
     """Return whether the objects are dicts whose keys are data, not records with named members."""
     if evidence.values is not None or not evidence.members:
         return True
     names = evidence.members
+    if not all(map(_can_be_name, names)):
+        return True
     free = sum(bool(_FREE_KEY.fullmatch(name)) for name in names)
     if free * 3 >= len(names) * 2:
         return True
