@@ -66,7 +66,7 @@ def misfits(replies: dict[str, list[Any]], types: dict[str, Any]) -> list[Any]:
     for tool, values in replies.items():
         declared, decoder = DeclaredType(types[tool]), decoder_for(types[tool])
         for value in values:
-            problems = list(declared.problems(value))
+            problems = [str(each) for each in declared.problems(value)]
             try:
                 decoder.decode(b'{"data":%b}' % msgspec.json.encode(value))
             except Exception as exc:  # noqa: BLE001 -- whatever it is, the value does not fit
@@ -76,7 +76,12 @@ def misfits(replies: dict[str, list[Any]], types: dict[str, Any]) -> list[Any]:
     return found
 
 
-@settings(max_examples=EXAMPLES, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    phases=PHASES,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(TOOLS, st.booleans())
 def test_every_value_fits_the_type_that_was_inferred_from_it(
     replies: dict[str, list[Any]], dataclasses: bool
@@ -94,7 +99,7 @@ def test_the_order_of_the_tools_does_not_change_the_module(replies: dict[str, li
     assert generated(backwards) == generated(replies)
 
 
-SAMPLES = [
+SAMPLES: list[dict[str, list[Any]]] = [
     {"tree": [{"name": "a", "children": [{"name": "b", "children": []}]}]},
     {"list": [{"value": 1, "next": {"value": 2, "next": None}}]},
     {"odd names": [{"class": 1, "two words": {"x": 1, "y": None}, "list": [1], "date": "x"}]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
-from typing import IO
+from io import BufferedReader
 
 from ..inference.declared_types import DeclaredType
 from ..inference.inferring import SeenReplies
@@ -132,7 +132,7 @@ def _is_host_file(source: str) -> bool:
 class _Replies:
     """All replies of the sources; it reports the lines that cannot be read."""
 
-    def __init__(self, files: Sequence[str], stdin: IO[bytes]) -> None:
+    def __init__(self, files: Sequence[str], stdin: BufferedReader) -> None:
         self._files = files
         self._stdin = stdin
         self._calls: Iterator[RecordedReply] = iter(())

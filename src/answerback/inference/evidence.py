@@ -17,6 +17,8 @@ MAX_MEMBERS = 100
 """An object with more different keys is a dict with free keys."""
 MAX_PLACES = 100_000
 """After so many places, new ones are not looked into: their type is `Any`."""
+MAX_DEPTH = 100
+"""Deeper values are not looked into."""
 MAX_TEXTS = 8
 """So many different texts of a place are remembered, for a `Literal`."""
 _MAX_LENGTH = 40
@@ -30,6 +32,8 @@ class Counter:
     def __init__(self) -> None:
         self.reply = 0
         self.places = 0
+        self.depth = 0
+        """The number of arrays and objects around the value that is counted."""
 
     def take_place(self) -> bool:
         """Return whether one more place may be looked into."""
@@ -84,6 +88,8 @@ class Evidence:
         self.items: Evidence | None = None
         """The items of all arrays here."""
         self.objects = 0
+        self.object_replies = 0
+        """The number of replies with an object here."""
         self.members: dict[str, Evidence] | None = None
         """The members of all objects here, by their names in the order of their first use."""
         self.values: Evidence | None = None
@@ -92,7 +98,7 @@ class Evidence:
         """The place around this one that has the same objects, as in a tree."""
         self.is_opaque = False
         """Whether a value here was not looked into."""
-        self._last_reply = 0
+        self._last_reply = self._last_object_reply = 0
 
     def add(self, value: Json, counter: Counter) -> None:
         """Count a value, and what is in it."""
@@ -112,10 +118,16 @@ class Evidence:
             case str():
                 self.texts = self.texts or Texts()
                 self.texts.add(value)
+            case list() | dict() if counter.depth >= MAX_DEPTH:
+                self.is_opaque = True
             case list():
+                counter.depth += 1
                 self._add_items(value, counter)
+                counter.depth -= 1
             case dict():
+                counter.depth += 1
                 self._add_members(value, counter)
+                counter.depth -= 1
 
     def _add_float(self, number: float) -> None:
         self.floats += 1
@@ -133,6 +145,9 @@ class Evidence:
 
     def _add_members(self, found: dict[str, Json], counter: Counter) -> None:
         self.objects += 1
+        if self._last_object_reply != counter.reply:
+            self._last_object_reply = counter.reply
+            self.object_replies += 1
         if self.members is None:
             self.members = {}
         for name, value in found.items():
@@ -184,6 +199,7 @@ class Evidence:
 
     def _merge_members(self, other: Evidence) -> None:
         self.objects += other.objects
+        self.object_replies = max(self.object_replies, other.object_replies)
         if other.members is None:
             return
         if self.members is None:

@@ -140,7 +140,7 @@ class _Inference:
         if evidence.values is not None:
             # The branches of the tree have too many different members.
             return DictOf(ANY)
-        record = RecordType(self._tool, path, evidence.objects, evidence.replies, {})
+        record = RecordType(self._tool, path, evidence.objects, evidence.object_replies, {})
         self._open[id(evidence)] = record
         for name, member in (evidence.members or {}).items():
             kind = self.type_of(member, (*path, name))

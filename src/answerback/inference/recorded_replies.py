@@ -6,23 +6,32 @@ It reads lines `{"tool": …, "reply": …}`, the records of `--audit` (SQLite a
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from io import BufferedReader
+from typing import Any
 
 import msgspec
 
 from ..core.json_value import Json
+from ..core.received_limits import MAX_BYTES
 from ..errors import AnswerbackError
 from ..records.event import ASKED, CANCELLED, Event
 from ..records.reader import StoredRecord
 from ..records.reader import decode as decode_record
 from ..records.reader import read as read_records
 from ..rules.lint.conversation import Conversation
-from ..rules.lint.json_in_logs import INVALID, NO_VALUE, Piece, read_pieces
+from ..rules.lint.json_in_logs import INVALID, NO_VALUE, read_pieces
+from ..rules.validation import decode_json
 from .reply_data import ReplyData, data_of, data_of_record
 
 STDIN = "-"
 _SQLITE_HEADER = b"SQLite format 3\0"
+_PEEKED = 1024
+_FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")
+"""The start of an object in one line, and not of one over several lines."""
+_NOT_JSON = "this is not JSON"
 _NO_CONTENT = "the record has no content; record it with --audit-keep content"
 _NO_TOOL = 'the reply does not name its tool; write {"tool": "name", "reply": …} on a line'
 
@@ -52,7 +61,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 Recorded = RecordedReply | Unreadable
 
 
-def read_replies(name: str, stdin: IO[bytes]) -> Iterator[Recorded]:
+def read_replies(name: str, stdin: BufferedReader) -> Iterator[Recorded]:
     """Yield the replies of a file, or of *stdin* for `-`; raises CannotInfer."""
     if name == STDIN:
         yield from _Lines("stdin").read(stdin)
@@ -97,13 +106,34 @@ class _Lines:
         self._name = name
         self._conversations: dict[str, Conversation] = {}
 
-    def read(self, file: IO[bytes]) -> Iterator[Recorded]:
+    def read(self, file: BufferedReader) -> Iterator[Recorded]:
+        # Line by line if the file begins so: a line that was cut off does not hide the next ones.
+        if _FIRST_LINE.match(file.peek(_PEEKED)):
+            yield from self._of_lines(file)
+            return
         for piece in read_pieces(file):
             place = f"{self._name}:{piece.line}"
-            if piece.value is INVALID or (piece.value is NO_VALUE and _is_broken(piece)):
-                yield Unreadable(place, "this is not JSON")
+            if piece.value is INVALID:
+                yield Unreadable(place, _NOT_JSON)
             elif piece.value is not NO_VALUE:
                 yield from self._of_value(piece.value, place, in_log_text=piece.in_log_text)
+
+    def _of_lines(self, file: BufferedReader) -> Iterator[Recorded]:
+        number = 0
+        while line := file.readline(MAX_BYTES):
+            number += 1
+            place = f"{self._name}:{number}"
+            if len(line) == MAX_BYTES and not line.endswith(b"\n"):
+                yield Unreadable(place, f"the line is longer than {MAX_BYTES} bytes")
+                _skip_line(file)
+                continue
+            try:
+                value = decode_json(line.removeprefix(BOM_UTF8)) if line.strip() else NO_VALUE
+            except (ValueError, RecursionError):
+                yield Unreadable(place, _NOT_JSON)
+                continue
+            if value is not NO_VALUE:
+                yield from self._of_value(value, place, in_log_text=False)
 
     def _of_value(self, value: Any, place: str, *, in_log_text: bool) -> Iterator[Recorded]:
         match value:
@@ -143,9 +173,9 @@ class _Lines:
                 yield Unreadable(place, _NO_TOOL)
 
 
-def _is_broken(piece: Piece) -> bool:
-    """Return whether a piece without a value is a line that cannot be read."""
-    return bool(piece.raw.strip(b" \t\r\n,[]\xef\xbb\xbf"))
+def _skip_line(file: BufferedReader) -> None:
+    while (rest := file.readline(MAX_BYTES)) and not rest.endswith(b"\n"):
+        pass
 
 
 def _is_other_message(value: Json) -> bool:
