@@ -246,11 +246,11 @@ def test_the_names_of_tools_and_members_cannot_add_code(
     assert done.exit == 0
 
 
-def called(server: Path, *, audit: str, tap: Path | None = None) -> None:
+def called(server: Path, audit: str) -> None:
     """Call a server, which records its replies; the tap has the messages."""
     more = ["--audit", str(server.parent / audit), "--audit-keep", "content"]
     command = [sys.executable, "-m", "answerback", "mcp", str(server), *more]
-    with connect(command, **({} if tap is None else {"tap": tap})) as client:
+    with connect(command, tap=server.parent / "tap.jsonl") as client:
         client.tools()
         client.call("get_order", id=1)
         client.call("get_order", id="no number")
@@ -260,7 +260,7 @@ def called(server: Path, *, audit: str, tap: Path | None = None) -> None:
 
 @pytest.mark.parametrize("name", ["audit.db", "audit.jsonl"])
 def test_records_with_content_are_read(name: str, server: Path, answerback: Run) -> None:
-    called(server, audit=name)
+    called(server, name)
 
     done = answerback("types", name)
 
@@ -270,7 +270,7 @@ def test_records_with_content_are_read(name: str, server: Path, answerback: Run)
 
 
 def test_a_tap_is_read_with_the_names_of_its_requests(server: Path, answerback: Run) -> None:
-    called(server, audit="audit.db", tap=server.parent / "tap.jsonl")
+    called(server, "audit.db")
 
     of_tap, of_records = (answerback("types", name) for name in ("tap.jsonl", "audit.db"))
 

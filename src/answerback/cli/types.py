@@ -10,7 +10,13 @@ from io import BufferedReader
 from ..inference.declared_types import DeclaredType
 from ..inference.inferring import SeenReplies
 from ..inference.python_source import module_source
-from ..inference.recorded_replies import STDIN, CannotInfer, RecordedReply, Unreadable, read_replies
+from ..inference.recorded_replies import (
+    STDIN,
+    CannotInfer,
+    RecordedReply,
+    UnreadableLine,
+    read_replies,
+)
 from ..server.standard_streams import Stdout, take_stdin, take_stdout
 from ..types.describe import counted
 from .program import (
@@ -25,7 +31,9 @@ from .program import (
     write_stderr,
     write_stdout,
 )
+from .types_calls import call_read_only
 from .types_in_use import TypesInUse, load_types
+from .types_patch import patched_files
 
 _FILES = (".jsonl", ".json", ".ndjson", ".log", ".txt", ".har", ".db", ".sqlite", ".sqlite3")
 _MAX_SHOWN = 20
@@ -80,8 +88,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _calls(
     server: ServerTarget | None, in_use: TypesInUse | None, options: Options
 ) -> Iterator[RecordedReply]:
-    from .types_calls import call_read_only
-
     called = server if in_use is None else in_use.app
     if called is None:
         raise WrongOption("--call needs an App or a server to call")
@@ -146,7 +152,7 @@ class _Replies:
     def __iter__(self) -> Iterator[RecordedReply]:
         for name in self._files:
             for each in read_replies(name, self._stdin):
-                if isinstance(each, Unreadable):
+                if isinstance(each, UnreadableLine):
                     self._report(each.place, each.why)
                 elif each.found.kind == "unreadable":
                     self._report(each.place, each.found.why)
@@ -210,8 +216,6 @@ def _print_left_out(seen: SeenReplies, in_use: TypesInUse | None) -> None:
 
 
 def _print_patch(seen: SeenReplies, in_use: TypesInUse, options: Options, out: Stdout) -> None:
-    from .types_patch import patched_files
-
     tools = {
         name: in_use.tools[name] for name in sorted(in_use.without_types) if name in seen.tools
     }

@@ -13,6 +13,7 @@ from ..inference.type_names import TABLE
 from ..registry.declarations import registry_of
 from ..tools.tool import Tool
 from .program import Program
+from .target import app_of, load_module
 
 
 class TypesInUse(msgspec.Struct):
@@ -34,8 +35,6 @@ def load_types(program: Program, target: str | None) -> TypesInUse | None:
         return _types_of(program.app)
     if target is None:
         return None
-    from .target import app_of, load_module
-
     module = load_module(target)
     table = getattr(module, TABLE, None)
     if isinstance(table, dict):

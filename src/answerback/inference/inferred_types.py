@@ -11,7 +11,6 @@ from typing import TypeAlias
 import msgspec
 
 from .evidence import Evidence, Texts
-from .recursion import fold_recursion
 
 MIN_DATES = 3
 """A place has dates if it has at least so many texts, and all of them are dates."""
@@ -25,6 +24,7 @@ MIN_VARYING_KEYS = 6
 """Objects whose keys differ from object to object are dicts if they have so many keys in all."""
 MAX_NESTED = 12
 """Deeper objects and arrays are `Any`."""
+_MIN_TREE_MEMBERS = 2
 _WORD = re.compile(r"[A-Za-z][\w./+-]*", re.ASCII)
 _FREE_KEY = re.compile(
     r"-?\d+"
@@ -193,3 +193,39 @@ def has_free_keys(evidence: Evidence) -> bool:
         member.count * 2 <= evidence.objects for member in names.values()
     )
     return is_varying and len(set(evidence.merged_values().kinds())) == 1
+
+
+def fold_recursion(evidence: Evidence) -> None:
+    """Count the branches of a tree at its root; `same_as` then leads back to the root."""
+    is_changed = True
+    while is_changed:
+        # Folding one member adds the branches of others, such as those of `left` and `right`.
+        is_changed = any(_fold(evidence, name) for name in list(evidence.members or ()))
+
+
+def _fold(root: Evidence, name: str) -> bool:
+    """Move a member's objects to the root if they are like it; return whether they are."""
+    members = root.members or {}
+    place = _place_of_objects(members[name])
+    if place is None or place.members is None or place.values is not None:
+        return False
+    is_known = place.same_as is root
+    if not is_known and not _is_like(root, place.members, name):
+        return False
+    branch = Evidence()
+    branch.members, branch.objects = place.members, place.objects
+    place.members, place.objects, place.same_as = None, 0, root
+    root.merge(branch)
+    return True
+
+
+def _place_of_objects(member: Evidence) -> Evidence | None:
+    """Return where a member has objects: it is one, or its items are."""
+    if member.members is not None:
+        return member
+    return member.items
+
+
+def _is_like(root: Evidence, members: dict[str, Evidence], name: str) -> bool:
+    known = (root.members or {}).keys()
+    return name in members and len(members) >= _MIN_TREE_MEMBERS and members.keys() <= known

@@ -51,14 +51,14 @@ class RecordedReply(msgspec.Struct, frozen=True):
     """The file and the line, or the record's number."""
 
 
-class Unreadable(msgspec.Struct, frozen=True):
+class UnreadableLine(msgspec.Struct, frozen=True):
     """A line or record that has no reply in it, and why."""
 
     place: str
     why: str
 
 
-Recorded = RecordedReply | Unreadable
+Recorded = RecordedReply | UnreadableLine
 
 
 def read_replies(name: str, stdin: BufferedReader) -> Iterator[Recorded]:
@@ -83,7 +83,7 @@ def _read_database(name: str) -> Iterator[Recorded]:
             event = decode_record(stored)
             place = f"{name}: record {stored.number}"
             if event is None:
-                yield Unreadable(place, "this is not a record")
+                yield UnreadableLine(place, "this is not a record")
             else:
                 yield from _of_event(event, place)
 
@@ -94,7 +94,7 @@ def _of_event(event: Event, place: str) -> Iterator[Recorded]:
     if event.failed:
         yield RecordedReply(event.tool, ReplyData("failure"), place)
     elif event.reply is None:
-        yield Unreadable(place, _NO_CONTENT)
+        yield UnreadableLine(place, _NO_CONTENT)
     else:
         yield RecordedReply(event.tool, data_of_record(event.reply), place)
 
@@ -114,7 +114,7 @@ class _Lines:
         for piece in read_pieces(file):
             place = f"{self._name}:{piece.line}"
             if piece.value is INVALID:
-                yield Unreadable(place, _NOT_JSON)
+                yield UnreadableLine(place, _NOT_JSON)
             elif piece.value is not NO_VALUE:
                 yield from self._of_value(piece.value, place, in_log_text=piece.in_log_text)
 
@@ -124,13 +124,13 @@ class _Lines:
             number += 1
             place = f"{self._name}:{number}"
             if len(line) == MAX_BYTES and not line.endswith(b"\n"):
-                yield Unreadable(place, f"the line is longer than {MAX_BYTES} bytes")
+                yield UnreadableLine(place, f"the line is longer than {MAX_BYTES} bytes")
                 _skip_line(file)
                 continue
             try:
                 value = decode_json(line.removeprefix(BOM_UTF8)) if line.strip() else NO_VALUE
             except (ValueError, RecursionError):
-                yield Unreadable(place, _NOT_JSON)
+                yield UnreadableLine(place, _NOT_JSON)
                 continue
             if value is not NO_VALUE:
                 yield from self._of_value(value, place, in_log_text=False)
@@ -144,7 +144,7 @@ class _Lines:
             case {"direction": "sent" | "received" as direction}:
                 yield from self._of_tap(direction, value, place)
             case {"chain": str(), "seq": int(), "hash": str()}:
-                yield Unreadable(place, "this is not a record")
+                yield UnreadableLine(place, "this is not a record")
             case _:
                 yield from self._of_log("", value, place, in_log_text=in_log_text)
 
@@ -152,7 +152,7 @@ class _Lines:
         try:
             yield from _of_event(msgspec.convert(event, Event), place)
         except msgspec.ValidationError as exc:
-            yield Unreadable(place, f"this is not a record: {exc}")
+            yield UnreadableLine(place, f"this is not a record: {exc}")
 
     def _of_tap(self, direction: str, line: Mapping[str, Json], place: str) -> Iterator[Recorded]:
         message, server = line.get("message"), str(line.get("server", ""))
@@ -170,7 +170,7 @@ class _Lines:
                 found = data_of(logged.reply, logged.context.schema)
                 yield RecordedReply(logged.tool, found, place)
             elif not _is_other_message(logged.reply):
-                yield Unreadable(place, _NO_TOOL)
+                yield UnreadableLine(place, _NO_TOOL)
 
 
 def _skip_line(file: BufferedReader) -> None:
