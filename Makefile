@@ -12,7 +12,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported tasks cluster faults clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported types tasks cluster faults clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,9 @@ matrix: $(READY)  ## show what a model sees of 15 replies through frameworks and
 
 ported: $(READY)  ## compare ported servers with the published ones, call by call; ONLY=NAME for one
 	$(BIN)/python -m tests.ported $(ONLY)
+
+types: $(READY)  ## infer types from the replies of published servers, type-check them, and check the replies; ONLY=NAME for one
+	$(BIN)/python -m tests.ported.typed $(ONLY)
 
 tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 	$(BIN)/python -m tests.tasks.crash

@@ -45,6 +45,8 @@ class LoggedReply(NamedTuple):
     pointer: str
     dialect: Dialect | None
     context: CheckContext
+    tool: str = ""
+    """The tool that was called, if the request is in the recording."""
 
 
 class _Request(NamedTuple):
@@ -127,7 +129,8 @@ class Conversation:
             yield LoggedReply(result, pointer, "mcp", self._context)
         elif method == _CALL:
             context = self._call_context(request)
-            yield LoggedReply(result, pointer, self._dialect or "mcp", context)
+            tool = "" if request is None else request.tool
+            yield LoggedReply(result, pointer, self._dialect or "mcp", context, tool)
 
     def _call_context(self, request: _Request | None) -> CheckContext:
         if request is None or request.tool not in self._tools:
