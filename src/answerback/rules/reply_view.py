@@ -10,7 +10,7 @@ import msgspec
 from ..contract import Dialect
 from ..core.received_limits import MAX_INNER_BYTES
 from ..core.versions import Version
-from ..dialects.common import ADDED, without_added
+from ..dialects.common import without_added
 from ..dialects.failure_json import is_failure_json, json_in_text
 from .json_values import pointer_token, walk_strings
 
@@ -97,16 +97,8 @@ class ReplyView:
     def texts_unlike_data(self) -> list[JsonText]:
         """The text blocks that are JSON; none if there is no data, or if one of them equals it."""
         if self._texts_unlike_data is None:
-            self._texts_unlike_data = _texts_unlike(self.json_texts, self._data_without_added())
+            self._texts_unlike_data = _texts_unlike(self.json_texts, self.data)
         return self._texts_unlike_data
-
-    def _data_without_added(self) -> Any:
-        """Return the data without the member that repeats the content, which its text lacks."""
-        meta = self.json.get("_meta")
-        added = meta.get(ADDED) if isinstance(meta, dict) else None
-        if not isinstance(self.data, dict) or not isinstance(added, str):
-            return self.data
-        return {name: each for name, each in self.data.items() if name != added}
 
     @property
     def json_text(self) -> str:
