@@ -76,6 +76,19 @@ def test_an_owner_s_oldest_reply_makes_room_for_the_next_one(store: WholeStore) 
     assert bob.left == [b"[0]"]
 
 
+def test_a_reply_that_is_sent_again_is_kept_once_and_for_each_caller_apart(
+    store: WholeStore,
+) -> None:
+    wholes = Wholes(store, ReplyLimits())
+    ada, bob = Owner(user="ada", tool="report"), Owner(user="bob", tool="report")
+
+    uris = [asyncio.run(wholes.keep(b"[1]", each)) for each in (ada, ada, bob)]
+    other = asyncio.run(Wholes(store, ReplyLimits()).keep(b"[1]", ada))
+
+    assert len({*uris, other}) == 3
+    assert uris[0] == uris[1]
+
+
 def test_an_owner_s_replies_stay_within_its_bytes(store: WholeStore) -> None:
     ada = _limited(store, reply_bytes=600, owner_bytes=1_000)("ada")
 
@@ -94,7 +107,7 @@ def test_the_owner_that_has_most_makes_room_for_others(
     ada, bob, greedy = caller("ada"), caller("bob"), caller("greedy")
 
     ada.keep(b"a" * 100)
-    greedy.keep(*[b"g" * 100] * 50)
+    greedy.keep(*(b"%100d" % number for number in range(50)))
     bob.keep(b"b" * 100)
 
     assert (len(ada.left), len(bob.left)) == (1, 1)

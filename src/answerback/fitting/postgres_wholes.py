@@ -37,16 +37,24 @@ class PostgresWholes:
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
         digest = _digest(id)
-        account = self._sealer.fingerprint(owner.account.encode())
-        sealed = self._sealer.seal(body, self._place(owner.user, digest))
         # A whole need not survive a crash of the database's machine.
         with self._database.transaction(durable=False) as cursor:
+            cursor.execute(
+                f"UPDATE answerback.wholes SET expires = {NOW} + %s"
+                f" WHERE app = %s AND digest = %s AND expires > {NOW}",
+                (limits.retention, self._app, digest),
+            )
+            if cursor.rowcount:
+                return
             _remove_expired(cursor)
+            account = self._sealer.fingerprint(owner.account.encode())
+            sealed = self._sealer.seal(body, self._place(owner.user, digest))
             self._make_room(cursor, account, len(body), limits)
             cursor.execute(
                 "INSERT INTO answerback.wholes"
                 " (digest, app, account, owner, session, tool, expires, size, body)"
-                f" VALUES (%s, %s, %s, %s, %s, %s, {NOW} + %s, %s, %s)",
+                f" VALUES (%s, %s, %s, %s, %s, %s, {NOW} + %s, %s, %s)"
+                " ON CONFLICT (app, digest) DO UPDATE SET expires = excluded.expires",
                 (
                     *(digest, self._app, account, owner.user, owner.session, owner.tool),
                     *(limits.retention, len(body), sealed),

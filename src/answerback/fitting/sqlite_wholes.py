@@ -71,6 +71,9 @@ class SQLiteWholes:
         now, size = self._now(), len(body)
         with self._transaction() as connection:
             connection.execute("DELETE FROM wholes WHERE expires <= ?", (now,))
+            again = "UPDATE wholes SET expires = ? WHERE id = ?"
+            if connection.execute(again, (now + limits.retention, id)).rowcount:
+                return
             _make_room(connection, owner.account, size, limits)
             row = (id, owner.account, owner.user, owner.session, owner.tool)
             added = connection.execute(

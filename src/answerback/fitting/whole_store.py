@@ -49,7 +49,10 @@ class WholeStore(Protocol):
         """Whether methods may take long, so that an event loop calls them in a thread."""
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        """Keep a whole; earlier ones are removed if there are too many."""
+        """Keep a whole, or keep it longer if it has been kept already.
+
+        Earlier ones are removed if there are too many.
+        """
 
     def get(self, id: str) -> KeptReply | None: ...
 

@@ -6,9 +6,11 @@ A client reads one as the resource `answerback://replies/{id}`, or a range of it
 from __future__ import annotations
 
 import secrets
+from base64 import urlsafe_b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 from weakref import finalize
@@ -41,11 +43,16 @@ _EXPIRY_SECONDS = 60.0
 
 
 class Wholes:
-    """Keeps whole replies in a store, within its limits."""
+    """Keeps whole replies in a store, within its limits.
 
-    def __init__(self, store: WholeStore, limits: ReplyLimits) -> None:
+    *key* makes the ids, which nobody can guess. A reply that is sent again, as a task's is each
+    time a client asks, has the same id and is kept once.
+    """
+
+    def __init__(self, store: WholeStore, limits: ReplyLimits, key: bytes | None = None) -> None:
         self._store = store
         self._limits = limits
+        self._key = key or secrets.token_bytes(32)
         self._threads: ThreadPoolExecutor | None = None
         self._removing = removing = BackgroundWork(
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
@@ -61,14 +68,20 @@ class Wholes:
         """
         if len(body) > self._limits.reply_bytes:
             return None
-        id = secrets.token_urlsafe(_ID_BYTES)
         try:
-            await self._off_loop(len(body), self._store.add, id, body, owner, self._limits)
+            id = await self._off_loop(len(body), self._add, body, owner)
         except Unavailable as exc:
             logger().warning("a whole reply of %r cannot be kept: %s", owner.tool, exc)
             return None
         self._removing.wake()
         return PREFIX + id
+
+    def _add(self, body: bytes, owner: Owner) -> str:
+        digest = blake2b(body, key=self._key, digest_size=_ID_BYTES)
+        digest.update(msgspec.msgpack.encode(owner))
+        id = urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+        self._store.add(id, body, owner, self._limits)
+        return id
 
     async def find(self, id: str, user: str) -> KeptReply | None:
         """Return a whole; None if it is unknown, expired or another user's."""
@@ -121,12 +134,11 @@ def _remove_expired(store: WholeStore) -> None:
 
 def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Wholes:
     """Return the kept replies of an app: in the shared database, in a file, or in this process."""
-    store: WholeStore
-    if state is not None:
-        # It needs the driver of the database.
-        from .postgres_wholes import PostgresWholes
+    limits = registry.limits.replies
+    if state is None:
+        return Wholes(SQLiteWholes(path), limits)
+    # It needs the driver of the database.
+    from .postgres_wholes import PostgresWholes
 
-        store = PostgresWholes(state, registry.name)
-    else:
-        store = SQLiteWholes(path)
-    return Wholes(store, registry.limits.replies)
+    key = state.sealer.fingerprint(b"ids of whole replies")
+    return Wholes(PostgresWholes(state, registry.name), limits, key)
