@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -165,6 +167,19 @@ def test_the_workers_file_is_private_and_what_expired_is_gone_from_it(tmp_path: 
     assert rows == (0,)
     assert b"a secret text" not in path.read_bytes()
     store.close()
+
+
+def test_the_thread_that_removes_expired_replies_ends_with_them() -> None:
+    before = set(threading.enumerate())
+    wholes = Wholes(SQLiteWholes(), ReplyLimits())
+    asyncio.run(wholes.keep(b"[]", Owner()))
+    [thread] = set(threading.enumerate()) - before
+
+    del wholes
+    gc.collect()
+    thread.join(60)
+
+    assert not thread.is_alive()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -58,7 +58,7 @@ class Wholes:
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
         # The thread has no reference to this object, and ends with it.
-        finalize(self, removing.close).atexit = False
+        finalize(self, _close, removing, store).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Keep the JSON of the returned data; return its URI.
@@ -105,8 +105,7 @@ class Wholes:
             logger().warning("the whole replies of a session cannot be removed: %s", exc)
 
     def close(self) -> None:
-        self._removing.close()
-        self._store.close()
+        _close(self._removing, self._store)
         if self._threads is not None:
             self._threads.shutdown(wait=False)
             self._threads = None
@@ -125,6 +124,11 @@ def range_uri(uri: str, part: ReplyPart) -> str:
     """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
     query = urlencode(msgspec.to_builtins(part))
     return f"{uri}?{query}" if query else uri
+
+
+def _close(removing: BackgroundWork, store: WholeStore) -> None:
+    removing.close()
+    store.close()
 
 
 def _remove_expired(store: WholeStore) -> None:
