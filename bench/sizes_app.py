@@ -48,4 +48,10 @@ def records(size: int) -> list[Record]:
     return [Record(**fields(number)) for number in range(size // RECORD_BYTES)]
 
 
+@app.tool(budget=20_000)
+def cut_records(size: int) -> list[Record]:
+    """Return as many records, of which some are sent; the rest is kept."""
+    return records(size)
+
+
 site = app.asgi()

@@ -6,11 +6,13 @@ import random
 from collections.abc import Callable
 from dataclasses import make_dataclass
 from datetime import UTC, datetime
+from types import GenericAlias
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict
 
 import msgspec
 import pydantic
 
+of: Any = GenericAlias
 Made = tuple[Any, Callable[[], Any]]
 """A type, and a function that makes another value of it each time."""
 
@@ -73,12 +75,13 @@ class Values:
     def list(self, depth: int) -> Made:
         kind, value = self.make(depth - 1)
         count = self.random.choice([0, 1, 3, 40, 200] if depth == TOP else [0, 1, 3, 8])
-        return list[kind], lambda: [value() for _ in range(count)]  # type: ignore[valid-type] -- made
+        return of(list, kind), lambda: [value() for _ in range(count)]
 
     def limited_list(self, depth: int) -> Made:
         kind, value = self.make(0)
         least = self.random.choice([1, 5, 200])
-        limited = Annotated[list[kind], msgspec.Meta(min_length=least)]  # type: ignore[valid-type] -- made
+        listed = of(list, kind)
+        limited: Any = Annotated.__class_getitem__((listed, msgspec.Meta(min_length=least)))  # type: ignore[attr-defined] # a type made here
         return limited, lambda: [value() for _ in range(least + self.random.choice([0, 90]))]
 
     def set(self, depth: int) -> Made:
@@ -86,13 +89,13 @@ class Values:
 
     def tuple(self, depth: int) -> Made:
         (one, first), (other, second) = self.make(depth - 1), self.make(depth - 1)
-        return tuple[one, other], lambda: (first(), second())  # type: ignore[valid-type] -- made
+        return of(tuple, (one, other)), lambda: (first(), second())
 
     def dict(self, depth: int) -> Made:
         kind, value = self.make(depth - 1)
         count = self.random.choice([1, 5, 60] if depth == TOP else [1, 3])
         return (
-            dict[str, kind],  # type: ignore[valid-type] -- made
+            of(dict, (str, kind)),
             lambda: {f"{self.random.choice(NAMES)}{n}": value() for n in range(count)},
         )
 
@@ -108,7 +111,8 @@ class Values:
         """Return a record of lists that are equally long."""
         (one, first), (other, second) = self.make(0), self.make(0)
         count = self.random.choice([3, 100])
-        cls = TypedDict("Columns", {"x": list[one], "y": list[other], "n": int})  # type: ignore[misc, valid-type] # noqa: UP013 -- made here
+        members = {"x": of(list, one), "y": of(list, other), "n": int}
+        cls = TypedDict("Columns", members)  # type: ignore[misc] # a type made here
 
         def make() -> Any:
             return {
@@ -124,13 +128,8 @@ class Values:
         name = f"Record{self._classes}"
         fields = [(f"m{n}", *self.make(depth - 1)) for n in range(self.random.randrange(1, 5))]
         kinds = [(field, kind) for field, kind, _ in fields]
-        cls: Any = self.random.choice(
-            [
-                lambda: msgspec.defstruct(name, kinds, rename="camel"),
-                lambda: make_dataclass(name, kinds),
-                lambda: NamedTuple(name, kinds),
-            ]
-        )()
+        make: Any = self.random.choice([_struct, make_dataclass, NamedTuple])
+        cls = make(name, kinds)
         return cls, lambda: cls(**{field: value() for field, _, value in fields})
 
     def model(self, depth: int) -> Made:
@@ -151,11 +150,17 @@ class Values:
         """Return a union of two classes with tags."""
         kind, value = self.make(depth - 1)
         self._classes += 1
-        one = msgspec.defstruct(f"One{self._classes}", [("items", list[kind])], tag=True)  # type: ignore[valid-type] -- made
-        other = msgspec.defstruct(f"Other{self._classes}", [("items", tuple[kind])], tag=True)  # type: ignore[valid-type] -- made
+        one = msgspec.defstruct(f"One{self._classes}", [("items", of(list, kind))], tag=True)
+        other = msgspec.defstruct(
+            f"Other{self._classes}", [("items", of(tuple, (kind,)))], tag=True
+        )
         return one | other, lambda: self.random.choice(
             [one([value() for _ in range(20)]), other((value(),))]
         )
+
+
+def _struct(name: str, fields: Any) -> Any:
+    return msgspec.defstruct(name, fields, rename="camel")
 
 
 def _dumped(model: pydantic.BaseModel) -> dict[str, Any]:

@@ -14,8 +14,10 @@ from tests.fitting.large_values import Values
 
 from answerback import App, Link
 from answerback.calls.runners import run_at_once
+from answerback.core.versions import LATEST_STATEFUL
+from answerback.protocol.listing import tool_entry
 
-EXAMPLES = int(os.environ.get("CUTS", "300"))
+EXAMPLES = int(os.environ.get("CUTS", "200"))
 CONTRACTS = ("standard", "aligned", "envelope", "apps", "direct")
 
 
@@ -62,9 +64,9 @@ def check_cut(found: Fitted) -> None:
     )
     assert cuts
     assert sorted(cuts, key=str) == sorted(reply.cuts, key=str)
-    schema = found.tool.output_schema
-    if schema is not None and found.shape.structured:
-        jsonschema_rs.validate(schema, found.result["structuredContent"])
+    listed = tool_entry(found.tool, LATEST_STATEFUL)
+    if "outputSchema" in listed:
+        jsonschema_rs.validate(listed["outputSchema"], found.result["structuredContent"])
     for cut in reply.cuts[:5]:
         assert f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}" in said(reply)
     links = [block for block in reply.content if isinstance(block, Link)]

@@ -65,11 +65,14 @@ UNSAFE = re.compile(
 UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
 
 
-def render(data: Any) -> str:
-    """Return JSON data as text for people; a string is its own text."""
+def render(data: Any, *, is_part: bool = False) -> str:
+    """Return JSON data as text for people; a string is its own text.
+
+    With *is_part*, the data is a part of what was found, so the text does not say "Found 5 users".
+    """
     if isinstance(data, str):
         return UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
-    text = "\n".join(_capped(_lines(data)))
+    text = "\n".join(_capped(_lines(data, "Showing" if is_part else "Found")))
     # A list of one string would read like a printed object if the string is "[object Object]".
     return f"- {text}" if is_unencoded(text) else text
 
@@ -84,14 +87,14 @@ def escape_json(text: str) -> str:
     return UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _lines(data: Any) -> Iterator[str]:
+def _lines(data: Any, verb: str) -> Iterator[str]:
     match data:
         case dict():
-            yield from _document(data)
+            yield from _document(data, verb)
         case []:
             yield "None found"
         case list() if _are_records(data):
-            yield from (f"Found {_count(data)}", "")
+            yield from (f"{verb} {_count(data)}", "")
             yield from _rows(data, 1)
         case list():
             joined = _joined_scalars(data)
@@ -100,15 +103,15 @@ def _lines(data: Any) -> Iterator[str]:
             yield _scalar(data)
 
 
-def _document(data: dict[str, Any]) -> Iterator[str]:
+def _document(data: dict[str, Any], verb: str) -> Iterator[str]:
     if not data:
         yield "Done"
     elif len(data) == 1:
-        yield from _subject(*next(iter(data.items())))
+        yield from _subject(*next(iter(data.items())), verb)
     else:
         tables = {key: value for key, value in data.items() if _are_records(value)}
         others = {key: value for key, value in data.items() if key not in tables}
-        sections = [_section(key, value) for key, value in tables.items()]
+        sections = [_section(key, value, verb) for key, value in tables.items()]
         yield from _separated([_members(others, 1), *sections] if others else sections)
 
 
@@ -119,10 +122,10 @@ def _separated(sections: Iterable[Iterable[str]]) -> Iterator[str]:
         yield from section
 
 
-def _subject(key: str, value: Any) -> Iterator[str]:
+def _subject(key: str, value: Any, verb: str) -> Iterator[str]:
     """Yield the lines for an object's only member, which the whole text is about."""
     if _are_records(value) or (value == [] and _singular(_noun(key))):
-        yield from _section(key, value)
+        yield from _section(key, value, verb)
     elif isinstance(value, dict) and (name := _identifying_key(value, SUBJECT_KEYS)):
         yield f"{_label(key)}: {_scalar(value[name])}"
         yield from _members(_without_key(value, name), 1)
@@ -130,11 +133,11 @@ def _subject(key: str, value: Any) -> Iterator[str]:
         yield from _field(key, value, 1)
 
 
-def _section(key: str, records: list[Any]) -> Iterator[str]:
+def _section(key: str, records: list[Any], verb: str) -> Iterator[str]:
     plural = _noun(key)
     singular = _singular(plural)
     if singular:
-        yield f"Found {len(records)} {singular if len(records) == 1 else plural}"
+        yield f"{verb} {len(records)} {singular if len(records) == 1 else plural}"
     else:
         yield f"{_label(key)}: {_count(records)}"
     if records:

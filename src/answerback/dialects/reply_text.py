@@ -76,8 +76,11 @@ def is_same_json(one: str, other: str) -> bool:
         return False
 
 
-def data_text(encoded: bytes, shape: Shape, contract: Contract) -> str:
-    """Return the text for *encoded* data; a string is its own text where the contract allows."""
+def data_text(encoded: bytes, shape: Shape, contract: Contract, *, is_part: bool = False) -> str:
+    """Return the text for *encoded* data; a string is its own text where the contract allows.
+
+    *is_part* says that the data was cut, so that the text does not call it all that was found.
+    """
     match contract.text:
         case "json_first":
             return shape.wrap(encoded).decode()
@@ -88,7 +91,7 @@ def data_text(encoded: bytes, shape: Shape, contract: Contract) -> str:
             is_text = encoded.startswith(b'"')
             return msgspec.json.decode(encoded) if is_text else shape.wrap(encoded).decode()
         case _:
-            return _readable_text(encoded)
+            return _readable_text(encoded, is_part=is_part)
 
 
 def error_text(error: Error, style: ErrorStyle) -> str:
@@ -133,12 +136,12 @@ def _with_first_text(text: str, content: tuple[Block, ...]) -> tuple[Block, ...]
     return content if isinstance(first, Text) and first.text == text else (Text(text), *content)
 
 
-def _readable_text(encoded: bytes) -> str:
+def _readable_text(encoded: bytes, *, is_part: bool) -> str:
     if encoded in (b"null", b"{}"):
         return DONE
     from .readable import render
 
-    return render(msgspec.json.decode(encoded)) or DONE
+    return render(msgspec.json.decode(encoded), is_part=is_part) or DONE
 
 
 def _string_member(text: str, name: str) -> str | None:

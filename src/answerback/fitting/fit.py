@@ -122,13 +122,14 @@ class LargeReply:
             changed_block(block, text=msgspec.json.decode(kept[path])) if path in kept else block
             for path, block in _named(reply.content)
         )
-        if encoded is not None and self._shows_data_only_without_texts():
-            content = (Text(data_text(encoded, self._shape, self._tool.contract)), *content)
         if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
             encoded = shortened(encoded, cut, await self._uri(""), self._paging)
             if self._part is not None:
                 whole = _replace(cut, total=cut.total + self._part.offset)
                 cuts = [whole if each is cut else each for each in cuts]
+        if encoded is not None and self._shows_data_only_without_texts():
+            text = data_text(encoded, self._shape, self._tool.contract, is_part=True)
+            content = (Text(text), *content)
         said = [await self._said(cut) for cut in cuts]
         return _replace(reply, content=content + notes(said), encoded=encoded, cuts=tuple(cuts))
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from ..calls.runners import run_at_once
 from ..core.authentication import owner_of
 from ..core.json_value import JsonObject
-from ..core.versions import Version
 from ..tasks.task_record import TaskRecord
 from .jsonrpc import notification_frame
 from .mcp_peer import McpPeer
@@ -21,12 +20,14 @@ MAX_TASKS = 100
 class TaskFeed:
     """Sends a client the state of its tasks: once at first, then on each change."""
 
-    def __init__(self, methods: TaskMethods, tasks: list[TaskRecord], version: Version) -> None:
+    def __init__(self, methods: TaskMethods, tasks: list[TaskRecord], peer: McpPeer) -> None:
         self.ids = tuple(task.id for task in tasks)
         self._methods = methods
-        self._version = version
+        self._peer = peer
         self._owners = {task.id: task.owner for task in tasks}
         self._sent: JsonObject = {}
+        # The whole of a result that is too large may be written to a disk or a database.
+        self._may_block = methods.has_budgets
         self._lock = threading.Lock()
 
     def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], None]:
@@ -35,7 +36,7 @@ class TaskFeed:
 
         def send_changed(changed: str | None) -> None:
             if changed is None or changed in self._owners:
-                service.runner.soon(self._send_changes, send, meta)
+                service.runner.soon(self._send_changes, send, meta, may_block=self._may_block)
 
         stop = service.subscribe(send_changed)
         send_changed(None)
@@ -51,7 +52,7 @@ class TaskFeed:
                 mark = (task.state, task.message, tuple(task.questions))
                 if self._sent.get(id) != mark:
                     self._sent[id] = mark
-                    shown = self._methods.task_json(task, self._version)
+                    shown = run_at_once(self._methods.task_json(task, self._peer))
                     send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
 
 
@@ -59,4 +60,4 @@ async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -
     """Return the feed of the tasks that belong to the client."""
     owner = owner_of(peer.describe_request("mcp").user)
     found = [await methods.service.get(id, owner) for id in dict.fromkeys(ids[:MAX_TASKS])]
-    return TaskFeed(methods, [task for task in found if task is not None], peer.version)
+    return TaskFeed(methods, [task for task in found if task is not None], peer)

@@ -6,16 +6,17 @@ Loaded at the first call of a tool that may run as a task.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..calls.call import Call, Outcome
+from ..calls.call import Call, Handler, Outcome
 from ..core.authentication import owner_of
 from ..core.json_value import Json, JsonObject, is_number
 from ..core.peer import Question
-from ..core.reply import Error
-from ..core.shape import RESULT
+from ..core.reply import Error, Reply
+from ..core.shape import RESULT, Shape
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
@@ -61,6 +62,11 @@ class TaskMethods:
         }
 
     @property
+    def has_budgets(self) -> bool:
+        """Whether a result may be cut when it is sent."""
+        return self._registry.has_budgets
+
+    @property
     def service(self) -> TaskService:
         # Imported at the first task, so that other clients need not wait for it.
         from ..tasks.service import task_service
@@ -91,7 +97,8 @@ class TaskMethods:
         if key is not None and tool is not None and tool.settings.idempotency_key:
             from ..tasks.keyed_calls import run_once
 
-            return lambda call: run_once(self.service, call, key, self._runtime.handlers.tools)
+            run = partial(run_once, self.service, key=key, handle=self._runtime.handlers.tools)
+            return run if tool.settings.budget is None else partial(_run_and_fit, run)
         return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
@@ -126,15 +133,15 @@ class TaskMethods:
 
     async def _get(self, peer: McpPeer, raw: Params) -> bytes:
         task = await self._find(peer, raw)
-        return self._server_info.encode_result(self.task_json(task, peer.version), peer.version)
+        return self._server_info.encode_result(await self.task_json(task, peer), peer.version)
 
-    def task_json(self, task: TaskRecord, version: Version) -> JsonObject:
+    async def task_json(self, task: TaskRecord, peer: McpPeer) -> JsonObject:
         """Return a task as shown by `tasks/get` and the extension's notifications."""
-        members = _members(task, version)
-        if not version.stateless:
+        members = _members(task, peer.version)
+        if not peer.version.stateless:
             return members
         if task.state == "completed":
-            members["result"] = msgspec.Raw(self._tool_result(task, version))
+            members["result"] = msgspec.Raw(await self._tool_result(task, peer))
         elif task.state == "failed":
             members["error"] = _rpc_error(task)
         elif task.state == "input_required":
@@ -176,7 +183,7 @@ class TaskMethods:
         if task.state != "completed":
             error = _rpc_error(task)
             raise RpcError(error["code"], error["message"], error.get("data"))
-        return self._tool_result(task, peer.version)
+        return await self._tool_result(task, peer)
 
     async def _ask(self, task: TaskRecord, key: str, peer: McpPeer) -> None:
         """Ask the client a task's question, and give the task the answer."""
@@ -207,14 +214,16 @@ class TaskMethods:
             raise _unknown()
         return task
 
-    def _tool_result(self, task: TaskRecord, version: Version) -> bytes:
+    async def _tool_result(self, task: TaskRecord, peer: McpPeer) -> bytes:
         """Return the result of the call itself."""
-        reply = task.reply()
+        reply, version = task.reply(), peer.version
         tool = self._registry.tools.get(task.tool)
         contract = self._registry.contract if tool is None else tool.contract
         shape = reply.shape or RESULT
         if tool is not None:
             shape = tool.shape_of_stored(shape)
+            if tool.settings.budget is not None:
+                reply = await self._fitted(reply, task, peer, shape)
         if not version.stateless:
             reply = msgspec.structs.replace(
                 reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
@@ -222,6 +231,24 @@ class TaskMethods:
         server_info = self._server_info.json if version.stateless else b""
         pieces = dialect.write_in_pieces(reply, shape, contract, version, server_info=server_info)
         return b"".join(pieces)
+
+    async def _fitted(
+        self, reply: Reply[Any], task: TaskRecord, peer: McpPeer, shape: Shape
+    ) -> Reply[Any]:
+        """Return a stored reply within its tool's budget."""
+        from ..calls.fitted_reply import fitted_reply
+
+        call = Call(task.tool, task.arguments, peer, wire="mcp", caller=peer.caller)
+        call.tool, call.shape = self._registry.tools[task.tool], shape
+        call.runtime = self._runtime
+        return await fitted_reply(reply, call)
+
+
+async def _run_and_fit(run: Handler, call: Call) -> Outcome:
+    """Run a call whose reply is stored whole, and return what MCP sends of it."""
+    from ..calls.fitted_reply import fitted_outcome
+
+    return await fitted_outcome(await run(call), call)
 
 
 def missing_tasks(message: str) -> RpcError:

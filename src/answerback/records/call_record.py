@@ -57,6 +57,8 @@ class CallRecord(msgspec.Struct, gc=False):
     attempts: int = 0
     breaker: str = ""
     opened: bool = False
+    returned: int = 0
+    total: int = 0
     findings: Sequence[Finding] | None = None
     """The rules' findings, or None if the rules have not run yet."""
 
@@ -80,6 +82,9 @@ def make_call_record(
     if isinstance(outcome, Reply):
         record.reply = outcome
         record.size = reply_size(outcome)
+        if outcome.cuts:
+            cut = max(outcome.cuts, key=lambda each: each.total - each.returned)
+            record.returned, record.total = cut.returned, cut.total
         if outcome.error is not None:
             record.code = outcome.error.code
     elif outcome is None:
@@ -150,6 +155,8 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
         attempts=record.attempts,
         breaker=record.breaker,
         opened=record.opened,
+        returned=record.returned,
+        total=record.total,
         digest=digest(record.arguments),
         trace=record.trace,
         **kept,

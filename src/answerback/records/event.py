@@ -62,6 +62,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """The state of the tool's breaker after the call: closed, open or half-open."""
     opened: bool = False
     """True if this call opened the breaker."""
+    returned: int = 0
+    """If the reply was cut to its tool's budget: how many items, lines or characters it has."""
+    total: int = 0
+    """How many there are in all. Of several lists and texts, the one that lost most counts."""
     digest: str = ""
     """A hash of the arguments, independent of white space and member order."""
     trace: str = ""

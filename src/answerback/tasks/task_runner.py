@@ -213,9 +213,9 @@ class TaskRunner:
             return function(*args)
         return await loop.run_in_executor(self._threads, function, *args)
 
-    def soon(self, function: Callable[..., object], *args: object) -> None:
-        """Call a function that uses the store, in a thread if it may block."""
-        if self._store.blocks:
+    def soon(self, function: Callable[..., object], *args: object, may_block: bool = False) -> None:
+        """Call a function that uses the store, in a thread if it or the store may block."""
+        if may_block or self._store.blocks:
             self._threads.submit(function, *args)
         else:
             function(*args)
