@@ -136,6 +136,10 @@ class Database:
         """Return the database's time, in seconds since 1970."""
         return float(self.rows(f"SELECT {NOW}")[0][0])
 
+    def open(self) -> None:
+        """Keep idle connections again after `close`."""
+        self._is_closed = False
+
     def close(self) -> None:
         """Close the idle connections; the others are closed when their transactions end."""
         with self._lock:
