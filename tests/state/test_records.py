@@ -15,6 +15,8 @@ from tests.tasks.store_clock import NOW, StoreClock
 from answerback import success
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
+from answerback.gates.used_rows import UsedRows
+from answerback.state.kept_changes import SessionRows
 from answerback.state.maintenance import check_state, rekey
 from answerback.state.shared import SharedState
 from answerback.tasks import postgres_store as postgres_module
@@ -195,6 +197,48 @@ def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_
         )
 
     assert store.remove_expired() == 3001
+
+
+def test_what_has_not_expired_is_not_read_when_expired_rows_are_removed(
+    postgres: Postgres,
+) -> None:
+    url = postgres.new_database()
+    make_tables(url)
+    columns = "app, tool, owner, state, worker, lease, fence, record, arguments, expires"
+    far = 2.0**33
+    with psycopg.connect(url) as connection:
+        for statement in (
+            f"INSERT INTO answerback.tasks (id, {columns}) SELECT n::text, 'jobs', 'report', '',"
+            f" 'completed', '', 0, 0, '', '', {far} FROM generate_series(1, 5000) AS n",
+            "INSERT INTO answerback.used_tokens (digest, expires)"
+            f" SELECT n::text::bytea, {far} FROM generate_series(1, 5000) AS n",
+            "INSERT INTO answerback.sessions (app, nonce, expires)"
+            f" SELECT 'jobs', n::text::bytea, {far} FROM generate_series(1, 5000) AS n",
+        ):
+            connection.execute(statement.encode())
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+    shared = SharedState(url, [SECRET])
+
+    PostgresStore(shared, "jobs").remove_expired()
+    UsedRows(shared).add(b"token", int(far))
+    SessionRows(shared, "jobs").remove_expired()
+    shared.close()
+
+    names = ("tasks_expiry", "used_tokens_expiry", "sessions_expiry")
+    query = (
+        "SELECT indexrelname, idx_scan, idx_tup_read FROM pg_stat_user_indexes"
+        " WHERE indexrelname = ANY(%s)"
+    )
+
+    def reads() -> dict[str, tuple[int, int]]:
+        # The connections of the state report what they have read when they end.
+        with psycopg.connect(url) as connection:
+            rows = connection.execute(query, (list(names),)).fetchall()
+        return {name: (scans, read) for name, scans, read in rows}
+
+    wait_until(lambda: all(scans for scans, _ in reads().values()))
+    assert {name: read for name, (_, read) in reads().items()} == dict.fromkeys(names, 0)
 
 
 def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import Unavailable
-from ..state.database import NOW, Database
+from ..state.database import NOW, NOW_ONCE, Database
 from ..state.notices import Notices
 from ..state.sealing import CannotOpen, place_of
 from ..state.shared import SharedState
@@ -48,9 +48,9 @@ _COLUMNS = "id, owner, lease, record, arguments, answers, result"
 _WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
 _CLAIMABLE = f"{_WAITING} AND tool = ANY(%s) AND substring(record from 1 for 4) = ANY(%s)"
 _EXPIRED = (
-    f"expires <= {NOW} AND (state <> 'working'"
+    f"expires <= {NOW_ONCE} AND (state <> 'working'"
     # Nobody has its tool, or nobody can read it.
-    f" OR expires <= {NOW} - {_UNSERVED} AND lease <= {NOW} - {_UNSERVED})"
+    f" OR expires <= {NOW_ONCE} - {_UNSERVED} AND lease <= {NOW_ONCE} - {_UNSERVED})"
 )
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -133,21 +133,22 @@ class PostgresStore:
         if count < 1 or not self._database.rows(f"SELECT 1 {_CLAIMABLE} LIMIT 1", *values):
             return []
         taken: list[TaskRecord] = []
-        last = 0
+        last, has_more = 0, True
         with self._database.transaction() as cursor:
-            while len(taken) < count:
+            while has_more and len(taken) < count:
+                wanted = count - len(taken)
                 cursor.execute(
                     f"SELECT number, {NOW}, {_COLUMNS} {_CLAIMABLE} AND number > %s"
                     " ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
-                    (*values, last, count - len(taken)),
+                    (*values, last, wanted),
                 )
                 rows = cursor.fetchall()
-                if not rows:
-                    break
-                last, now = rows[-1][:2]
+                has_more = len(rows) == wanted
                 # A task that cannot be read does not take the place of the next one.
-                for task in filter(None, map(self._read, (row[2:] for row in rows))):
-                    claim = claimed(task, now, worker=worker, lease=lease)
+                for number, now, *row in rows:
+                    last = number
+                    task = self._read(tuple(row))
+                    claim = task and claimed(task, now, worker=worker, lease=lease)
                     if claim is not None:
                         self._write(cursor, claim)
                         taken.append(claim)
@@ -189,7 +190,9 @@ class PostgresStore:
             )
 
     def remove_expired(self) -> int:
-        if not self._database.rows(f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} LIMIT 1"):
+        # In the order of the index: else the planner expects to find one in any row.
+        query = f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} ORDER BY expires LIMIT 1"
+        if not self._database.rows(query):
             return 0
         removed = 0
         for _ in range(_BATCHES):
@@ -206,8 +209,8 @@ class PostgresStore:
             if not _first(cursor)[0]:
                 return 0
             cursor.execute(
-                "DELETE FROM answerback.tasks WHERE number IN (SELECT number"
-                f" FROM answerback.tasks WHERE {_EXPIRED} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+                "DELETE FROM answerback.tasks WHERE number IN (SELECT number FROM answerback.tasks"
+                f" WHERE {_EXPIRED} ORDER BY expires LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
             )
             return cursor.rowcount
 
