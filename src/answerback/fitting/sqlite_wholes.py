@@ -83,12 +83,12 @@ class SQLiteWholes:
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
 
-    def get(self, id: str) -> KeptReply | None:
+    def get(self, id: str, user: str) -> KeptReply | None:
         with self._opened() as connection:
             row = connection.execute(
-                "SELECT user, tool, body FROM wholes JOIN bodies USING (number)"
-                " WHERE id = ? AND expires > ?",
-                (id, self._now()),
+                "SELECT tool, body FROM wholes JOIN bodies USING (number)"
+                " WHERE id = ? AND user IN ('', ?) AND expires > ?",
+                (id, user, self._now()),
             ).fetchone()
         return None if row is None else KeptReply(*row)
 

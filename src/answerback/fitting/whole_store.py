@@ -34,9 +34,6 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptReply(NamedTuple):
-    """A kept reply."""
-
-    user: str
     tool: str
     body: bytes
 
@@ -54,7 +51,8 @@ class WholeStore(Protocol):
         Earlier ones are removed if there are too many.
         """
 
-    def get(self, id: str) -> KeptReply | None: ...
+    def get(self, id: str, user: str) -> KeptReply | None:
+        """Return a whole; None if it is unknown, expired or another user's."""
 
     def forget_session(self, session: str) -> None:
         """Remove the wholes of a session that has ended."""

@@ -45,14 +45,17 @@ _EXPIRY_SECONDS = 60.0
 class Wholes:
     """Keeps whole replies in a store, within its limits.
 
-    *key* makes the ids, which nobody can guess. A reply that is sent again, as a task's is each
-    time a client asks, has the same id and is kept once.
+    *key* returns the key of the ids, which nobody can guess. A reply that is sent again, as a
+    task's is each time a client asks, has the same id and is kept once.
     """
 
-    def __init__(self, store: WholeStore, limits: ReplyLimits, key: bytes | None = None) -> None:
+    def __init__(
+        self, store: WholeStore, limits: ReplyLimits, key: Callable[[], bytes] | None = None
+    ) -> None:
         self._store = store
         self._limits = limits
-        self._key = key or secrets.token_bytes(32)
+        made = secrets.token_bytes(32)
+        self._key = key or (lambda: made)
         self._threads: ThreadPoolExecutor | None = None
         self._removing = removing = BackgroundWork(
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
@@ -77,7 +80,7 @@ class Wholes:
         return PREFIX + id
 
     def _add(self, body: bytes, owner: Owner) -> str:
-        digest = blake2b(body, key=self._key, digest_size=_ID_BYTES)
+        digest = blake2b(body, key=self._key(), digest_size=_ID_BYTES)
         digest.update(msgspec.msgpack.encode(owner))
         id = urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
         self._store.add(id, body, owner, self._limits)
@@ -88,10 +91,7 @@ class Wholes:
         # PostgreSQL and SQLite refuse some texts.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
-        whole = await self._off_loop(LARGE_BODY, self._store.get, id)
-        if whole is None or (whole.user and whole.user != user):
-            return None
-        return whole
+        return await self._off_loop(LARGE_BODY, self._store.get, id, user)
 
     async def read(self, whole: KeptReply, part: ReplyPart) -> Range:
         """Return a part of a whole; raises InvalidInput for a range that it does not have."""
@@ -144,5 +144,5 @@ def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Whole
     # It needs the driver of the database.
     from .postgres_wholes import PostgresWholes
 
-    key = state.sealer.fingerprint(b"ids of whole replies")
+    key = partial(state.fingerprints.of, b"ids of whole replies")
     return Wholes(PostgresWholes(state, registry.name), limits, key)
