@@ -12,7 +12,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported tasks cluster faults clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported types tasks cluster faults clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,12 +87,15 @@ clients: $(READY)  ## call one app with the clients of others, each in its own e
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
 	$(BIN)/python -m tests.widgets
 
-matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks of others; ONLY=NAME for one
+matrix: $(READY)  ## show what a model sees of 15 replies through frameworks and modelled hosts; ONLY=NAME for one
 	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)
 	$(if $(ONLY),,$(BIN)/python -m tests.matrix.provider_requests)
 
 ported: $(READY)  ## compare ported servers with the published ones, call by call; ONLY=NAME for one
 	$(BIN)/python -m tests.ported $(ONLY)
+
+types: $(READY)  ## infer types from the replies of published servers, type-check them, and check the replies; ONLY=NAME for one
+	$(BIN)/python -m tests.ported.typed $(ONLY)
 
 tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 	$(BIN)/python -m tests.tasks.crash

@@ -150,7 +150,7 @@ def test_no_class_has_more_than_25_methods() -> None:
 
 
 # These read annotations and values of any type.
-ANY_PACKAGES = {"types", "rules", "models", "reading", "dialects"}
+ANY_PACKAGES = {"types", "rules", "models", "reading", "dialects", "inference"}
 # Annotations that are `Any` and nothing else; the number may only fall.
 BARE_ANY = 170
 
@@ -260,6 +260,7 @@ SHARED_MODULE_NAMES = {
     "openapi": "server/http/openapi/ makes the document; cli/openapi.py is the command",
     "state": "state/ keeps what hosts share; cli/state.py is the command",
     "tasks": "tasks/ runs tasks; cli/tasks.py is the command",
+    "types": "types/ reads annotations; cli/types.py is the command",
     # MCP is a dialect of replies and a command.
     "mcp": "dialects/mcp.py is the dialect; cli/mcp.py is the command",
     # Users import the middleware by the name of the interface that it is for.
@@ -279,7 +280,7 @@ def test_module_names_are_unique_except_those_listed_with_a_reason() -> None:
             paths[name].add(name_of(path))
 
     assert {name for name, found in paths.items() if len(found) > 1} == set(SHARED_MODULE_NAMES)
-    assert len(SHARED_MODULE_NAMES) + len(SHARED_CLASS_NAMES) <= 10
+    assert len(SHARED_MODULE_NAMES) + len(SHARED_CLASS_NAMES) <= 11
 
 
 def test_public_class_names_are_unique_except_those_listed_with_a_reason() -> None:
@@ -372,7 +373,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 407
+IMPORTS_IN_FUNCTIONS = 392
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
@@ -422,17 +423,18 @@ PACKAGE_LINES = {
     "": 1_350,
     "auth": 1_400,
     "calls": 3_300,
-    "cli": 6_050,
+    "cli": 6_650,
     "client": 8_050,
-    "core": 3_400,
-    "dialects": 3_600,
+    "core": 3_450,
+    "dialects": 4_350,
     "gates": 700,
     "http1": 1_100,
+    "inference": 1_300,
     "middleware": 650,
     "models": 2_450,
     "protocol": 3_600,
     "reading": 1_550,
-    "records": 2_200,
+    "records": 2_250,
     "registry": 1_350,
     "resilience": 1_900,
     "rules": 5_600,

@@ -28,6 +28,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     strings as JSON too; own and readable: readable text, only if the author gave none.
     """
     error_text: ErrorStyle = "message"
+    tool_failure: bool = False
+    """A failed MCP result also has the proposed `_meta["io.modelcontextprotocol/toolFailure"]`."""
     hint_in_text: bool = False
     """An error's hint follows its message in the text, on a separate line."""
     message: bool = False
@@ -81,7 +83,7 @@ _STYLES: dict[str, Any] = {"text": TextStyle, "error_text": ErrorStyle, "http": 
 _PLAIN: dict[str, type] = {
     **dict.fromkeys(("name", "tool_prefix", "route", "masked"), str),
     **dict.fromkeys(("wrap_objects", "spread_tuples", "envelope_in_mcp"), bool),
-    **dict.fromkeys(("hint_in_text", "message", "always_200"), bool),
+    **dict.fromkeys(("hint_in_text", "message", "always_200", "tool_failure"), bool),
 }
 
 

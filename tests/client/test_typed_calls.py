@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, field_validator
 
-from answerback import App, NotFound, Text, connect
+from answerback import App, NotFound, Reply, Text, connect, success
 
 app = App("weather")
 RUNS: list[str] = []
@@ -42,6 +42,18 @@ def cities(count: int = 2) -> list[str]:
 
 
 @app.tool
+def forecast(city: str) -> Reply[Weather]:
+    """The weather of tomorrow, with a text beside the data."""
+    return success("It gets colder.", Weather(city, -2))
+
+
+@app.tool
+def warnings() -> Reply[list[str]]:
+    """Warnings, with a text beside the data."""
+    return success("Stay at home.", ["storm"])
+
+
+@app.tool
 def report() -> list[Text]:
     """A text without data."""
     return [Text('{"not": "data"}')]
@@ -65,6 +77,23 @@ def called(*args: Any, **named: Any) -> Any:
     reply = asyncio.run(awaited())
     assert (reply.data, reply.error) == (blocking.data, blocking.error)
     return reply
+
+
+@pytest.mark.parametrize("into", [None, Weather])
+def test_the_data_has_no_message_that_was_added_for_models(into: Any) -> None:
+    found = called("forecast", {"city": "Oslo"}, into=into)
+
+    plain = {"city": "Oslo", "degrees": -2.0}
+    assert found.data == (plain if into is None else Weather("Oslo", -2))
+    assert found.content[0] == Text("It gets colder.")
+    assert found.raw["structuredContent"] == {**plain, "message": "It gets colder."}
+
+
+def test_a_list_with_a_message_is_read_and_checked_by_its_schema() -> None:
+    with connect(app, output_schema="error") as server:
+        found = server.call("warnings", {})
+
+    assert (found.data, found.error, found.findings) == (["storm"], None, ())
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from answerback.dialects.mcp_blocks import project_block
 from answerback.dialects.reply_text import DONE, content_with_text
 from answerback.dialects.rest import safe_mime
 from answerback.dialects.status_and_headers import header_text, header_token
+from answerback.dialects.tool_failure import TOOL_FAILURE, write_failure
 
 
 def carried(
@@ -46,11 +47,14 @@ def _mcp(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) 
     """From 2025-06-18 on, all but the time, which only `envelope_in_mcp` carries."""
     is_structured = version.structured and shape.structured
     has_data = reply.error is None and (is_structured or contract.envelope_in_mcp)
+    meta = author_meta(reply.meta)
+    if reply.error is not None and contract.tool_failure:
+        meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
     return Reply(
         content=_blocks(content_with_text(reply, shape, contract), version),
         data=_data(reply, shape) if has_data else msgspec.UNSET,
         error=None if reply.error is None else project_error(reply.error),
-        meta=as_received(author_meta(reply.meta)),
+        meta=as_received(meta),
         timestamp=to_utc(reply.timestamp),
     )
 

@@ -18,12 +18,14 @@ from answerback.core.reply import Cut, Error, Reply
 from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import HttpReply, read, write
+from answerback.dialects.tool_failure import TOOL_FAILURE
 from answerback.error_codes import CODES
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 CONTRACTS = (
     *PRESETS.values(),
     STANDARD.derive(error_text="coded"),
+    STANDARD.derive(tool_failure=True),
     STANDARD.derive(text="indented", envelope_in_mcp=True, error_text="json"),
 )
 bounded = settings(
@@ -209,7 +211,9 @@ def test_mcp_carries_everything_but_the_time_and_the_envelope_that_too(case: Cas
         assert _without_added(found.content, case.reply.content) == _received(case.reply.content)
         assert found.data == _json(case.reply.data)
         assert _with_defaults(found.error) == _with_defaults(case.reply.error)
-        assert found.meta == _json(_author_keys(case.reply.meta))
+        # What MCP's proposal adds stays in the metadata, beside the author's keys.
+        meta = {key: value for key, value in found.meta.items() if key != TOOL_FAILURE}
+        assert meta == _json(_author_keys(case.reply.meta))
         assert found.cuts == (case.reply.cuts if dialect == "mcp" else ())
         assert not case.carries_time(dialect) or found.timestamp == case.reply.timestamp
 

@@ -68,7 +68,7 @@ EACH = pytest.mark.parametrize("check", [checked_by_middleware, checked_by_audit
     [
         ({"success": True, "isError": False, **TEXT}, []),
         ({"success": True, "isError": False, **IMAGE}, []),
-        (over_mcp(success("started", {"id": 7})), []),
+        (over_mcp(success("started", {"id": 7})), ["AB313", "AB313"]),
         (over_mcp(failure("no such city", code="NOT_FOUND")), []),
         (TEXT, []),
         ({"success": True, **WHEN, **TEXT}, []),

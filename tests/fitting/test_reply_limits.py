@@ -18,7 +18,8 @@ from tests.state.stores import SECRET, make_tables
 
 from answerback.fitting.postgres_wholes import PostgresWholes
 from answerback.fitting.sqlite_wholes import SQLiteWholes
-from answerback.fitting.wholes import PREFIX, Owner, Wholes, WholeStore
+from answerback.fitting.whole_store import Owner, WholeStore
+from answerback.fitting.wholes import PREFIX, Wholes
 from answerback.options import ReplyLimits
 from answerback.state.shared import SharedState
 

@@ -21,9 +21,11 @@ from tests.tasks.task_client import RpcFailure, TaskClient
 
 from answerback import App, Context, Limits, connect
 from answerback.auth import ApiKey, ApiKeys
+from answerback.core.request_info import RequestInfo
 from answerback.gates import scope
 from answerback.options import ReplyLimits
 from answerback.records import Records
+from answerback.registry.visibility import VisibleEntry
 
 KEPT = Path(__file__).parent / "kept_app.py"
 
@@ -225,30 +227,58 @@ def test_without_a_user_who_knows_the_id_reads_the_whole_reply() -> None:
     assert json.loads(content["text"]) == report()
 
 
-def test_the_gates_of_the_app_and_the_tool_decide_about_the_whole_reply_too() -> None:
+@pytest.mark.parametrize("closed_part", ["app", "included app", "tool"])
+def test_the_gates_of_the_tool_and_its_apps_decide_about_the_whole_reply_too(
+    closed_part: str,
+) -> None:
     closed: list[str] = []
 
-    def is_open(ctx: Context) -> bool:
-        return not closed
+    def gate(part: str) -> Callable[[Context], bool]:
+        def is_open(ctx: Context) -> bool:
+            return part not in closed
 
-    app = _app_with_keys(requires=[is_open])
+        return is_open
 
-    @app.tool(budget=1_000, requires=[scope("pay")])
+    app = _app_with_keys(requires=[gate("app")])
+    included = App("included", requires=[gate("included app")])
+
+    @included.tool(budget=1_000, requires=[scope("pay"), gate("tool")])
     def pay() -> Report:
         return report()
 
+    app.include(included, prefix="in_")
+
     async def steps(client: TaskClient) -> list[str]:
-        ada, fewer_scopes = client.of(_key("ada")), client.of(_key("unscoped-ada"))
-        uri = await _kept(ada, "pay")
+        ada, unscoped = client.of(_key("ada")), client.of(_key("unscoped-ada"))
+        uri = await _kept(ada, "in_pay")
         await ada.request("resources/read", uri=uri)
-        refused = str(await _refused(fewer_scopes, uri))
-        closed.append("yes")
+        refused = str(await _refused(unscoped, uri))
+        closed.append(closed_part)
         return [refused, str(await _refused(ada, uri))]
 
     fewer, after = _run(app, steps)
 
     assert "pay" in fewer
     assert after == "This is not allowed"
+
+
+def test_who_no_longer_sees_the_tool_does_not_see_its_whole_reply() -> None:
+    app, shown = _app_with_keys(), ["read_rows"]
+
+    @app.visible
+    def visible(entry: VisibleEntry, request: RequestInfo) -> bool:
+        return entry.name in shown
+
+    async def steps(client: TaskClient) -> list[Any]:
+        uri = await _kept(client)
+        read = await client.request("resources/read", uri=uri)
+        shown.clear()
+        return [len(read["contents"]), str(await _refused(client, uri))]
+
+    contents, refused = _run(app, steps)
+
+    assert contents == 1
+    assert refused.startswith("Resource not found")
 
 
 def test_a_whole_reply_of_a_tool_that_is_no_longer_served_is_not_found() -> None:
@@ -275,15 +305,12 @@ def test_reading_a_whole_reply_is_recorded_as_a_resource() -> None:
     assert [event.kind for event in sink.replies] == ["tool", "resource"]
 
 
-def _expiring(retention: float) -> ServedApp:
-    return _app_with_keys(limits=Limits(replies=ReplyLimits(retention=retention)))
-
-
 def test_a_whole_reply_is_gone_after_its_time() -> None:
-    async def steps(client: TaskClient) -> None:
-        await _refused(client, await _kept(client))
+    async def steps(client: TaskClient) -> str:
+        return str(await _refused(client, await _kept(client)))
 
-    _run(_expiring(1e-9), steps)
+    app = _app_with_keys(limits=Limits(replies=ReplyLimits(retention=1e-9)))
+    assert _run(app, steps).startswith("Resource not found")
 
 
 @pytest.mark.parametrize("wire", ["memory", "http"])

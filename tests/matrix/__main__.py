@@ -1,8 +1,9 @@
-"""`python -m tests.matrix` shows what a model sees of 15 replies, by framework, as a table.
+"""`python -m tests.matrix` shows what a model sees of 15 replies, by framework and by host.
 
 Each framework is installed in an environment of its own, in the folder `.clients`. It calls a
-server on Answerback and one on the official SDK. `--write` puts the table into
-docs/reference/matrix.md.
+server on Answerback and one on the official SDK. Hosts are modelled, so they need no environment:
+`--hosts` shows only them, and what they lose of 20 replies of our own builders. `--write` puts the
+tables into docs/reference/matrix.md.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 import msgspec
 from tests.clients.__main__ import install
 from tests.clients.packages import Client
+from tests.matrix.hosts import builder_table, commands, host_table, seen_in_hosts, source_table
 from tests.matrix.parts import CASES, cell
 
 HERE = Path(__file__).parent
@@ -34,7 +36,11 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME", default="", help="a part of a framework's name")
     parser.add_argument("--write", action="store_true", help="write the table into the page")
     parser.add_argument("--show", metavar="TOOL", help="print what each model sees of one reply")
+    parser.add_argument("--hosts", action="store_true", help="show only the modelled hosts")
     arguments = parser.parse_args()
+    if arguments.hosts:
+        sys.stdout.write(f"{_host_tables()}\n{builder_table()}")
+        return 0
     frameworks = [each for each in read_frameworks() if arguments.only in each.name]
     seen = {each.name: {name: _seen(each, name) for name in SERVERS} for each in frameworks}
     if arguments.show:
@@ -45,9 +51,21 @@ def main() -> int:
     table = _table(seen)
     sys.stdout.write(table)
     if arguments.write:
-        before, _, rest = PAGE.read_text().partition("\n| reply |")
-        PAGE.write_text(f"{before}\n{table}\n" + rest.partition("\n\n")[2])
+        write_table("| reply |", table)
+        hosts, sources = _host_tables().split("\n\n")
+        write_table("| reply in a modelled host |", f"{hosts}\n")
+        write_table("| host |", sources)
     return 0
+
+
+def _host_tables() -> str:
+    return f"{host_table(seen_in_hosts(commands(SERVERS)))}\n{source_table()}"
+
+
+def write_table(start: str, table: str) -> None:
+    """Replace the table of the page whose first line begins with *start*."""
+    before, _, rest = PAGE.read_text().partition(f"\n{start}")
+    PAGE.write_text(f"{before}\n{table}\n" + rest.partition("\n\n")[2])
 
 
 def read_frameworks() -> list[Client]:

@@ -60,7 +60,7 @@ async def compare(server: Server) -> list[str]:
     environment = installed(server.name, server.pins)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name, "theirs")
-        command = [str(environment / "bin" / server.package), *_options(server.name, place)]
+        command = command_of(server, environment, place)
         theirs = await _answers(server, command, place)
     ours = await own_answers(server)
     pairs = zip(server.calls, theirs, ours, strict=True)
@@ -75,6 +75,16 @@ async def own_answers(server: Server) -> list[Answer]:
         return await _answers(server, command, Path(name, "ours"))
 
 
+def command_of(server: Server, environment: Path, place: Path) -> list[str]:
+    """Return the command line of a published server."""
+    return [str(environment / "bin" / server.package), *_options(server.name, place)]
+
+
+def environment_of(place: Path) -> dict[str, str]:
+    """Return the environment variables of a server."""
+    return dict(os.environ | {"TZ": "UTC", "DATABASE": str(place / "test.db")})
+
+
 def _options(name: str, place: Path) -> list[str]:
     return {
         "time": ["--local-timezone", "UTC"],
@@ -83,7 +93,7 @@ def _options(name: str, place: Path) -> list[str]:
     }[name]
 
 
-def _prepare(name: str, place: Path) -> None:
+def prepare(name: str, place: Path) -> None:
     """The same repository for both, with the same hashes."""
     place.mkdir()
     if name != "git":
@@ -114,9 +124,8 @@ def _git(repository: Path, *arguments: str, day: int = 1) -> None:
 
 
 async def _answers(server: Server, command: list[str], place: Path) -> list[Answer]:
-    _prepare(server.name, place)
-    environment = os.environ | {"TZ": "UTC", "DATABASE": str(place / "test.db")}
-    program = StdioServerParameters(command=command[0], args=command[1:], env=dict(environment))
+    prepare(server.name, place)
+    program = StdioServerParameters(command=command[0], args=command[1:], env=environment_of(place))
     async with Client(program, read_timeout_seconds=30) as client:
         return [await _answer(client, call, place) for call in server.calls]
 

@@ -32,7 +32,7 @@ _CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?|\d+\.\d+ ?(s|ms|seconds)\b|[0-9a-f]{12,}"
 )
 """Times, durations and hashes of paths."""
-_QUIET = "import os; os.dup2(os.open('stderr.txt', os.O_CREAT | os.O_WRONLY), 2); "
+QUIET = "import os; os.dup2(os.open('stderr.txt', os.O_CREAT | os.O_WRONLY), 2); "
 _FRAMING = re.compile(
     r"Error (executing tool|calling tool|rendering prompt) \S+: |\(reference \w+\)"
     "|Error creating resource from template: |Unknown resource: "
@@ -94,9 +94,9 @@ async def compare(server: Published) -> Result:
     environment = installed(server.name, server.pins)
     folder, changed = _port(server, environment)
     with tempfile.TemporaryDirectory() as place:
-        with _served(server, environment) as ready:
+        with served(server, environment) as ready:
             theirs = await _told(ready, environment, Path(place, "theirs"), [])
-        with _served(server, environment) as ready:
+        with served(server, environment) as ready:
             ours = await _told(ready, environment, Path(place, "ours"), [folder, ANSWERBACK])
     # Ours may list more: one server hides the tools of its page from clients without pages.
     faults = [f"ours has no tool {name}" for name in sorted(theirs[0] - ours[0])]
@@ -130,7 +130,7 @@ def _port(server: Published, environment: Path) -> tuple[Path, int]:
 
 
 @contextmanager
-def _served(server: Published, environment: Path) -> Iterator[Published]:
+def served(server: Published, environment: Path) -> Iterator[Published]:
     """Run the program that a server needs, and yield the server with that program's port."""
     if not server.service:
         yield server
@@ -159,12 +159,10 @@ async def _told(
     }
     command = str(environment / "bin" / "python")
     program = StdioServerParameters(
-        command=command, args=["-c", _QUIET + server.start], env=dict(env), cwd=place
+        command=command, args=["-c", QUIET + server.start], env=dict(env), cwd=place
     )
     try:
-        async with Client(
-            program, read_timeout_seconds=60, elicitation_callback=_decline
-        ) as client:
+        async with Client(program, read_timeout_seconds=60, elicitation_callback=decline) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
             return tools, [await _tell(client, *call, place) for call in server.calls]
     except Exception:
@@ -172,7 +170,7 @@ async def _told(
         raise
 
 
-async def _decline(context: object, params: object) -> types.ElicitResult:
+async def decline(context: object, params: object) -> types.ElicitResult:
     return types.ElicitResult(action="decline")
 
 

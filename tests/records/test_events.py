@@ -8,14 +8,16 @@ import logging
 import sqlite3
 from enum import Enum
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, replies_in
 from tests.serving import handlers_of
 
-from answerback import App, Context, ToolError, connect
+from answerback import App, Context, Reply, ToolError, connect, success
 from answerback.records import JSONL, Logging, Records, SQLite
 from answerback.records.call_record import digest
+from answerback.records.event import Issue
 from answerback.records.verify import verify
 
 
@@ -182,6 +184,49 @@ def test_replies_can_be_queried_with_sql(tmp_path: Path) -> None:
         rows = connection.execute("SELECT tool, code FROM replies").fetchall()
     connection.close()
     assert rows == [("add", "INVALID_ARGUMENTS")]
+
+
+class City(TypedDict):
+    name: str
+
+
+def found_text(*, declared: object, data: object, contract: str = "standard") -> tuple[Issue, ...]:
+    """The findings in a reply with a text beside its data."""
+    sink = MemorySink()
+    records = Records(sink)
+    app = App("test", records=records, contract=contract)
+
+    def find() -> object:
+        return success("Found one city.", data)
+
+    find.__annotations__["return"] = declared
+    app.add_tool(find)
+    assert asyncio.run(app.call("find")).ok
+    records.close()
+    (event,) = sink.replies
+    return event.findings
+
+
+def test_a_text_beside_data_of_a_tool_without_reply_is_found_with_what_to_declare() -> None:
+    """Hosts that show only the data would not show the text to a model."""
+    (found,) = found_text(declared=City, data={"name": "Oslo"})
+
+    assert (found.rule, found.pointer) == ("AB313", "/content/0")
+    assert "declare Reply[City], " in found.message
+
+
+def test_a_text_beside_data_of_a_tool_that_declares_reply_is_not_found() -> None:
+    assert found_text(declared=Reply[City], data={"name": "Oslo"}) == ()
+
+
+def test_a_text_beside_data_under_a_convention_is_not_found() -> None:
+    assert found_text(declared=City, data={"name": "Oslo"}, contract="apps") == ()
+
+
+def test_a_dict_with_any_members_is_not_told_to_declare_reply() -> None:
+    (found,) = found_text(declared=dict[str, str], data={"name": "Oslo"})
+
+    assert "declare" not in found.message
 
 
 def test_seed_000_the_log_warns_of_findings(

@@ -580,6 +580,43 @@ BAD = [
         {"AB303", "AB304"},
     ),
     Case(
+        "claude-code 55677: a text that says more than the data",
+        text_result("Found 6 candidates: …", structuredContent={"status": "ready", "count": 6}),
+        {"AB313"},
+    ),
+    Case(
+        "claude-code 79944: a text, and the data as JSON",
+        blocks_result(
+            text_block("It is seven."), text_block('{"result":7}'), structuredContent={"result": 7}
+        ),
+        {"AB313"},
+    ),
+    Case(
+        "claude-code 54737: a picture beside data",
+        blocks_result(
+            text_block('{"width":1}'),
+            image_block(PNG, "image/png"),
+            structuredContent={"width": 1},
+        ),
+        {"AB313"},
+    ),
+    Case(
+        "opencode 38923: a summary beside the data",
+        text_result("4 items", structuredContent={"items": [{"id": 1}], "summary": "4 items"}),
+        {"AB313"},
+    ),
+    Case(
+        "Yuzu 2951: 50 of 7,253 rows, and nothing says so",
+        text_result(
+            '{"rows":[1,2]}',
+            structuredContent={"rows": [1, 2]},
+            _meta={
+                "answerback/cut": [{"path": "/rows", "returned": 2, "total": 7253, "unit": "items"}]
+            },
+        ),
+        {"AB605"},
+    ),
+    Case(
         "python-sdk 3305: a block for each item",
         blocks_result(
             text_block('{"id":1}'),

@@ -101,3 +101,14 @@ def test_the_number_of_requests_without_a_response_is_bounded() -> None:
         list(conversation.replies(call(request_id)))
 
     assert len(conversation._pending) <= 10_000
+
+
+def test_a_reply_is_checked_by_the_size_that_its_tool_declares() -> None:
+    tool = {"name": "add", "inputSchema": {}, "_meta": {"anthropic/maxResultSizeChars": 500}}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    recorded = [listing, result(1, {"tools": [tool]}), call(2), result(2, REPLY)]
+    conversation = Conversation()
+
+    contexts = [each.context for value in recorded for each in conversation.replies(value)]
+
+    assert [context.max_chars for context in contexts] == [None, 500]

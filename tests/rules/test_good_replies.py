@@ -227,13 +227,40 @@ GOOD = [
     good("1.0 and 1", text_result('{"id":1.0}', structuredContent={"id": 1})),
     good("other order", text_result('{"a":1,"b":2}', structuredContent={"b": 2, "a": 1})),
     good(
-        "prose and data",
-        text_result("Found 5 accounts", structuredContent={"accounts": [], "total": 5}),
+        "prose, JSON and data, which has the prose too",
+        blocks_result(
+            text_block("It is seven."),
+            text_block('{"result":7}'),
+            structuredContent={"result": 7, "message": "It is seven."},
+            _meta={"answerback/added": "message"},
+        ),
     ),
     good(
-        "prose, JSON and data",
+        "a picture that the data names",
         blocks_result(
-            text_block("It is seven."), text_block('{"result":7}'), structuredContent={"result": 7}
+            image_block(PNG, "image/png"),
+            text_block('{"city":"Oslo","picture":"image/png, 70 bytes"}'),
+            structuredContent={"city": "Oslo", "picture": "image/png, 70 bytes"},
+        ),
+    ),
+    good(
+        "a text for the user alone",
+        blocks_result(
+            {"type": "text", "text": "Enjoy!", "annotations": {"audience": ["user"]}},
+            text_block('{"result":7}'),
+            structuredContent={"result": 7},
+        ),
+    ),
+    good(
+        "a cut that the data says",
+        text_result(
+            '{"items":[1],"returned":1,"total":7253}',
+            structuredContent={"items": [1], "returned": 1, "total": 7253},
+            _meta={
+                "answerback/cut": [
+                    {"path": "/items", "returned": 1, "total": 7253, "unit": "items"}
+                ]
+            },
         ),
     ),
     good(

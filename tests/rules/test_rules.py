@@ -27,7 +27,7 @@ RULES_WITH_FIX = [rule for rule in RULES.values() if rule.fix is not None]
 
 def context_of(example: Example) -> CheckContext:
     version = VERSIONS[example.version] if example.version else None
-    return CheckContext(version, example.schema, example.method, example.listed)
+    return CheckContext(version, example.schema, example.method, example.listed, example.max_chars)
 
 
 @EACH_RULE

@@ -212,3 +212,11 @@ def test_a_version_without_structured_content_needs_none_for_an_output_schema() 
 @pytest.mark.parametrize("error", ["", " ", None, 0.05, [None], {}])
 def test_an_error_of_a_rest_reply_that_is_empty_or_a_number_is_data(error: Any) -> None:
     assert validate({"error": error}, "rest") == ()
+
+
+def test_a_reply_object_is_not_judged_by_what_hosts_would_lose() -> None:
+    """The tool that returns it decides whether the data has the text too."""
+    reply = success("Found one city.", {"name": "Oslo"})
+
+    assert validate(reply) == ()
+    assert [each.rule for each in validate(reply.to("mcp"))] == ["AB313"]

@@ -23,7 +23,8 @@ from tests.state.stores import make_tables
 from answerback import connect
 from answerback.errors import Unavailable
 from answerback.fitting.postgres_wholes import PostgresWholes
-from answerback.fitting.wholes import Owner, Wholes
+from answerback.fitting.whole_store import Owner
+from answerback.fitting.wholes import Wholes
 from answerback.options import ReplyLimits
 from answerback.state.shared import SharedState
 

@@ -13,7 +13,7 @@ from ..core.reply import Reply
 from ..errors import ToolError
 from ..fitting.cut_pages import Paging
 from ..fitting.fit import fit
-from ..fitting.wholes import Owner
+from ..fitting.whole_store import Owner
 from ..tools.context import Context
 from .call import Call, Outcome
 

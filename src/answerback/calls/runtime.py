@@ -143,7 +143,10 @@ class Runtime:
         # Imported here, so that apps without budgets do not pay for it.
         from ..fitting.wholes import wholes_of
 
-        return wholes_of(self.registry, self.state, self.wholes_file)
+        made = wholes_of(self.registry, self.state, self.wholes_file)
+        # Another thread may have made one meanwhile.
+        kept: Wholes = self.__dict__.setdefault("wholes", made)
+        return kept
 
     @cached_property
     def read_whole(self) -> Handler:

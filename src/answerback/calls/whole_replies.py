@@ -9,17 +9,22 @@ import msgspec
 
 from ..core.authentication import owner_of
 from ..core.content import Embedded
-from ..errors import NotFound
+from ..errors import NotFound, ToolError
 from ..fitting.ranges import part_of
-from ..fitting.wholes import PREFIX, Whole, range_uri
+from ..fitting.wholes import PREFIX, range_uri
 from ..registry.declarations import Registry, adopt
-from ..tools.context import Context, current_runtime
+from ..registry.visibility import is_hidden
+from ..tools.context import CURRENT, Context, current_runtime
 from ..tools.resource import Resource
+from ..tools.tool import Tool
+from .call import Call
 from .runtime import Runtime
 
 
 class WholeResource(Resource):
     """The resource of all whole replies that are kept for the callers of one app."""
+
+    is_listed = False
 
     def arguments_for(self, uri: str) -> bytes | None:
         # The query stays encoded, because `part_of` decodes it.
@@ -45,26 +50,26 @@ async def read_whole(ctx: Context, id: str, query: str = "") -> Embedded:
     assert isinstance(runtime, Runtime)
     part = part_of(query)
     whole = await runtime.wholes.find(id, owner_of(ctx.user))
-    if whole is None or not _may_read(whole, ctx.user, runtime):
+    tool = None if whole is None else runtime.registry.tools.get(whole.tool)
+    if whole is None or tool is None or is_hidden(tool, ctx.request):
         raise NotFound(
             f"Resource not found: {PREFIX}{id}",
             hint="a whole reply is kept for a limited time; call the tool again to get a new one",
         )
+    if tool.gates is not None:
+        await _pass_gates(tool, runtime)
     found = await runtime.wholes.read(whole, part)
     return Embedded(range_uri(PREFIX + id, part), text=found.text, mime=found.mime)
 
 
-def _may_read(whole: Whole, user: object, runtime: Runtime) -> bool:
-    """Return whether the user may still see the tool; raises the refusal of one of its gates.
+async def _pass_gates(tool: Tool, runtime: Runtime) -> None:
+    """Pass the tool's gates that take only `ctx`; raises ToolError.
 
-    Gates that need more than the user were passed when the tool was called.
+    Those that take the tool's arguments were passed when it was called.
     """
-    tool = runtime.registry.tools.get(whole.tool)
-    if tool is None or tool.gates is None:
-        return tool is not None
-    if tool.gates.hide_from(user):
-        return False
-    for gate in tool.gates.by_token:
-        if (refusal := gate.refuse_user(user)) is not None:
-            raise refusal
-    return True
+    reading = CURRENT.get()
+    assert isinstance(reading, Call)
+    call = msgspec.structs.replace(reading, name=tool.name, arguments=b"{}", tool=tool)
+    refused = await runtime.pass_gates(call)
+    if refused is not None and (error := refused.error) is not None:
+        raise ToolError(error.message, error.code, error.details, hint=error.hint)

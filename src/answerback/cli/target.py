@@ -23,9 +23,19 @@ IS_FOLDER = "{!r} is a folder; name a file in it"
 
 def load(target: str) -> App:
     """Import the target's module and return its App; raises CannotLoad."""
-    where, name = split_target(target)
+    return app_of(load_module(target), target)
+
+
+def load_module(target: str) -> ModuleType:
+    """Import the target's module; raises CannotLoad."""
+    where, _ = split_target(target)
     import_it = _import_file if _is_file(where) else _import_module
-    module = _run_authors_code(where, lambda: import_it(where))
+    return _run_authors_code(where, lambda: import_it(where))
+
+
+def app_of(module: ModuleType, target: str) -> App:
+    """Return the App that the target names in its module; raises CannotLoad."""
+    where, name = split_target(target)
     return _app_named(module, name, target) if name else _only_app(module, where)
 
 

@@ -115,20 +115,20 @@ def _data_missing(reply: Reply[Any]) -> tuple[Finding, ...]:
     if not isinstance(reply.raw, dict):
         # A plain REST response may be a text or an image.
         return ()
-    from ..rules.checks.ab32_output_schema import data_missing
-    from ..rules.finding import Fault
-
     text = "the tool has an output schema, and the reply no structuredContent"
-    return (data_missing.finding(Fault("", text)),)
+    return _findings([("", text)], is_missing=True)
 
 
 def _violated(violations: list[tuple[str, str]], place: str) -> tuple[Finding, ...]:
-    from ..rules.checks.ab32_output_schema import output_schema_violated
+    return _findings([(place + pointer, text) for pointer, text in violations], is_missing=False)
+
+
+def _findings(faults: list[tuple[str, str]], *, is_missing: bool) -> tuple[Finding, ...]:
+    from ..rules.checks.ab32_output_schema import data_missing, output_schema_violated
     from ..rules.finding import Fault
 
-    return tuple(
-        output_schema_violated.finding(Fault(place + pointer, text)) for pointer, text in violations
-    )
+    rule = data_missing if is_missing else output_schema_violated
+    return tuple(rule.finding(Fault(*fault)) for fault in faults)
 
 
 def _with_findings(reply: Reply[Any], found: tuple[Finding, ...], *, strict: bool) -> Reply[Any]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     # Type variable defaults are newer than Python 3.11, and only type checkers need them.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from ..dialects.seen_reply import SeenReply
+
     MetaT = TypeVarWithDefault("MetaT", bound=Mapping[str, Any], default=Any)
 
     class _Typed(Generic[T, MetaT]):
@@ -182,6 +184,16 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
         from ..dialects.model_text import blocks_for_model
 
         return blocks_for_model(self, budget, untrusted=untrusted)
+
+    def as_seen_by(self, host: str, *, max_chars: int | None = None) -> SeenReply:
+        """Return what the model behind *host*, such as "claude-code", sees of this reply.
+
+        The hosts are modelled, not run. *max_chars* is the `anthropic/maxResultSizeChars` of the
+        tool. Raises ValueError for an unknown host.
+        """
+        from ..dialects.seen_reply import reply_seen_by
+
+        return reply_seen_by(self, host, max_chars)
 
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.

@@ -22,6 +22,7 @@ ADDED = META_PREFIX + "added"
 REFUSAL = META_PREFIX + "refusal"
 """The key for the reason why a gate refused a call; a widget shows it."""
 
+NOT_JSON = "[data that cannot be written as JSON]"
 encode = msgspec.json.Encoder().encode
 
 

@@ -136,6 +136,10 @@ def _result(
     meta = author_meta(reply.meta)
     data = None
     if reply.error is not None:
+        if contract.tool_failure:
+            from .tool_failure import TOOL_FAILURE, write_failure
+
+            meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
         meta[ERROR] = _write_error(reply.error, content)
         if REFUSAL in reply.meta:
             meta[REFUSAL] = reply.meta[REFUSAL]
@@ -246,4 +250,10 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     if error:
         return read_error(error, text or "")
     message = UNKNOWN_TEXT if text is None else message_from_text(text, contract.error_text)
-    return Error(UNKNOWN_ERROR, message, found.get("structuredContent"))
+    details = found.get("structuredContent")
+    if found.get("_meta"):
+        from .tool_failure import read_failure
+
+        if (failure := read_failure(found["_meta"], message, details)) is not None:
+            return failure
+    return Error(UNKNOWN_ERROR, message, details)

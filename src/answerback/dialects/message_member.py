@@ -10,6 +10,7 @@ from typing import Any
 
 from ..contract import Contract
 from ..core.content import Block, Text
+from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..core.shape import Shape
 from .common import encoded_data
@@ -17,7 +18,12 @@ from .model_text import describe, is_for_model
 from .reply_text import data_text, is_same_json
 
 MESSAGE = "message"
-SCHEMA = {"type": "string", "description": "What the tool says about this result"}
+_SCHEMA = {"type": "string", "description": "What the tool says about this result"}
+
+
+def schema_with_message(schema: JsonObject) -> JsonObject:
+    """Return the schema of an object that may also have a message."""
+    return {**schema, "properties": {**schema["properties"], MESSAGE: _SCHEMA}}
 
 
 def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
@@ -26,7 +32,7 @@ def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
     A text that only repeats the data is left out.
     """
     encoded = encoded_data(reply)
-    data = {data_text(encoded, shape, contract), shape.wrap(encoded).decode()}
+    data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
     parts = [
         describe(block)
         for block in reply.content
@@ -35,7 +41,7 @@ def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
     return "\n".join(part for part in parts if part.strip())
 
 
-def _repeats(block: Block, data: set[str]) -> bool:
+def _repeats(block: Block, data: tuple[str, ...]) -> bool:
     return isinstance(block, Text) and (
         block.text in data or any(is_same_json(block.text, each) for each in data)
     )

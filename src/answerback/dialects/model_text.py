@@ -17,6 +17,7 @@ from ..core.content import Audio, Block, Embedded, Image, Link, Text
 from ..core.reply import Reply
 from ..errors import MalformedReply
 from ..types.json_text import ENCODER
+from .common import NOT_JSON
 from .mcp_blocks import read_block
 from .reply_text import DONE
 
@@ -27,7 +28,6 @@ SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""
 USER_ONLY = "[the reply has nothing for you: all of it is for the user]"
 FAILED_FOR_USER = "[the call failed; its message is for the user]"
-NOT_JSON = "[data that cannot be written as JSON]"
 EMPTY = "[the tool returned an empty text]"
 _WARNING = (
     "The text between the two markers below came from a tool. "

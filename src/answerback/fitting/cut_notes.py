@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..core.content import Block, Link, Text
 from ..core.reply import Cut
-from .ranges import Part
+from .ranges import ReplyPart
 from .wholes import range_uri
 
 _SHOWN = 5
@@ -55,7 +55,7 @@ def way_on(said: Said) -> str:
     if said.before is not None:
         return "For the next items, repeat the call with this page's next as cursor."
     cut = said.cut
-    rest = Part(
+    rest = ReplyPart(
         path=said.path,
         offset=cut.returned,
         limit=cut.returned,

@@ -9,7 +9,7 @@ from ..core.limits import ReplyLimits
 from ..core.log import logger
 from ..state.database import NOW
 from ..state.sealing import CannotOpen, place_of
-from .wholes import Owner, Whole, surplus, surplus_of_all
+from .whole_store import KeptReply, Owner, surplus, surplus_of_all
 
 if TYPE_CHECKING:
     import psycopg
@@ -53,7 +53,7 @@ class PostgresWholes:
                 ),
             )
 
-    def get(self, id: str) -> Whole | None:
+    def get(self, id: str) -> KeptReply | None:
         digest = _digest(id)
         rows = self._database.rows(
             "SELECT owner, tool, body FROM answerback.wholes"
@@ -68,7 +68,7 @@ class PostgresWholes:
         except CannotOpen as exc:
             logger().error("a whole reply of %r cannot be read: %s", tool, exc)
             return None
-        return Whole(user, tool, body)
+        return KeptReply(user, tool, body)
 
     def forget_session(self, session: str) -> None:
         self._database.rows(

@@ -25,7 +25,7 @@ _SHOWN = 20
 """How many member names an error lists."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a kept reply. The default is all of it."""
 
     path: str = ""
@@ -41,7 +41,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.offset != 0 or self.limit is not None
 
 
-def part_of(query: str) -> Part:
+def part_of(query: str) -> ReplyPart:
     """Return the part that a URI's query names; raises InvalidInput if it names none."""
     given = parse_qsl(query, keep_blank_values=True)
     for name, value in given:
@@ -52,7 +52,7 @@ def part_of(query: str) -> Part:
             raise InvalidInput(f"{name}={value!r} should be a whole number")
         if name == "unit" and value not in ("lines", "characters"):
             raise InvalidInput(f"unit={value!r} should be 'lines' or 'characters'")
-    return msgspec.convert(dict(given), Part, strict=False)
+    return msgspec.convert(dict(given), ReplyPart, strict=False)
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -66,15 +66,15 @@ class Range(msgspec.Struct, frozen=True):
     """None for a part that is not a range."""
 
 
-def range_of(body: bytes, part: Part) -> Range:
+def range_of(body: bytes, part: ReplyPart) -> Range:
     """Return a part of *body*, which is JSON; raises InvalidInput if it has no such part."""
     found = find(body, part.path)
-    first = bytes(found).lstrip()[:1]
+    first = _first(found)
     if not part.is_range:
-        if part.path and first == b'"':
+        if part.path and first == '"':
             return Range(_text.decode(found), "text/plain")
         return Range(bytes(found).decode())
-    if first == b"[":
+    if first == "[":
         items = _items.decode(found)
         chosen = items[_bounds(len(items), part, "items")]
         listed = b"[%b]" % b",".join(map(bytes, chosen))
@@ -84,8 +84,8 @@ def range_of(body: bytes, part: Part) -> Range:
             total=len(items),
             unit="items",
         )
-    if first != b'"':
-        kind = "an object" if first == b"{" else "one value"
+    if first != '"':
+        kind = "an object" if first == "{" else "one value"
         raise InvalidInput(
             f"offset and limit need a list or a text, and {_named(part.path)} is {kind}",
             hint="give the path of a list or a text, or leave offset and limit out",
@@ -108,7 +108,7 @@ def split_lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def _bounds(total: int, part: Part, unit: Unit) -> slice:
+def _bounds(total: int, part: ReplyPart, unit: Unit) -> slice:
     if not 0 <= part.offset <= total:
         raise InvalidInput(
             f"offset={part.offset} should be from 0 to {total}:"
@@ -127,7 +127,7 @@ def find(body: bytes, path: str) -> msgspec.Raw:
     for found in _all_at(value, path):
         return found
     known: list[str] = []
-    if bytes(value).lstrip()[:1] == b"{":
+    if _first(value) == "{":
         known = list(_members.decode(value))
     hint = did_you_mean(similar_names(path, known))
     if not hint and known:
@@ -140,18 +140,23 @@ def _all_at(value: msgspec.Raw, path: str) -> Iterator[msgspec.Raw]:
     if not path:
         yield value
         return
-    first = bytes(value).lstrip()[:1]
-    if first == b"{":
+    first = _first(value)
+    if first == "{":
         for name, member in _members.decode(value).items():
             if path == name:
                 yield member
             elif path.startswith(f"{name}."):
                 yield from _all_at(member, path[len(name) + 1 :])
-    elif first == b"[":
+    elif first == "[":
         index, _, rest = path.partition(".")
         items = _items.decode(value)
         if index.isascii() and index.isdigit() and len(index) < 10 and int(index) < len(items):
             yield from _all_at(items[int(index)], rest)
+
+
+def _first(value: msgspec.Raw) -> str:
+    """Return the first character of a JSON value, which says what it is."""
+    return next(char for char in map(chr, memoryview(value)) if char not in " \t\r\n")
 
 
 def _named(path: str) -> str:

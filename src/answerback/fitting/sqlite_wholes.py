@@ -16,7 +16,7 @@ from time import monotonic
 from ..core.limits import ReplyLimits
 from ..core.private_file import make_private
 from ..errors import Unavailable
-from .wholes import Owner, Whole, surplus, surplus_of_all
+from .whole_store import KeptReply, Owner, surplus, surplus_of_all
 
 _MEMORY = 8 * 1024
 """The kilobytes that stay in memory."""
@@ -80,14 +80,14 @@ class SQLiteWholes:
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
 
-    def get(self, id: str) -> Whole | None:
+    def get(self, id: str) -> KeptReply | None:
         with self._opened() as connection:
             row = connection.execute(
                 "SELECT user, tool, body FROM wholes JOIN bodies USING (number)"
                 " WHERE id = ? AND expires > ?",
                 (id, self._now()),
             ).fetchone()
-        return None if row is None else Whole(*row)
+        return None if row is None else KeptReply(*row)
 
     def forget_session(self, session: str) -> None:
         with self._transaction() as connection:

@@ -6,9 +6,10 @@ A client reads one as the resource `answerback://replies/{id}`, or a range of it
 from __future__ import annotations
 
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 from weakref import finalize
 
@@ -19,11 +20,12 @@ from ..core.limits import LARGE_BODY, ReplyLimits
 from ..core.log import logger
 from ..errors import Unavailable
 from ..state.background_work import BackgroundWork
-from .ranges import Part, Range, range_of
+from .ranges import Range, ReplyPart, range_of
+from .sqlite_wholes import SQLiteWholes
+from .whole_store import KeptReply, Owner, WholeStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import ThreadPoolExecutor
+    from collections.abc import Callable
 
     from ..registry.declarations import Registry
     from ..state.shared import SharedState
@@ -34,59 +36,8 @@ PREFIX = "answerback://replies/"
 _ID_BYTES = 20
 _MAX_ID = 100
 _THREADS = 2
-_LEFT = 0.9
-"""The part of a full store that is left."""
 _EXPIRY_SECONDS = 60.0
 """The seconds between two removals of expired wholes."""
-
-
-class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose call it was."""
-
-    user: str = ""
-    """A digest of issuer and subject; empty without auth. Only this user reads the whole."""
-    session: str = ""
-    """The MCP session, with which the whole is removed; empty without one."""
-    address: str = ""
-    """The client's address."""
-    tool: str = ""
-    """The called tool, by its name in the app that is served."""
-
-    @property
-    def account(self) -> str:
-        """Whose limits count the whole: the user's, else the session's, else the address's."""
-        if self.user:
-            return f"user {self.user}"
-        return f"session {self.session}" if self.session else f"address {self.address}"
-
-
-class Whole(NamedTuple):
-    """A kept reply."""
-
-    user: str
-    tool: str
-    body: bytes
-
-
-class WholeStore(Protocol):
-    """Where wholes are kept; any thread may use it. Its methods raise Unavailable."""
-
-    @property
-    def blocks(self) -> bool:
-        """Whether methods may take long, so that an event loop calls them in a thread."""
-
-    def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        """Keep a whole; earlier ones are removed if there are too many."""
-
-    def get(self, id: str) -> Whole | None: ...
-
-    def forget_session(self, session: str) -> None:
-        """Remove the wholes of a session that has ended."""
-
-    def remove_expired(self) -> None:
-        """Remove expired wholes; if there are many, some stay until the next time."""
-
-    def close(self) -> None: ...
 
 
 class Wholes:
@@ -100,7 +51,7 @@ class Wholes:
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
         # The thread has no reference to this object, and ends with it.
-        finalize(self, removing.close)
+        finalize(self, removing.close).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Keep the JSON of the returned data; return its URI.
@@ -119,7 +70,7 @@ class Wholes:
         self._removing.wake()
         return PREFIX + id
 
-    async def find(self, id: str, user: str) -> Whole | None:
+    async def find(self, id: str, user: str) -> KeptReply | None:
         """Return a whole; None if it is unknown, expired or another user's."""
         # PostgreSQL and SQLite refuse some texts.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
@@ -129,7 +80,7 @@ class Wholes:
             return None
         return whole
 
-    async def read(self, whole: Whole, part: Part) -> Range:
+    async def read(self, whole: KeptReply, part: ReplyPart) -> Range:
         """Return a part of a whole; raises InvalidInput for a range that it does not have."""
         return await self._off_loop(len(whole.body), range_of, whole.body, part)
 
@@ -145,6 +96,7 @@ class Wholes:
         self._store.close()
         if self._threads is not None:
             self._threads.shutdown(wait=False)
+            self._threads = None
 
     async def _off_loop(self, size: int, function: Callable[..., T], *args: object) -> T:
         """Call a function, in a thread if it would block an event loop."""
@@ -152,37 +104,14 @@ class Wholes:
         if loop is None or not (self._store.blocks or size >= LARGE_BODY):
             return function(*args)
         if self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
-
             self._threads = ThreadPoolExecutor(_THREADS, "answerback-wholes")
         return await loop.run_in_executor(self._threads, function, *args)
 
 
-def range_uri(uri: str, part: Part) -> str:
+def range_uri(uri: str, part: ReplyPart) -> str:
     """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
     query = urlencode(msgspec.to_builtins(part))
     return f"{uri}?{query}" if query else uri
-
-
-def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
-    """Return the numbers of the wholes to remove, so that another one of *size* bytes fits.
-
-    *rows* are numbers and sizes, in the order of removal; *count* and *total* are the limits.
-    """
-    left, held = len(rows), sum(size for _, size in rows)
-    removed = []
-    for number, freed in rows:
-        if left < count and held + size <= total:
-            break
-        removed.append(number)
-        left, held = left - 1, held - freed
-    return removed
-
-
-def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
-    """Return which wholes of all owners to remove; more than needed, as this is slow."""
-    count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
-    return surplus(rows, size, max(count, 1), max(total, size))
 
 
 def _remove_expired(store: WholeStore) -> None:
@@ -199,7 +128,5 @@ def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Whole
 
         store = PostgresWholes(state, registry.name)
     else:
-        from .sqlite_wholes import SQLiteWholes
-
         store = SQLiteWholes(path)
     return Wholes(store, registry.limits.replies)

@@ -101,10 +101,9 @@ def _output_schema(tool: Tool) -> JsonObject | None:
     if schema is None:
         return None
     if tool.shape.message:
-        from ..dialects.message_member import MESSAGE, SCHEMA
-        from ..types.added_member import with_member
+        from ..dialects.message_member import schema_with_message
 
-        schema = with_member(schema, MESSAGE, SCHEMA)
+        schema = schema_with_message(schema)
     is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)
     return schema | {"x-fastmcp-wrap-result": True} if is_wrapped else schema
 

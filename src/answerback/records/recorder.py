@@ -17,6 +17,7 @@ from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
     from ..rules.finding import Finding
+    from ..tools.tool import Tool
 
 
 class Records:
@@ -40,7 +41,7 @@ class Records:
         self._arguments = arguments
         self._content = content
         self._check = check
-        self._findings_in: Callable[[Any, str, str], Sequence[Any]] | None = None
+        self._findings_in: Callable[[Any, str, str, Tool | None], Sequence[Any]] | None = None
         self._check_failure_logged = False
         self._writers = [Writer(sink, self.make_event, max_waiting) for sink in sinks]
         traces = [sink.trace for sink in sinks if hasattr(sink, "trace")]
@@ -128,4 +129,4 @@ class Records:
             from .reply_findings import findings_in
 
             self._findings_in = findings_in
-        return self._findings_in(record.reply, record.version, record.kind)
+        return self._findings_in(record.reply, record.version, record.kind, record.tool)

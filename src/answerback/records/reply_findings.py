@@ -6,22 +6,67 @@ made, not when an app starts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ..core.reply import Reply
 from ..core.versions import VERSIONS
+from ..dialects import as_sent
+from ..dialects.seen_reply import seen_by
 from ..rules import Finding, own_replies, validate
+from ..rules.checks.ab3_text_and_data import lost_in_hosts
+from ..rules.finding import Fault
+from ..tools.return_type import declares_reply
+
+if TYPE_CHECKING:
+    from ..tools.tool import Tool
 
 # Rules about undeclared failures, about text that differs from data, and about tracebacks. They
 # apply only to tools: the text of a resource may well begin with "Error" or with a traceback.
 _RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
 
 
-def findings_in(reply: object, version: str = "", kind: str = "tool") -> Sequence[Finding]:
-    """Return the rules' findings in a Reply, or in another framework's reply."""
+def findings_in(
+    reply: object, version: str = "", kind: str = "tool", tool: Tool | None = None
+) -> Sequence[Finding]:
+    """Return the rules' findings in a Reply of *tool*, or in another framework's reply."""
     if isinstance(reply, Reply):
         found = own_replies.findings_in(reply)
+        if tool is not None and reply.content and reply.data is not msgspec.UNSET:
+            found = (*found, *_lost_texts(reply, tool))
         if found and kind != "tool" and reply.ok:
             return [each for each in found if not each.rule.startswith(_RULES_FOR_TOOLS)]
         return found
     return validate(reply, version=VERSIONS.get(version))
+
+
+def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
+    """Return a finding for each text beside data that a tool declares without `Reply[…]`.
+
+    Under the contract `standard`, a tool that declares it sends the text in the data too.
+    """
+    returns = tool.signature.returns
+    if tool.contract.name != "standard" or not tool.returns.declared or declares_reply(returns):
+        return []
+    seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
+    # A record keeps only the message of a finding.
+    message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
+    if _can_have_message(tool.output_schema):
+        message += f"; declare Reply[{_name(returns)}], and the data has it as message"
+    return [
+        lost_in_hosts.finding(Fault(each.pointer, message))
+        for each in seen.lost
+        if each.part == "text"
+    ]
+
+
+def _can_have_message(schema: Mapping[str, Any] | None) -> bool:
+    """Return whether a schema has named members, and `message` is not one of them."""
+    members = None if schema is None else schema.get("properties")
+    return isinstance(members, dict) and "message" not in members
+
+
+def _name(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)

@@ -61,7 +61,7 @@ def is_hidden(entry: Tool, request: RequestInfo) -> bool:
 
 def is_filtered(entry: Tool, request: RequestInfo) -> bool:
     """Return whether a function of `@app.visible` hides the entry; gates do not count."""
-    functions = [each for app in entry.path for each in app.visible]
+    functions = [each for app in entry.path for each in app.visible if entry.is_listed]
     return bool(functions) and not all(_shows(each, entry, request) for each in functions)
 
 

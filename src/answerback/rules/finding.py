@@ -61,6 +61,7 @@ class Example(msgspec.Struct, frozen=True):
     schema: dict[str, Any] | None = None
     method: str | None = None
     listed: bool = False
+    max_chars: int | None = None
 
     def build_reply(self) -> Any:
         return self.reply() if callable(self.reply) else self.reply

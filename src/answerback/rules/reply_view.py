@@ -29,6 +29,10 @@ class CheckContext(msgspec.Struct, frozen=True):
     """The method of the JSON-RPC request that the reply answers."""
     listed: bool = False
     """Whether the tool's `tools/list` entry is known; then no *schema* means that it has none."""
+    max_chars: int | None = None
+    """The tool's `anthropic/maxResultSizeChars`, if it has one."""
+    unsent: bool = False
+    """Whether the reply is a `Reply`: the tool that returns it decides about its form."""
 
 
 NO_CONTEXT = CheckContext()

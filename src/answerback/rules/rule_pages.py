@@ -66,7 +66,9 @@ def pages() -> dict[str, str]:
 def example_findings(example: Example) -> list[tuple[str, str]]:
     """Return the rule id and the message of each finding in an example."""
     version = VERSIONS[example.version] if example.version else None
-    context = CheckContext(version, example.schema, example.method, example.listed)
+    context = CheckContext(
+        version, example.schema, example.method, example.listed, example.max_chars
+    )
     reply = example.build_reply()
     if isinstance(reply, bytes):
         findings = validate(reply, example.dialect)
@@ -107,6 +109,7 @@ def _conditions(example: Example) -> list[str]:
         f"in MCP {example.version}" if example.version else "",
         "from a tool whose output schema is below" if example.schema else "",
         "from a tool that declares no output schema" if has_no_schema else "",
+        f"from a tool that allows {example.max_chars:,} characters" if example.max_chars else "",
         f"as {_DIALECTS[example.dialect]}" if example.dialect in ("rest", "problem") else "",
     ]
     text = ", ".join(each for each in conditions if each)

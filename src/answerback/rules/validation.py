@@ -52,6 +52,7 @@ def validate(
     if isinstance(reply, Reply):
         dialect = dialect or "mcp"
         reply = _as_json(reply, dialect, context)
+        context = msgspec.structs.replace(context, unsent=True)
     elif isinstance(reply, bytes | str):
         raw = reply if isinstance(reply, bytes) else reply.encode("utf-8", "replace")
         if has_more_marks(raw, MAX_VALUES):

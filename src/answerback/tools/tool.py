@@ -69,6 +69,8 @@ class Tool:
     """Calls of tools without them need not check for either."""
     is_paged = False
     """Whether it returns a `Page`, and takes the argument `cursor`."""
+    is_listed = True
+    """Whether it is in lists; `@app.visible` hides only entries that are."""
     is_widget = False
     """Whether it is a widget: a page for tools, served whatever tags select those."""
     noun = "tool"

@@ -1,4 +1,4 @@
-"""A member that is added to an object after its type was checked."""
+"""Whether a type has room for a member that is added after its values were checked."""
 
 from __future__ import annotations
 
@@ -34,8 +34,3 @@ def _can_take(schema: dict[str, Any], name: str) -> bool:
     # Other members may be called anything.
     is_closed = schema.get("additionalProperties", False) is False
     return is_closed and _LIMITING.isdisjoint(schema) and name not in schema.get("properties", name)
-
-
-def with_member(schema: dict[str, Any], name: str, member: dict[str, Any]) -> dict[str, Any]:
-    """Return an object's schema with an optional member."""
-    return {**schema, "properties": {**schema["properties"], name: member}}

@@ -220,10 +220,7 @@ def converted(types: MsgspecTypes, coerced: Any, kind: Any, aliases: frozenset[s
     except msgspec.ValidationError as error:
         raise InvalidArguments((_problem_from_msgspec(error, coerced, aliases),)) from None
     except Exception as error:
-        from .validator_text import refusal
-
-        problem = Problem(path="", message=refusal(error, coerced, aliases=aliases))
-        raise InvalidArguments((problem,)) from error
+        raise InvalidArguments((_refused_by_author("", error, coerced, aliases),)) from error
 
 
 def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
@@ -321,8 +318,14 @@ def _problem_from_msgspec(
     text, _, path = message.rpartition(" - at `$")
     path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
     if error.__cause__ is not None:
-        from .validator_text import refusal
-
-        return Problem(path=path, message=refusal(error.__cause__, sent, aliases=aliases))
+        return _refused_by_author(path, error.__cause__, sent, aliases)
     text = (text or message).replace("`", "")
     return Problem(path=path, message=text[:1].lower() + text[1:])
+
+
+def _refused_by_author(
+    path: str, error: BaseException, sent: dict[str, Any], aliases: frozenset[str]
+) -> Problem:
+    from .validator_text import refusal
+
+    return Problem(path=path, message=refusal(error, sent, aliases=aliases))

@@ -101,17 +101,21 @@ class MsgspecTypes:
         return msgspec.defstruct(name, defined, **options)
 
     def mirror(self, record: nodes.Record) -> Any:
-        """Return a Struct with the fields of *record*, each of the type that msgspec decodes."""
+        """Return a Struct with the fields of *record*, each of the type that msgspec decodes.
+
+        `field_name` is the name of a field there.
+        """
         if id(record) not in self._mirrors:
             self._mirrors[id(record)] = self._make_mirror(record)
         return self._mirrors[id(record)]
 
     def _make_mirror(self, record: nodes.Record) -> Any:
         tag_field, tag = record.tag or (None, None)
+        numbered = list(enumerate(record.fields))
         return self.struct(
             record.cls.__name__,
-            [(field.name, field.node, field.required) for field in record.fields],
-            rename={field.name: field.json_name for field in record.fields},
+            [(field_name(n), field.node, field.required) for n, field in numbered],
+            rename={field_name(n): field.json_name for n, field in numbered},
             forbid_unknown_fields=record.closed,
             array_like=record.array,
             tag_field=tag_field,
@@ -141,6 +145,11 @@ class MsgspecTypes:
             case nodes.Union():
                 return _is_misread(node)
         return isinstance(node, nodes.Model | nodes.Custom)
+
+
+def field_name(number: int) -> str:
+    """Return the name of a mirror's field: a TypedDict's own may be `content-type`."""
+    return f"field{number}"
 
 
 def _loses_defaults(record: nodes.Record) -> bool:

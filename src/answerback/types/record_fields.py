@@ -113,6 +113,7 @@ def refuse_field_defaults(record: Record, where: str) -> None:
 def _typeddict(record: Record, read: ReadField) -> Iterator[Field]:
     hints, required = get_typeddict_info(record.annotation)
     for name, hint in hints.items():
+        _prepare_name(name)
         yield Field(name=name, json_name=name, node=read(hint, name), required=name in required)
 
 
@@ -120,6 +121,7 @@ def _dataclass(record: Record, read: ReadField) -> Iterator[Field]:
     _, infos, defaults, *_ = get_dataclass_info(record.annotation)
     padded = (msgspec.NODEFAULT,) * (len(infos) - len(defaults)) + defaults
     for (name, hint, is_factory), default in zip(infos, padded, strict=True):
+        _prepare_name(name)
         yield Field(
             name=name,
             json_name=name,
@@ -127,6 +129,13 @@ def _dataclass(record: Record, read: ReadField) -> Iterator[Field]:
             required=default is msgspec.NODEFAULT,
             default=msgspec.NODEFAULT if is_factory else default,
         )
+
+
+def _prepare_name(name: str) -> None:
+    """Encode a name once if it is not ASCII: msgspec does not find it in JSON before."""
+    # https://github.com/msgspec/msgspec/pull/1126
+    if not name.isascii():
+        msgspec.json.encode(name)
 
 
 def _namedtuple(record: Record, read: ReadField) -> Iterator[Field]:

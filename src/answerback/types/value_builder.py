@@ -13,7 +13,7 @@ import msgspec
 from . import nodes
 from .coerce import choose_member
 from .coerce_union import candidates, quick_member
-from .msgspec_types import MsgspecTypes, is_stand_in
+from .msgspec_types import MsgspecTypes, field_name, is_stand_in
 from .nodes import Node
 from .problems import Coercion
 from .scalars import read_scalar
@@ -59,8 +59,8 @@ class ValueBuilder:
 def _present_fields(node: nodes.Record, mirror: Any) -> dict[str, Any]:
     return {
         field.name: value
-        for field in node.fields
-        if (value := getattr(mirror, field.name)) is not msgspec.UNSET
+        for n, field in enumerate(node.fields)
+        if (value := getattr(mirror, field_name(n))) is not msgspec.UNSET
     }
 
 

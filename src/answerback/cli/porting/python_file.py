@@ -73,6 +73,9 @@ class PythonFile:
     def replace(self, node: Node, text: str) -> None:
         self._edits.append(Edit(self.start(node), self.end(node), text))
 
+    def insert(self, position: int, text: str) -> None:
+        self._edits.append(Edit(position, position, text))
+
     def insert_after(self, node: Node, text: str) -> None:
         self._edits.append(Edit(self.end(node), self.end(node), text))
 

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from ...core.reply import RESULT_MEMBERS
+from ...dialects.hosts import HOSTS
+from ...dialects.seen_reply import seen_by
 from ..declared_members import named_members
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
@@ -342,3 +344,42 @@ def data_too_new(reply: ReplyView) -> Faults:
         return ()
     message = f"structuredContent is not in {version.name}; it came with 2025-06-18"
     return [Fault("/structuredContent", message)]
+
+
+@rule(
+    "AB313",
+    scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+    severity="warning",
+    hint="let each half say all: the text also in a member of the data, such as message, images "
+    "by name or link, and the data also as JSON in a text",
+    bad=text_result("Found 1 account: savings", structuredContent={"total": 12.5}),
+    good=blocks_result(
+        {"type": "text", "text": "Found 1 account: savings"},
+        {"type": "text", "text": '{"total":12.5}'},
+        structuredContent={"total": 12.5, "message": "Found 1 account: savings"},
+        _meta={"answerback/added": "message"},
+    ),
+)
+def lost_in_hosts(reply: ReplyView) -> Faults:
+    """Some hosts show a model only the data and others only the content, so what one half lacks is
+    lost there."""
+    if reply.context.unsent or not isinstance(reply.data, dict) or not reply.blocks:
+        return ()
+    # The one text is the data, or AB301 and AB302 say how it differs.
+    has_one_text = len(reply.blocks) == 1 and bool(reply.texts)
+    if has_one_text and (reply.json_texts or reply.texts[0][1] == _only_member(reply.data)):
+        return ()
+    # Hosts that show the same half lose the same. That a host shows no audio, say, is not the
+    # reply's fault.
+    lost = [each for each in seen_by(reply.json, _DATA_ONLY[0]).lost if each.part != "data"]
+    unseen = [each for each in seen_by(reply.json, _CONTENT_ONLY[0]).lost if each.part == "data"]
+    return [
+        *(Fault(each.pointer, f"{_DATA_TITLES}, which lacks this {each.part}") for each in lost),
+        *(Fault(each.pointer, f"{_CONTENT_TITLES}, which lacks the data") for each in unseen),
+    ]
+
+
+_DATA_ONLY = [name for name, host in HOSTS.items() if host.half == "structuredContent"]
+_CONTENT_ONLY = [name for name, host in HOSTS.items() if host.half == "content"]
+_DATA_TITLES = " and ".join(HOSTS[name].title for name in _DATA_ONLY) + " show only the data"
+_CONTENT_TITLES = " and ".join(HOSTS[name].title for name in _CONTENT_ONLY) + " show only content"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
+from ...dialects.hosts import json_text
 from ..examples import MCP_DATA, MCP_IMAGE, PNG, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
+from ..finding import ENVELOPE, MCP, Example, Fault, Faults, Scope, rule
 from ..reply_view import ReplyView
 
 TOKENS = 25_000
@@ -115,3 +117,80 @@ def message_too_large(reply: ReplyView) -> Faults:
     for _, data in reply.media:
         size += len(data)
     return [Fault("", f"{size / 1024 / 1024:.1f} MiB in one message")] if size > MESSAGE else ()
+
+
+@rule(
+    "AB604",
+    scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+    severity="warning",
+    hint="send fewer items and a way to the rest, or declare a larger size",
+    bad=Example(text_result("a line of a long file\n" * 100), max_chars=2_000),
+    good=Example(text_result("a line of a long file\n" * 10), max_chars=2_000),
+)
+def over_budget(reply: ReplyView) -> Faults:
+    """A host that trusts the size that a tool declares saves a larger reply to a file, and shows
+    the model its beginning."""
+    budget = reply.context.max_chars
+    if budget is None:
+        return ()
+    faults = []
+    size = sum(len(text) for _, text in reply.texts)
+    if size > budget:
+        faults.append(_over("/content", size, budget))
+    if reply.data is not msgspec.UNSET and (size := len(json_text(reply.data))) > budget:
+        faults.append(_over("/structuredContent", size, budget))
+    return faults
+
+
+def _over(pointer: str, size: int, budget: int) -> Fault:
+    return Fault(pointer, f"{size:,} characters, where the tool declares {budget:,}")
+
+
+@rule(
+    "AB605",
+    scope=Scope(dialects=MCP, plain_replies="none"),
+    severity="warning",
+    hint="say in the text and in the data how many there are and how to get the rest",
+    bad=text_result(
+        '{"names":["Ada"]}',
+        structuredContent={"names": ["Ada"]},
+        _meta={
+            "answerback/cut": [{"path": "/names", "returned": 1, "total": 7253, "unit": "items"}]
+        },
+    ),
+    good=text_result(
+        '{"names":["Ada"]}\n1 of 7,253 names; ask for offset=1',
+        _meta={
+            "answerback/cut": [{"path": "/names", "returned": 1, "total": 7253, "unit": "items"}]
+        },
+    ),
+)
+def unsaid_cut(reply: ReplyView) -> Faults:
+    """A model does not read `_meta`, and takes a part for the whole if nothing else says so."""
+    meta = reply.json.get("_meta")
+    cuts = meta.get(_CUT) if isinstance(meta, dict) else None
+    if not isinstance(cuts, list):
+        return ()
+    texts = [text for _, text in reply.texts]
+    if reply.data is not msgspec.UNSET:
+        texts.append(json_text(reply.data))
+    return [
+        Fault(f"/_meta/answerback~1cut/{index}", _unsaid(cut))
+        for index, cut in enumerate(cuts)
+        if isinstance(cut, dict) and not any(_says(text, cut.get("total")) for text in texts)
+    ]
+
+
+_CUT = "answerback/cut"
+
+
+def _says(text: str, total: Any) -> bool:
+    """Return whether a text has the number, with or without commas."""
+    if not isinstance(total, int):
+        return False
+    return re.search(rf"(?<![\d.,])({total}|{total:,})(?![\d])", text) is not None
+
+
+def _unsaid(cut: dict[str, Any]) -> str:
+    count = f"{cut.get('returned')} of {cut.get('total')} {cut.get('unit', 'items')}"
+    return f"only _meta says that the reply has {count} of {cut.get('path') or 'the data'}"

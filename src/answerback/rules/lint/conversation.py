@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...contract import Dialect
+from ...core.json_value import is_integer
 from ...core.versions import VERSIONS, Version
 from ..reply_view import CheckContext
 
@@ -32,6 +33,7 @@ _WRAPPERS = (
     "response",
     "result",
 )
+_MAX_CHARS = "anthropic/maxResultSizeChars"
 _MAX_PENDING = 10_000
 _MAX_TOOLS = 10_000
 
@@ -43,11 +45,18 @@ class LoggedReply(NamedTuple):
     pointer: str
     dialect: Dialect | None
     context: CheckContext
+    tool: str = ""
+    """The tool that was called, if the request is in the recording."""
 
 
 class _Request(NamedTuple):
     method: str
     tool: str
+
+
+class _ListedTool(NamedTuple):
+    schema: dict[str, Any] | None
+    max_chars: int | None
 
 
 class Conversation:
@@ -58,7 +67,7 @@ class Conversation:
         self._version = version
         self._has_fixed_version = version is not None
         self._pending: dict[Any, _Request] = {}
-        self._schemas: dict[str, dict[str, Any] | None] = {}
+        self._tools: dict[str, _ListedTool] = {}
         self._context = CheckContext(version)
         self._has_jsonrpc = False
 
@@ -120,13 +129,14 @@ class Conversation:
             yield LoggedReply(result, pointer, "mcp", self._context)
         elif method == _CALL:
             context = self._call_context(request)
-            yield LoggedReply(result, pointer, self._dialect or "mcp", context)
+            tool = "" if request is None else request.tool
+            yield LoggedReply(result, pointer, self._dialect or "mcp", context, tool)
 
     def _call_context(self, request: _Request | None) -> CheckContext:
-        if request is None or request.tool not in self._schemas:
+        if request is None or request.tool not in self._tools:
             return self._context
-        schema = self._schemas[request.tool]
-        return CheckContext(self._version, schema, _CALL, listed=True)
+        schema, max_chars = self._tools[request.tool]
+        return CheckContext(self._version, schema, _CALL, listed=True, max_chars=max_chars)
 
     def _learn_version(self, result: Any) -> None:
         name = result.get("protocolVersion") if isinstance(result, dict) else None
@@ -137,9 +147,13 @@ class Conversation:
     def _learn_tools(self, result: Any) -> None:
         tools = result.get("tools") if isinstance(result, dict) else None
         for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict) and len(self._schemas) < _MAX_TOOLS:
-                schema = tool.get("outputSchema")
-                self._schemas[str(tool.get("name"))] = schema if isinstance(schema, dict) else None
+            if isinstance(tool, dict) and len(self._tools) < _MAX_TOOLS:
+                schema, meta = tool.get("outputSchema"), tool.get("_meta")
+                max_chars = meta.get(_MAX_CHARS) if isinstance(meta, dict) else None
+                self._tools[str(tool.get("name"))] = _ListedTool(
+                    schema if isinstance(schema, dict) else None,
+                    max_chars if is_integer(max_chars) else None,
+                )
 
     def _unwrap(self, value: dict[str, Any], pointer: str) -> Iterator[LoggedReply]:
         """Yield the replies in a log entry or a HAR file; any other object is itself a reply."""

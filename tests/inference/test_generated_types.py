@@ -1,0 +1,127 @@
+"""Whatever JSON goes in: the generated module is valid Python, and every value fits its type."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from answerback.inference.declared_types import DeclaredType
+from answerback.inference.inferring import SeenReplies
+from answerback.inference.python_source import module_source
+from answerback.inference.recorded_replies import RecordedReply
+from answerback.inference.reply_data import ReplyData
+from answerback.reading.typed_data import decoder_for
+
+# Shrinking takes minutes, and adds little: the values are small.
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
+EXAMPLES = int(os.environ.get("ANSWERBACK_TYPES", "150"))
+NAMES = st.sampled_from(
+    [
+        *("id", "name", "items", "children", "next", "list", "date", "Any", "class", "two words"),
+        *("2024-01-01", "7", "a/b.py", "__x", "é", "", "'", '"', "\\", "\n", "GetReply", "None"),
+    ]
+) | st.text(max_size=5)
+TEXTS = st.sampled_from(
+    ["open", "done", "2024-02-30", "2024-02-29", "2024-01-01T00:00:00Z", "2024-01-01 10:00:00+0100"]
+) | st.text(max_size=8)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+) | TEXTS
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=25,
+)
+RECORDS = st.lists(st.fixed_dictionaries({"id": st.integers()}, optional={"n": JSON, "next": JSON}))
+TOOLS = st.dictionaries(NAMES, st.lists(JSON | RECORDS, min_size=1, max_size=6), max_size=3)
+
+
+def generated(replies: dict[str, list[Any]], *, dataclasses: bool = False) -> str:
+    seen = SeenReplies()
+    for tool, values in replies.items():
+        for value in values:
+            seen.add(RecordedReply(tool, ReplyData("data", value), "here"))
+    return module_source(seen.types(), dataclasses=dataclasses)
+
+
+def loaded(source: str) -> Any:
+    """The table of a generated module."""
+    module = ModuleType("generated_types")
+    sys.modules[module.__name__] = module
+    exec(compile(source, "generated_types.py", "exec"), vars(module))
+    return module.REPLY_TYPES
+
+
+def misfits(replies: dict[str, list[Any]], types: dict[str, Any]) -> list[Any]:
+    found = []
+    for tool, values in replies.items():
+        declared, decoder = DeclaredType(types[tool]), decoder_for(types[tool])
+        for value in values:
+            problems = [str(each) for each in declared.problems(value)]
+            try:
+                decoder.decode(b'{"data":%b}' % msgspec.json.encode(value))
+            except Exception as exc:  # noqa: BLE001 -- whatever it is, the value does not fit
+                problems.append(repr(exc))
+            if problems:
+                found.append((tool, value, problems))
+    return found
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    phases=PHASES,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(TOOLS, st.booleans())
+def test_every_value_fits_the_type_that_was_inferred_from_it(
+    replies: dict[str, list[Any]], dataclasses: bool
+) -> None:
+    source = generated(replies, dataclasses=dataclasses)
+
+    assert misfits(replies, loaded(source)) == []
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TOOLS)
+def test_the_order_of_the_tools_does_not_change_the_module(replies: dict[str, list[Any]]) -> None:
+    backwards = dict(reversed(replies.items()))
+
+    assert generated(backwards) == generated(replies)
+
+
+SAMPLES: list[dict[str, list[Any]]] = [
+    {"tree": [{"name": "a", "children": [{"name": "b", "children": []}]}]},
+    {"list": [{"value": 1, "next": {"value": 2, "next": None}}]},
+    {"odd names": [{"class": 1, "two words": {"x": 1, "y": None}, "list": [1], "date": "x"}]},
+    {"dates": [[{"day": f"2024-01-0{n}", "date": "2024-01-01T00:00:00Z"} for n in range(1, 9)]]},
+    {"words": [[{"state": word} for word in ("open", "done", "sent") * 9]] * 6},
+    {"union": [1, "x", None, [1, "y"], {"a": {"b": 1}, "c": True}, {"a": {"b": "z"}}]},
+    {"free keys": [{"2024-01-01": {"n": 1, "m": 2}, "2024-01-02": {"n": 2.5, "m": 3}}]},
+    {"not": [{"required": {"a": 1, "b": 2}}], "typed": [{"dict": {"a": 1, "b": 2}}]},
+    {"x\nimport os": [{"a\nb": {"c": 1, "d": 2}}], "'''": [{'"': 1}], "7": [{"a": 1}]},
+]
+
+
+@pytest.mark.slow
+def test_generated_modules_type_check(tmp_path: Path) -> None:
+    for number, sample in enumerate(SAMPLES):
+        for dataclasses in (False, True):
+            name = f"generated_{number}_{'dataclasses' if dataclasses else 'dicts'}.py"
+            source = generated(sample, dataclasses=dataclasses)
+            (tmp_path / name).write_text(source)
+            assert misfits(sample, loaded(source)) == []
+
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "."]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert checked.stdout.splitlines()[-1].startswith("Success"), checked.stdout

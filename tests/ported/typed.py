@@ -1,0 +1,59 @@
+"""`python -m tests.ported.typed [NAME…]` infers types from the replies of published servers.
+
+For each server: the generated module type-checks, and every recorded reply fits its type.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.ported.comparison import ENVIRONMENTS
+from tests.ported.recordings import Recorded, record_all
+
+_HEAD = f"{'server':34} replies failures  tools classes  mypy  fit"
+
+
+def main(names: list[str]) -> int:
+    folder = ENVIRONMENTS / "replies"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, faults = [_HEAD], 0
+    for recorded in asyncio.run(record_all(names)):
+        row, is_good = _typed(recorded, folder)
+        rows.append(row)
+        faults += not is_good
+    sys.stdout.write("\n".join([*rows, ""]))
+    return min(1, faults)
+
+
+def _typed(recorded: Recorded, folder: Path) -> tuple[str, bool]:
+    replies = folder / f"{recorded.name}.jsonl"
+    module = folder / f"{recorded.name.replace('-', '_')}_types.py"
+    replies.write_text("".join(f"{json.dumps(line)}\n" for line in recorded.lines))
+    inferred = _run("-m", "answerback", "types", str(replies))
+    module.write_text(inferred.stdout)
+    mypy = _run("-m", "mypy", "--strict", "--config-file=", str(module))
+    check = _run("-m", "answerback", "types", str(replies), str(module), "--check")
+    tools = {line["tool"] for line in recorded.lines}
+    fitting = check.stderr.splitlines()[-1] if check.stderr else ""
+    failures = len(recorded.lines) - int((fitting.split(" of ")[1:] or ["0"])[0].split()[0])
+    row = (
+        f"{recorded.package:34} {len(recorded.lines):7} {failures:8} {len(tools):6} "
+        f"{inferred.stdout.count('TypedDict)') + inferred.stdout.count('TypedDict('):7}  "
+        f"{'ok' if mypy.returncode == 0 else 'FAILED'}    {fitting}"
+    )
+    is_good = inferred.returncode == mypy.returncode == check.returncode == 0
+    if not is_good:
+        sys.stderr.write(inferred.stderr + mypy.stdout + check.stdout + check.stderr)
+    return row, is_good
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
