@@ -188,6 +188,31 @@ def test_equal_records_are_one_class_and_names_do_not_collide(
     assert "    users: list[GetUserReply2]\n    owner: GetUserReply2\n" in done.stdout
 
 
+def test_a_result_is_a_wrapper_or_the_functions_own_member(
+    recorded: Callable[..., Path], server: Path, answerback: Run
+) -> None:
+    """The official SDK wraps objects too; its text has them without the wrapper."""
+    wrapped = {"content": [{"type": "text", "text": '{"id": 1}'}]}
+    own = {"content": [{"type": "text", "text": '{"result": {"id": 1}}'}]}
+    data = {"structuredContent": {"result": {"id": 1}}}
+    number = {"structuredContent": {"result": 7}}
+    server.write_text(
+        "from answerback import App\napp = App('x')\n"
+        + "".join(f"@app.tool\ndef {name}() -> dict: ...\n" for name in ("a", "b", "c"))
+    )
+    lines = {"a": wrapped | data, "b": own | data, "c": number}
+    recorded(*(json.dumps({"tool": tool, "reply": reply}) for tool, reply in lines.items()))
+
+    types = answerback("types", "replies.jsonl").stdout
+    of_app = answerback("types", "replies.jsonl", "server.py").stdout
+
+    assert "class AReply(TypedDict):\n    id: int\n" in types
+    assert "class BReply(TypedDict):\n    result: BResult\n" in types
+    assert '"c": int,' in types
+    assert "class AReply(TypedDict):\n    id: int\n" in of_app
+    assert "class CReply(TypedDict):\n    result: int\n" in of_app
+
+
 def test_failures_and_images_have_no_type(recorded: Callable[..., Path], answerback: Run) -> None:
     image = {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
     recorded(
