@@ -409,6 +409,37 @@ def test_a_function_whose_text_is_made_otherwise_is_left_to_the_author(
     assert "server.py:" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("declared", "returned", "patched"),
+    [
+        ("", "return {'a': 1} if id else 'none'", " -> GetReply"),
+        ("", "if not id:\n        return f'no {id}'\n    return {'a': 1}", " -> GetReply | str"),
+        ("", "if not id:\n        return\n    return {'a': 1}", " -> GetReply | None"),
+        (" -> dict | None", "return {'a': 1}", " -> GetReply | None"),
+        (" -> Optional[dict]", "return {'a': 1}", " -> GetReply | None"),
+        (" -> Union[str, dict]", "return {'a': 1}", " -> GetReply | str"),
+        (" -> dict[str, Any] | str", "return {'a': 1}", " -> GetReply | str"),
+        (" -> dict[str, Any]", "return {'a': 1}", " -> GetReply"),
+        (" -> list[dict]", "return [{'a': 1}]", " -> list[GetItem]"),
+        (" -> int | str", "return 1", None),
+        (" -> dict[str, int]", "return {'a': 1}", None),
+        (" -> list[str]", "return ['a']", None),
+    ],
+)
+def test_the_patch_keeps_what_a_function_may_return_besides(
+    declared: str, returned: str, patched: str | None, server: Path, answerback: Run
+) -> None:
+    server.write_text(
+        "from typing import *\nfrom answerback import App\napp = App('x')\n\n"
+        f"@app.tool(read_only=True)\ndef get(id: int = 1){declared}:\n    {returned}\n"
+    )
+
+    done = answerback("types", "server.py", "--call", "--patch")
+
+    signature = None if patched is None else f"+def get(id: int = 1){patched}:\n"
+    assert (done.stdout == "") if signature is None else (signature in done.stdout)
+
+
 def test_check_says_which_reply_does_not_fit_where(
     recorded: Callable[..., Path], server: Path, answerback: Run
 ) -> None:
