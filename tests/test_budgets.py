@@ -427,6 +427,7 @@ PACKAGE_LINES = {
     "client": 8_050,
     "core": 3_450,
     "dialects": 4_350,
+    "fitting": 1_350,
     "gates": 700,
     "http1": 1_100,
     "inference": 1_300,

@@ -326,8 +326,25 @@ def test_the_texts_of_a_reply_without_data_are_cut_and_kept() -> None:
     texts = [block for block in reply.content if isinstance(block, Text)]
     assert texts[0].text == "short"
     assert texts[1].text == "a line of the log\n" * cut.returned
-    assert msgspec.json.decode(whole) == "a line of the log\n" * 1000
+    assert msgspec.json.decode(whole) == ["short", "a line of the log\n" * 1000]
+    assert f"?path=1&offset={cut.returned}&limit={cut.returned}&unit=lines" in said(reply)
     assert max(sizes(reply)) <= 2000
+
+
+def test_of_many_texts_the_last_ones_are_left_out() -> None:
+    def tool() -> list[Text | Image]:
+        texts: list[Text | Image] = [Text(f"the text with number {n}") for n in range(500)]
+        return [*texts, Image(PNG, "image/png")]
+
+    reply = reply_to(tool)
+
+    [cut] = reply.cuts
+    assert (cut.path, cut.total, cut.unit) == ("content[]", 500, "items")
+    texts = [block.text for block in reply.content if isinstance(block, Text)]
+    assert texts[: cut.returned] == [f"the text with number {n}" for n in range(cut.returned)]
+    assert f"Showing {cut.returned} of 500 items." in texts[-1]
+    assert any(isinstance(block, Image) for block in reply.content)
+    assert 1800 < max(sizes(reply)) <= 2000
 
 
 def test_a_file_in_the_content_is_cut_if_it_is_text() -> None:

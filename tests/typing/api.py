@@ -256,6 +256,7 @@ assert_type(read(b"{}"), Reply[Any])
 assert_type(read({}, into=Point, strict=True), Reply[Point])
 assert_type(read({}, Point | None), Reply[Any])
 assert_type(read("x").for_model(budget=4000, untrusted=True), str)
+assert_type(read("x").as_seen_by("claude-code", max_chars=100_000).text, str)
 
 
 def narrowed(reply: Reply[Point]) -> Point | None:

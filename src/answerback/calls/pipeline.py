@@ -44,8 +44,7 @@ def pipeline(
             return _refusal(call, tools, max_calls)
         running.add(call)
         call.runtime = running_in
-        before = CURRENT.set(call)
-        began = perf_counter()
+        before, began = CURRENT.set(call), perf_counter()
         try:
             is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)

@@ -34,7 +34,7 @@ def characters(encoded: bytes) -> int:
     return len(encoded) if encoded.isascii() else len(encoded.decode())
 
 
-class Piece:
+class ValuePiece:
     """A value that stays whole."""
 
     def __init__(self, path: str, encoded: bytes) -> None:
@@ -58,20 +58,20 @@ class CutPlan(msgspec.Struct, frozen=True):
     schemas: ValueSchemas
     cuts_texts: bool = False
 
-    def piece(self, path: str, schema: object, encoded: bytes) -> Piece:
+    def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
         """Return the piece for a value with this schema."""
         kind = kind_of(encoded)
         if kind == "other" or (kind == "string" and not self.cuts_texts):
-            return Piece(path, encoded)
+            return ValuePiece(path, encoded)
         found = self.schemas.resolved(schema, encoded)
         if found is None:
-            return Piece(path, encoded)
+            return ValuePiece(path, encoded)
         if kind == "array" and value_schema.is_free_list(found):
             return ListPiece(path, encoded, found, self)
         if kind != "string":
             return GroupPiece(path, encoded, found, self)
         is_cut = value_schema.is_free_text(found)
-        return TextPiece(path, encoded, found) if is_cut else Piece(path, encoded)
+        return TextPiece(path, encoded, found) if is_cut else ValuePiece(path, encoded)
 
 
 def below(path: str, step: str | int) -> str:
@@ -79,7 +79,7 @@ def below(path: str, step: str | int) -> str:
     return f"{path}.{step}" if path else str(step)
 
 
-class TextPiece(Piece):
+class TextPiece(ValuePiece):
     """A text that may be cut: at the end of a line, if one is near."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema) -> None:
@@ -114,7 +114,7 @@ def line_count(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n"))
 
 
-class ListPiece(Piece):
+class ListPiece(ValuePiece):
     """A list that may be cut after an item."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
@@ -135,13 +135,13 @@ class ListPiece(Piece):
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
         return self._column.cut(room, cuts)[""]
 
-    def piece(self, index: int) -> Piece:
+    def piece(self, index: int) -> ValuePiece:
         """Return the piece for an item."""
         schema = value_schema.item_schema(self._schema, index)
         return self._plan.piece(below(self.path, index), schema, bytes(self.items[index]))
 
 
-class GroupPiece(Piece):
+class GroupPiece(ValuePiece):
     """An object or a tuple: all its members stay, and some may be cut."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
@@ -151,7 +151,7 @@ class GroupPiece(Piece):
         self._plan = plan
 
     @cached_property
-    def _members(self) -> dict[str, Piece]:
+    def _members(self) -> dict[str, ValuePiece]:
         schema = self._schema
         if self._is_object:
             members = decode_members(self.encoded)
@@ -197,7 +197,7 @@ class Cuttable(Protocol):
 class Single:
     """A member that is cut by itself."""
 
-    def __init__(self, name: str, piece: Piece) -> None:
+    def __init__(self, name: str, piece: ValuePiece) -> None:
         self.name = name
         self._piece = piece
         self.size = piece.size
@@ -216,7 +216,7 @@ class Columns:
         self.size = sum(each.size for each in lists.values())
 
     @cached_property
-    def _first(self) -> dict[str, list[Piece]]:
+    def _first(self) -> dict[str, list[ValuePiece]]:
         """The items that stay in any case, by list."""
         indexes = range(self._least)
         return {name: [each.piece(n) for n in indexes] for name, each in self._lists.items()}
@@ -265,7 +265,7 @@ class Columns:
         return len(self._lists) * (len("[]") + max(count - 1, 0))
 
 
-def cuttable(members: Mapping[str, Piece]) -> list[Cuttable]:
+def cuttable(members: Mapping[str, ValuePiece]) -> list[Cuttable]:
     """Return the members that may be cut, in their order; lists of equal length are together."""
     found: dict[str | int, Cuttable | dict[str, ListPiece]] = {}
     for name, piece in members.items():
