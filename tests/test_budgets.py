@@ -423,7 +423,7 @@ PACKAGE_LINES = {
     "": 1_350,
     "auth": 1_400,
     "calls": 3_300,
-    "cli": 6_650,
+    "cli": 6_700,
     "client": 8_050,
     "core": 3_400,
     "dialects": 3_600,
