@@ -35,7 +35,8 @@ def _programs() -> Path:
 class Postgres:
     """A cluster in a temporary folder, which can be stopped, killed and started again.
 
-    Without *durable* it does not wait for the disk, which is faster.
+    Without *durable* it does not wait for the disk, which is faster. With *address* it also serves
+    the network of that address.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Postgres:
         durable: bool = False,
         settings: tuple[str, ...] = (),
         folder: Path | None = None,
+        address: str | None = None,
     ) -> None:
         self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-"))
         self.port = free_port()
@@ -52,9 +54,19 @@ class Postgres:
             self._user = {"user": _NOBODY, "group": _NOBODY}
         if self._user:
             os.chown(self.folder, _NOBODY, _NOBODY)
-        self._settings = [*settings, *(() if durable else ("fsync=off",))]
+        listens = "127.0.0.1" if address is None else f"127.0.0.1,{address}"
+        self._settings = [
+            f"port={self.port}",
+            f"listen_addresses={listens}",
+            "unix_socket_directories=",
+            *settings,
+            *(() if durable else ("fsync=off",)),
+        ]
         self._process: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-U", "postgres", "-A", "trust", "--no-sync", "-D", str(self.data))
+        if address is not None:
+            with open(self.data / "pg_hba.conf", "a") as rules:
+                rules.write(f"host all all {address}/24 trust\n")
         self.start()
 
     @property
@@ -78,8 +90,7 @@ class Postgres:
         self.wait_until_ready()
 
     def _launch(self) -> None:
-        options = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
-        settings = [part for each in [*options, *self._settings] for part in ("-c", each)]
+        settings = [part for each in self._settings for part in ("-c", each)]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [_programs() / "postgres", "-D", self.data, *settings],
