@@ -75,9 +75,11 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def state_url(postgres: Postgres) -> str:
+def state_url(postgres: Postgres) -> Iterator[str]:
     """The URL of an empty database."""
-    return postgres.new_database()
+    url = postgres.new_database()
+    yield url
+    postgres.drop(url)
 
 
 class Server:

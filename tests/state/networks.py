@@ -98,7 +98,7 @@ class Namespaces:
 class Proxies:
     """A proxy between each member and PostgreSQL."""
 
-    how = "a proxy before PostgreSQL, because no network namespace could be made"
+    how = "proxies before PostgreSQL, for want of network namespaces"
 
     def __init__(self) -> None:
         self._proxies: dict[str, Proxy] = {}

@@ -21,6 +21,8 @@ from tests.serving import free_port
 _NOBODY = 65534
 """PostgreSQL refuses to run as root."""
 _START_SECONDS = 60
+_ROOM = 2 * 1024**3
+"""The bytes that a PostgreSQL in memory must find free."""
 
 
 def _programs() -> Path:
@@ -35,8 +37,8 @@ def _programs() -> Path:
 class Postgres:
     """A cluster in a temporary folder, which can be stopped, killed and started again.
 
-    Without *durable* it does not wait for the disk, which is faster. With *address* it also serves
-    the network of that address.
+    Without *durable* it does not wait for the disk, and lies in memory if there is room. With
+    *address* it also serves the network of that address.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class Postgres:
         folder: Path | None = None,
         address: str | None = None,
     ) -> None:
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+        where = None if durable else _memory()
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-", dir=where))
+        self._made = 0
         self.port = free_port()
         self._user: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -79,11 +83,16 @@ class Postgres:
     def new_database(self) -> str:
         """Make an empty database; return its URL."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            row = connection.execute("SELECT count(*) FROM pg_database").fetchone()
-            assert row is not None
-            name = f"state{row[0]}"
+            self._made += 1
+            name = f"state{self._made}"
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database, and end the connections to it."""
+        name = url.rpartition("/")[2]
+        with psycopg.connect(self.url(), autocommit=True, connect_timeout=10) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
     def start(self) -> None:
         self._launch()
@@ -181,6 +190,13 @@ class Postgres:
         if found.returncode:
             sys.stderr.buffer.write(found.stderr)
         found.check_returncode()
+
+
+def _memory() -> str | None:
+    """Return a folder in memory, if there is enough."""
+    folder = "/dev/shm"
+    has_room = os.path.isdir(folder) and shutil.disk_usage(folder).free > _ROOM
+    return folder if has_room else None
 
 
 def _children(pid: int) -> list[int]:

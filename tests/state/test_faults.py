@@ -36,6 +36,7 @@ def cluster(postgres: Postgres, tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path, postgres)
     yield cluster
     cluster.close()
+    postgres.drop(cluster.database)
 
 
 @pytest.fixture

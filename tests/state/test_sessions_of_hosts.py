@@ -66,6 +66,7 @@ def hosts(postgres: Postgres) -> Iterator[list[str]]:
     url = postgres.new_database()
     make_tables(url)
     with ExitStack() as stack:
+        stack.callback(postgres.drop, url)
         yield [stack.enter_context(started(url, TALKS, "serve")).url for _ in range(3)]
 
 
