@@ -138,6 +138,16 @@ class Load:
         self.wrong.append(f"{tool} {n}: {response.status_code} {response.text}")
         return "wrong"
 
+    def _note_refusal(self, response: httpx.Response) -> None:
+        """Count an answer without the database, which plain calls do not need."""
+        if response.status_code != 503:
+            return
+        self.away += 1
+        path = response.request.url.path
+        needs_it = not path.endswith(("/add", "/rationed"))
+        if "Retry-After" not in response.headers or ("database" in response.text and not needs_it):
+            self.wrong.append(f"{path}: {response.status_code} {response.text}")
+
     def _ended(self, path: str) -> dict[str, Any]:
         ends = monotonic() + _SECONDS
         while True:
@@ -163,7 +173,7 @@ class Load:
             except httpx.HTTPError:
                 assert monotonic() < ends, "no server answers"
             else:
-                self.away += response.status_code == 503
+                self._note_refusal(response)
                 is_refused = may_be_refused and response.status_code == 429
                 if is_refused or response.status_code not in _REPEATED or monotonic() > ends:
                     return response

@@ -56,6 +56,9 @@ _PATIENCE = 15.0
 """Seconds after which a process that did not show that it lives has ended."""
 _LENIENCE = 3_600.0
 """The same, for a short time after the database was away: all processes missed their time."""
+_LENIENT = 8.0
+"""How many seconds that is: enough for an attempt that fails, a poll, and one that succeeds. Longer
+than that, and a database that fails often would hide that a process has ended."""
 _DEADLINE = 2.5
 """Seconds after which a request does not wait for the database any more."""
 _THREADS = 4
@@ -229,7 +232,7 @@ class DatabaseBus(WorkerBus):
         await self._in_thread(self._mailbox.remove_old)
         await self._in_thread(self._sessions.remove_expired)
         if self._lenient_until == inf:
-            self._lenient_until = now + _PATIENCE
+            self._lenient_until = now + _LENIENT
             # A database that has crashed has lost the messages.
             await self._deliver(MessagesLost())
         lost, self._living = self._living - living, living
