@@ -93,7 +93,11 @@ def run(kind: str, fault: Fault | None = None) -> Row:
         stack.callback(cluster.close)
         cluster.start()
         load = Load(cluster.url, folder / "starts", MANY_CALLS if kind == "kills" else TOOLS)
-        sessions = Sessions(cluster.url, [server.url for server in cluster.servers])
+        sessions = Sessions(
+            cluster.url,
+            [server.url for server in cluster.servers],
+            may_lose_answers=kind == "kills",
+        )
         given = Run(cluster, load, sessions, random.Random(SEED), network)
         began = monotonic()
         said = _made(given, fault or KINDS[kind])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
+from time import monotonic
 from typing import Any
 
 import httpx
@@ -91,10 +93,14 @@ class Events:
     def __init__(self, response: httpx.Response) -> None:
         self._lines = response.iter_lines()
         self.last_id: str | None = None
+        self.ends = inf
+        """When to stop reading, by the monotonic clock: comments keep a stream open."""
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the messages up to the end of the stream."""
         for line in self._lines:
+            if monotonic() > self.ends:
+                raise httpx.ReadTimeout("the stream has no end")
             name, _, value = line.partition(": ")
             if name == "id":
                 self.last_id = value

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from tests.fuzz.stdio_client import wait_until
+from tests.state.postgres import Postgres
 from tests.state.stores import SECRET, make_tables
+from tests.state.tcp_proxy import Proxy
 
-from answerback.state.homes import Homes
+from answerback.errors import Unavailable
+from answerback.state.homes import Homes, Mailbox
 from answerback.state.kept_changes import SessionRows
 from answerback.state.shared import SharedState
 
@@ -34,6 +38,36 @@ def test_the_number_of_a_process_is_not_given_again_for_a_day(shared: SharedStat
 
     assert len({first, second, third}) == 3
     assert again == first
+
+
+def test_a_message_is_taken_once_although_the_reply_of_the_database_was_lost(
+    shared: SharedState, postgres: Postgres, state_url: str
+) -> None:
+    homes, sender = Homes(shared.database, "talks"), Mailbox(shared, "talks")
+    number, other = homes.take(), homes.take()
+    sender.put(b"an answer", other, number, 60)
+    proxy = Proxy([postgres.port])
+    receiving = SharedState(state_url.replace(f":{postgres.port}/", f":{proxy.port}/"), (SECRET,))
+    receiver = Mailbox(receiving, "talks")
+    taken: list[bytes] = []
+
+    def is_taken() -> bool:
+        try:
+            taken.extend(receiver.take(number))
+        except Unavailable:
+            return False
+        return True
+
+    proxy.lose_reply(b"answerback.bus")
+    assert not is_taken()
+    assert proxy.lost.is_set()
+    wait_until(is_taken)
+    wait_until(is_taken)
+    receiving.close()
+    proxy.close()
+
+    assert taken == [b"an answer"]
+    assert shared.database.rows("SELECT count(*) FROM answerback.bus") == [(0,)]
 
 
 def test_a_change_that_is_committed_after_a_later_one_is_still_found(
