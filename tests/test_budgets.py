@@ -372,7 +372,7 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
 
 # Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
 # saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 407
+IMPORTS_IN_FUNCTIONS = 392
 
 
 def test_the_number_of_imports_inside_functions_does_not_grow() -> None:

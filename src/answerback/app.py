@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
@@ -20,6 +21,7 @@ from typing import (
 
 from .app_options import AppOptions, declared
 from .contract import Contract, Dialect
+from .core.author_frames import OwnFramesLeftOut
 from .core.limits import MAX_BODY
 from .registry.declarations import Change, HasRegistry, Table
 from .tools.context import Context, take_peer
@@ -27,8 +29,6 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from .calls.own_exceptions import ErrorFunction
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
@@ -47,8 +47,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 VF = TypeVar("VF", bound="VisibleFunction")
 
 
-class _HintsOfClass(type):
-    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class."""
+class _HintsOfClass(ABCMeta):
+    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class.
+
+    It extends ABCMeta, so that an author's class may be both an App and an abstract class.
+    """
 
     # Hidden from type checkers, so that they still find a wrong name.
     if not TYPE_CHECKING:
@@ -61,8 +64,6 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
-        if sys.excepthook is sys.__excepthook__:
-            sys.excepthook = _print_exception
         check_options(options, AppOptions)
         registry = declared(name, options)
         super().__init__(registry)
@@ -145,7 +146,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             from .protocol.widgets.tool_keys import with_widget_keys
 
             options = with_widget_keys(options)
-        return self._registry.add_tool(fn, **options)
+        with OwnFramesLeftOut():
+            return self._registry.add_tool(fn, **options)
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
@@ -159,7 +161,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         check_options(options, ResourceOptions)
 
         def register(fn: F) -> F:
-            self._registry.add_resource(uri, fn, options)
+            with OwnFramesLeftOut():
+                self._registry.add_resource(uri, fn, options)
             return fn
 
         return register
@@ -178,8 +181,9 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             return partial(self.prompt, **options)
         if not callable(fn):
             raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
-        check_options(options, CommonOptions)
-        self._registry.add_prompt(fn, cast("CommonOptions", options))
+        with OwnFramesLeftOut():
+            check_options(options, CommonOptions)
+            self._registry.add_prompt(fn, cast("CommonOptions", options))
         return fn
 
     def remove_prompt(self, name: str) -> None:
@@ -443,16 +447,6 @@ def _missing_member(name: str) -> AttributeError:
     from .tools.other_frameworks import missing_app_member
 
     return missing_app_member(name, dir(App))
-
-
-def _print_exception(
-    kind: type[BaseException], exc: BaseException, trace: TracebackType | None
-) -> None:
-    """Print the exception that ends the program; a refused registration without our frames."""
-    from .core.author_frames import shorten_refusal
-
-    shorten_refusal(exc)
-    sys.__excepthook__(kind, exc, exc.__traceback__)
 
 
 def _remind_to_run() -> None:

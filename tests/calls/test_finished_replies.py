@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from mcp_types import CallToolResult, TextContent
+from tests.calls.one_tool import answer, app_returning
 from tests.serving import handlers_of
 
 from answerback import App, NotFound, Text, success, validate, wrap
@@ -16,22 +17,6 @@ from answerback.calls.call import Call
 from answerback.options import Values
 
 CONTRACTS = ["standard", "aligned", "envelope", "apps", "direct"]
-
-
-def app_returning(value: Any, annotation: Any = Any, **options: Any) -> App:
-    """An app with one tool, which returns *value*."""
-
-    def tool() -> Any:
-        return value
-
-    tool.__annotations__["return"] = annotation
-    app = App("test", contract=options.pop("contract", "standard"))
-    app.add_tool(tool, **options)
-    return app
-
-
-def answer(value: Any, annotation: Any = Any, **options: Any) -> Any:
-    return asyncio.run(app_returning(value, annotation, **options).call("tool"))
 
 
 LEGACY = '{"success": false, "error": {"code": "CITY_UNKNOWN", "message": "no such city"}}'

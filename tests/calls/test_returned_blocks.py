@@ -20,6 +20,7 @@ from fastmcp.prompts import Message as FastMcpMessage
 from fastmcp.tools import ToolResult
 from fastmcp.utilities import types as fastmcp_types
 from mcp.server.mcpserver import Image as SdkImage
+from tests.calls.one_tool import answer, app_returning
 
 from answerback import (
     App,
@@ -58,22 +59,6 @@ PDF = sdk.BlobResourceContents(
 )
 REPORT = sdk.EmbeddedResource(type="resource", resource=PDF)
 OWN_REPORT = Embedded("file:///a.pdf", blob=PDF_FILE, mime="application/pdf")
-
-
-def app_returning(value: object, annotation: Any = Any, **options: Any) -> App:
-    """An app with one tool, which returns *value*."""
-
-    def tool() -> Any:
-        return value
-
-    tool.__annotations__["return"] = annotation
-    app = App("test", contract=options.pop("contract", "standard"))
-    app.add_tool(tool, **options)
-    return app
-
-
-def answer(value: object, annotation: Any = Any, **options: Any) -> Any:
-    return asyncio.run(app_returning(value, annotation, **options).call("tool"))
 
 
 def blocks_of(reply: Any) -> tuple[Any, ...]:
@@ -326,6 +311,14 @@ def test_a_block_in_a_field_without_a_type_is_content(value: Any) -> None:
     reply = answer(AnyField(value=value), AnyField)
 
     assert (reply.data.value, blocks_of(reply)) == ("image 1", (OWN,))
+
+
+@pytest.mark.parametrize(("block", "own"), [each for each in BLOCKS if each[0] is not TEXT])
+def test_each_block_inside_data_without_a_type_is_content(block: Any, own: object) -> None:
+    reply = answer({"found": [block]})
+
+    assert isinstance(reply.data["found"][0], str)
+    assert blocks_of(reply) == (own,)
 
 
 def test_the_data_has_a_text_block_s_text_and_the_uri_of_a_link_or_resource() -> None:

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.calls.one_tool import answer
 from tests.calls.returns import ANNOTATIONS, PNG, Make, returns
 
 from answerback import App, Audio, Image, Reply, Text, failure, success, validate
@@ -91,22 +92,13 @@ def test_the_rules_find_no_error_in_what_an_app_sends(
                 warnings.simplefilter("ignore")
                 reply = loop.run(app.call(name))
 
-            assert faults_of(app, reply, app.tools[name].output_schema) == {}
-
-
-def call(value: Any, annotation: Any = Any) -> Reply[Any]:
-    def tool() -> Any:
-        return value
-
-    tool.__annotations__["return"] = annotation
-    app = App("test")
-    app.add_tool(tool)
-    return asyncio.run(app.call("tool"))
+            faults = faults_of(app, reply, app.tools[name].output_schema)
+            assert faults == {}, (faults, reply)
 
 
 @pytest.mark.parametrize("mime", ["image/jpeg", "image/png", "a/b"])
 def test_an_image_is_sent_with_the_media_type_of_its_bytes(mime: str) -> None:
-    assert call(Image(PNG, mime)).content == (Image(PNG, "image/png"),)
+    assert answer(Image(PNG, mime)).content == (Image(PNG, "image/png"),)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +110,7 @@ def test_an_image_is_sent_with_the_media_type_of_its_bytes(mime: str) -> None:
     ],
 )
 def test_an_image_that_hosts_cannot_show_is_refused(block: Any, message: str) -> None:
-    error = call(block).error
+    error = answer(block).error
 
     assert error is not None
     assert error.code == "INVALID_OUTPUT"
@@ -133,14 +125,29 @@ PRINTED = ["<coroutine object f at 0x7f12>", "[object Object]", " <Response [200
 def test_a_text_that_is_a_printed_object_is_refused(text: str, annotation: Any) -> None:
     returned = [text, Text(text), success(text), success(data=text)]
 
-    refused = [call(each, annotation).error for each in returned]
+    refused = [answer(each, annotation).error for each in returned]
 
     assert [error and error.code for error in refused] == ["INVALID_OUTPUT"] * 4
 
 
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize(
+    "value",
+    [["undefined"], ["<function f", "g>"], {"<function": ">"}, "\x0bundefined", "\xa0undefined"],
+)
+def test_data_that_reads_like_a_printed_object_is_sent_as_data(value: Any, contract: str) -> None:
+    app = App("test", contract=contract)
+    app.add_tool(lambda: value, name="tool")
+
+    reply = asyncio.run(app.call("tool"))
+
+    assert reply.data == value
+    assert errors_in(app.write(reply, "mcp"), "mcp") == []
+
+
 @pytest.mark.parametrize("message", ["", " ", "\x85", *PRINTED])
 def test_an_error_that_says_nothing_gets_the_words_of_its_code(message: str) -> None:
-    error = call(failure(message, "CITY_UNKNOWN")).error
+    error = answer(failure(message, "CITY_UNKNOWN")).error
 
     assert error is not None
     assert error.message == "City unknown"
@@ -150,7 +157,7 @@ def test_an_error_that_says_nothing_gets_the_words_of_its_code(message: str) -> 
 def test_a_block_or_a_success_whose_text_is_the_json_of_a_failure_is_that_failure(
     make: Any,
 ) -> None:
-    error = call(make('{"success": false, "error": {"code": "GONE", "message": "gone"}}')).error
+    error = answer(make('{"success": false, "error": {"code": "GONE", "message": "gone"}}')).error
 
     assert error is not None
     assert (error.code, error.message) == ("GONE", "gone")
@@ -160,7 +167,7 @@ def test_a_result_in_the_text_of_a_result_is_sent_as_the_inner_result() -> None:
     inner = {"content": [{"type": "text", "text": "5 °C"}], "structuredContent": {"celsius": 5}}
     outer = {"content": [{"type": "text", "text": json.dumps(inner)}]}
 
-    reply = call(outer)
+    reply = answer(outer)
 
     assert reply.content[0] == Text("5 °C")
     assert reply.data == {"celsius": 5}
@@ -183,7 +190,7 @@ def test_the_data_is_sent_as_text_too_if_the_own_text_is_json_that_contradicts_i
 def test_a_result_as_the_data_of_a_success_is_sent_as_that_result() -> None:
     inner = {"content": [{"type": "text", "text": "5 °C"}], "isError": False}
 
-    reply = call(success(data=inner))
+    reply = answer(success(data=inner))
 
     assert reply.content == (Text("5 °C"),)
     assert not reply.has_data

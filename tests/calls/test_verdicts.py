@@ -10,6 +10,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 import msgspec
 import pydantic
 import pytest
+from tests.calls.one_tool import app_returning
 
 from answerback import App, Text, validate, wrap
 from answerback.options import Values
@@ -62,18 +63,6 @@ class EnvelopeModel(pydantic.BaseModel):
     success: bool
     data: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
-
-
-def app_returning(value: Any, annotation: Any = Any, **options: Any) -> App:
-    """An app with one tool, which returns *value*."""
-
-    def tool() -> Any:
-        return value
-
-    tool.__annotations__["return"] = annotation
-    app = App("test", contract=options.pop("contract", "standard"))
-    app.add_tool(tool, **options)
-    return app
 
 
 def sent_by(app: App, dialect: Any = "mcp") -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.records.support import app_with
 
+from answerback import App, Context
 from answerback.cli.audit import run
 from answerback.cli.program import Program
 from answerback.records import Records, SQLite
@@ -97,6 +98,23 @@ def test_stats_prints_a_table_with_bars(audit_db: str, capsys: Capture) -> None:
     assert lines[1].split()[:4] == ["add", "6", "0", "0"]
     assert lines[1].endswith("█" * 20)
     assert lines[-1] == "8 calls, 2 failures"
+
+
+def test_stats_counts_a_question_that_nobody_could_answer_as_a_failure(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    records = Records(SQLite(tmp_path / "audit.db"))
+    app = App("asking", records=records)
+
+    @app.tool
+    async def ask(ctx: Context) -> str:
+        return await ctx.elicit("Your name?", str)
+
+    asyncio.run(app.call("ask"))
+    records.close()
+
+    assert audit("stats", str(tmp_path / "audit.db"), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["failures"] == 1
 
 
 def test_stats_prints_json_for_programs(audit_db: str, capsys: Capture) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -155,6 +158,31 @@ def test_an_app_can_be_mounted_at_the_root() -> None:
         "result": 10
     }
     assert send_request(outer, "GET", "/own").json() == "own"
+
+
+def test_a_signal_handler_of_the_program_does_not_keep_a_mounted_app_in_memory() -> None:
+    def signals() -> dict[signal.Signals, Any]:
+        return {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    async def served() -> weakref.ref[Any]:
+        asgi = app_that_adds(0).asgi()
+        transport = httpx.ASGITransport(asgi)
+        async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
+            assert (await client.get("/openapi.json")).is_success
+        return weakref.ref(asgi)
+
+    before = signals()
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        left = asyncio.run(served())
+        was_wrapped = signals() != before
+        gc.collect()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert was_wrapped
+    assert left() is None
 
 
 def test_a_mounted_app_refuses_a_foreign_host() -> None:

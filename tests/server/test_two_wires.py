@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -39,6 +40,15 @@ INITIALIZE = {
     },
 }
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "value"}}
+
+
+@pytest.fixture(autouse=True)
+def _the_process_keeps_its_signal_handlers() -> Iterator[None]:
+    """Two servers that end in the order in which they began leave the first one's handlers."""
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def shared_app(kind: str, events: list[str]) -> App:

@@ -8,6 +8,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from abc import ABC
 from typing import Any
 
 import fastapi
@@ -93,6 +94,12 @@ def test_a_method_of_others_names_what_to_write(name: str) -> None:
 def test_a_constructor_of_fastmcp_on_the_class_names_what_to_write() -> None:
     with pytest.raises(AttributeError, match="register a function for each operation"):
         App.from_openapi({})
+
+
+def test_an_app_may_be_an_abstract_class_too() -> None:
+    class Shop(App, ABC): ...
+
+    assert Shop("shop").tools == {}
 
 
 def test_a_misspelt_member_is_suggested() -> None:

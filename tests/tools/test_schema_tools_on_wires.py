@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from tests.apps.schema_tools import FORECAST, TEMPERATURES, app
-from tests.conftest import serving
 from tests.forked import run as run_forked
-from tests.protocol.recording_client import over_http, over_stdio
+from tests.protocol.recording_client import over_stdio
+from tests.wires import Failed, Wire, calls_over
 
 TARGET = Path(__file__).parent.parent / "apps" / "schema_tools.py"
-
-
-class Wire(Protocol):
-    """Calls a tool, and returns its result, or the code and the paths of its problems."""
-
-    def __call__(self, tool: str, arguments: dict[str, Any]) -> Any: ...
-
-
-def _error(code: str, message: str) -> Any:
-    problems = message.removeprefix("Invalid arguments: ").split("\n")
-    return code, [each.partition(":")[0] for each in problems]
-
-
-def _over_cgi(tool: str, arguments: dict[str, Any]) -> Any:
-    body = json.dumps(arguments).encode()
-    request = {
-        "REQUEST_METHOD": "POST",
-        "PATH_INFO": f"/functions/{tool}",
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": str(len(body)),
-    }
-    done = run_forked([str(TARGET), "cgi"], input=body, env={**os.environ, **request})
-    head, _, content = done.stdout.decode().partition("\r\n\r\n")
-    answer = json.loads(content)
-    code = re.search(r"X-Error-Code: (\w+)", head)
-    return answer["result"] if code is None else _error(code[1], answer["error"])
 
 
 def _on_the_command_line(tool: str, arguments: dict[str, Any]) -> Any:
@@ -55,54 +25,16 @@ def _on_the_command_line(tool: str, arguments: dict[str, Any]) -> Any:
     if done.returncode == 0:
         return json.loads(done.stdout)["result"]
     answer = json.loads(done.stderr.splitlines()[-1])
-    return _error(answer["code"], answer["error"])
-
-
-def _over_rest(url: str) -> Wire:
-    def call(tool: str, arguments: dict[str, Any]) -> Any:
-        body = json.dumps(arguments).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{url}/functions/{tool}", body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=20) as response:
-                return json.load(response)["result"]
-        except urllib.error.HTTPError as error:
-            with error:
-                return _error(error.headers["X-Error-Code"], json.load(error)["error"])
-
-    return call
-
-
-def _over_mcp(client: Any) -> Wire:
-    def call(tool: str, arguments: dict[str, Any]) -> Any:
-        result = client.request("tools/call", {"name": tool, "arguments": arguments})["result"]
-        if not result["isError"]:
-            return result["structuredContent"]["result"]
-        error = result["_meta"]["answerback/error"]
-        text = result["content"][0]["text"].partition("Invalid arguments: ")[2]
-        return _error(error["code"], text)
-
-    return call
+    return Failed(answer["code"], answer["error"])
 
 
 @pytest.fixture(scope="module", params=["rest", "stdio", "http", "cgi", "call"])
 def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
-    match request.param:
-        case "cgi":
-            yield _over_cgi
-        case "call":
-            yield _on_the_command_line
-        case "stdio":
-            with over_stdio(TARGET, "2025-11-25") as client:
-                assert "result" in client.open()
-                yield _over_mcp(client)
-        case "rest":
-            with serving(TARGET) as server:
-                yield _over_rest(server.url)
-        case "http":
-            with serving(TARGET) as server, over_http(server.url, "2025-11-25") as client:
-                assert "result" in client.open()
-                yield _over_mcp(client)
+    if request.param == "call":
+        yield _on_the_command_line
+        return
+    with calls_over(request.param, TARGET) as call:
+        yield call
 
 
 @pytest.mark.parametrize(
@@ -137,10 +69,11 @@ def test_the_function_receives_the_arguments(
 def test_all_problems_are_listed_at_once(
     wire: Wire, tool: str, sent: dict[str, Any], paths: list[str]
 ) -> None:
-    code, found = wire(tool, sent)
+    code, message = wire(tool, sent)
 
+    problems = message.partition("Invalid arguments: ")[2].split("\n")
     assert code == "INVALID_ARGUMENTS"
-    assert sorted(found) == paths
+    assert sorted(each.partition(":")[0] for each in problems) == paths
 
 
 def test_a_result_that_does_not_fit_the_schema_is_not_sent(wire: Wire) -> None:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 from tests.apps.lenient import app, strict
-from tests.conftest import serving
 from tests.forked import run as run_forked
-from tests.protocol.recording_client import over_http, over_stdio
+from tests.wires import Failed, calls_over
 
 from answerback import App
 
@@ -91,21 +87,6 @@ def _in_memory(tool: str, value: Any) -> str:
     return str(reply.data) if reply.error is None else reply.error.code
 
 
-def _over_cgi(tool: str, value: Any) -> str:
-    body = json.dumps({"value": value}).encode()
-    request = {
-        "REQUEST_METHOD": "POST",
-        "PATH_INFO": f"/functions/{tool}",
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": str(len(body)),
-    }
-    env = {**os.environ, **request}
-    done = run_forked([str(TARGET), "cgi"], input=body, env=env, loaded="pydantic")
-    done.check_returncode()
-    head, _, answer = done.stdout.partition(b"\r\n\r\n")
-    return str(json.loads(answer)["result"]) if b"X-Error-Code" not in head else REFUSED
-
-
 def _on_the_command_line(tool: str, value: Any) -> str:
     command = [str(TARGET), "call", tool, "--json", json.dumps({"value": value})]
     done = run_forked(command, loaded="pydantic")
@@ -114,52 +95,21 @@ def _on_the_command_line(tool: str, value: Any) -> str:
     return str(json.loads(done.stderr)["code"])
 
 
-def _over_rest(url: str) -> Wire:
-    def call(tool: str, value: Any) -> str:
-        body = json.dumps({"value": value}).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{url}/functions/{tool}", body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=20) as response:
-                return str(json.load(response)["result"])
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.headers["X-Error-Code"]
-
-    return call
-
-
-def _over_mcp(client: Any) -> Wire:
-    def call(tool: str, value: Any) -> str:
-        params = {"name": tool, "arguments": {"value": value}}
-        result = client.request("tools/call", params)["result"]
-        if result["isError"]:
-            return str(result["_meta"]["answerback/error"]["code"])
-        return str(result["structuredContent"]["result"])
-
-    return call
-
-
 @pytest.fixture(scope="module", params=["memory", "rest", "stdio", "http", "cgi", "call"])
 def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     match request.param:
         case "memory":
             yield _in_memory
-        case "cgi":
-            yield _over_cgi
         case "call":
             yield _on_the_command_line
-        case "stdio":
-            with over_stdio(TARGET, "2025-11-25") as client:
-                assert "result" in client.open()
-                yield _over_mcp(client)
-        case "rest":
-            with serving(TARGET) as server:
-                yield _over_rest(server.url)
-        case "http":
-            with serving(TARGET) as server, over_http(server.url, "2025-11-25") as client:
-                assert "result" in client.open()
-                yield _over_mcp(client)
+        case _:
+            with calls_over(request.param, TARGET, loaded="pydantic") as call:
+
+                def result_or_code(tool: str, value: Any) -> str:
+                    found = call(tool, {"value": value})
+                    return found.code if isinstance(found, Failed) else str(found)
+
+                yield result_or_code
 
 
 @pytest.mark.parametrize(("tool", "sent", "value"), [*READ, *KEPT])

@@ -18,6 +18,7 @@ from ..core.authentication import (
     bearer_challenge,
 )
 from ..core.json_value import JsonObject
+from ..errors import needs_extra
 from .bearer import bearer_token, invalid_token
 from .claims import Expectation, included_scopes
 from .seen_tokens import SeenTokens, digest_of
@@ -226,8 +227,6 @@ def _check_algorithms(algorithms: Sequence[str]) -> None:
 def _require_extra() -> None:
     """Raise MissingExtraError when the app is made, rather than at the first token."""
     from importlib.util import find_spec
-
-    from ..errors import needs_extra
 
     with needs_extra("auth"):
         if find_spec("joserfc") is None:

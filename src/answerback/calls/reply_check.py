@@ -117,8 +117,9 @@ def _encode_data(
     if returns.nested_blocks == "possible":
         try:
             encoded, data = output.encode(value)
-            # The JSON of every block has this member, ours and the SDK's.
-            if b'"annotations":' not in encoded:
+            # The JSON of every block has the first member, ours and the SDK's; that of the SDK's
+            # resource contents has the second.
+            if b'"annotations":' not in encoded and b'"_meta":' not in encoded:
                 return encoded, data, content
         except InvalidOutput:
             # It may have a block without a JSON form, such as FastMCP's Image.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeAlias, get_args, overload
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, get_args, overload
 
 import msgspec
 
@@ -21,10 +21,8 @@ from ..dialects.nested_blocks import take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
-from ..types.nan_as_null import nan_to_none
-
-if TYPE_CHECKING:
-    from ..types.output import Output
+from ..types.nan_as_null import nan_to_none, with_nan_as_null
+from ..types.output import Output
 
 P = ParamSpec("P")
 Envelope: TypeAlias = dict[str, Any]
@@ -253,7 +251,4 @@ def _to_json_values(found: Envelope) -> Envelope:
 
 @cache
 def _any_output(*, nan_is_null: bool = False) -> Output:
-    from ..types.nan_as_null import with_nan_as_null
-    from ..types.output import Output
-
     return Output(with_nan_as_null(Any) if nan_is_null else Any)

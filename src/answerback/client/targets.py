@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -93,8 +94,6 @@ def _read_text(text: str) -> ServerEntry | Entries:
     if text.endswith((".json", ".jsonc")) and (os.path.isfile(text) or " " not in text):
         return _read_file(Path(text))
     if text.endswith(".py") and os.path.isfile(text):
-        import sys
-
         return ServerEntry(command=(sys.executable, text))
     words = shlex.split(text, posix=os.name == "posix")
     if not words:

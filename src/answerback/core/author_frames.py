@@ -7,11 +7,6 @@ import os
 from types import TracebackType
 
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
-_REGISTERING = frozenset(
-    {"__init__", "tool", "add_tool", "resource", "prompt", "completion", "register", "include"}
-    | {"widget", "route"}
-)
-"""The methods of App that refuse what the author wrote."""
 
 
 def author_frames(trace: TracebackType | None) -> TracebackType | None:
@@ -31,20 +26,19 @@ def _is_internal(trace: TracebackType) -> bool:
     return file.startswith((_PACKAGE_FOLDER, "<frozen importlib")) or file == importlib.__file__
 
 
-def shorten_refusal(exc: BaseException) -> None:
-    """If *exc* refuses a registration, leave only the author's frames in its traceback."""
-    frames = _frames(exc.__traceback__)
-    ours = [frame for frame in frames if _is_internal(frame)]
-    # If the last frame is not ours, a class of the author's or another library raised it.
-    if not ours or frames[-1] is not ours[-1] or not isinstance(exc, TypeError | ValueError):
-        return
-    if ours[0].tb_frame.f_code.co_name in _REGISTERING:
-        exc.__traceback__ = author_frames(exc.__traceback__)
+class OwnFramesLeftOut:
+    """Leaves the library's frames out of the traceback if the library refuses what it was given.
 
+    An exception of an author's class, or of another library, keeps all frames.
+    """
 
-def _frames(trace: TracebackType | None) -> list[TracebackType]:
-    found = []
-    while trace is not None:
-        found.append(trace)
-        trace = trace.tb_next
-    return found
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, exc: BaseException | None, trace: TracebackType | None) -> None:
+        if trace is None or not isinstance(exc, TypeError | ValueError):
+            return
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        if _is_internal(trace):
+            # The callers' frames are added later, when the exception reaches them.
+            exc.__traceback__ = None

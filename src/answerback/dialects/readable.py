@@ -10,6 +10,8 @@ from itertools import chain, islice
 from typing import Any
 from unicodedata import category, east_asian_width
 
+from .unencoded_text import is_unencoded
+
 MAX_LINES = 200
 MAX_ITEMS = 50
 MAX_MEMBERS = 100
@@ -67,7 +69,9 @@ def render(data: Any) -> str:
     """Return JSON data as text for people; a string is its own text."""
     if isinstance(data, str):
         return UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
-    return "\n".join(_capped(_lines(data)))
+    text = "\n".join(_capped(_lines(data)))
+    # A list of one string would read like a printed object if the string is "[object Object]".
+    return f"- {text}" if is_unencoded(text) else text
 
 
 def render_line(text: str) -> str:

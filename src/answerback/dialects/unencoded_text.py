@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-STARTS = ("[object ", "undefined", "<", "Promise {", "Embedded ", "Audio ", "Image ", " ", "\n")
-"""Every such text begins with one of these; spaces may stand before it."""
 BUFFER_START = '{"type":"Buffer","data":['
 """How the JSON of a Buffer of Node.js begins."""
 _MAX_LENGTH = 300
@@ -18,5 +16,5 @@ _UNENCODED_VALUE = re.compile(
 
 
 def is_unencoded(text: str) -> bool:
-    """Return whether the whole text is such a value."""
-    return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip()))
+    """Return whether the whole text is such a value; spaces and line breaks may surround it."""
+    return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip(" \t\r\n")))

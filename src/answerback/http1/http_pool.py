@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import sys
 from asyncio import BaseEventLoop
+from base64 import b64encode
 from collections.abc import Mapping
 from errno import ECONNREFUSED
 from ssl import SSLContext
@@ -65,8 +67,6 @@ def parse_url(url: str) -> HttpUrl:
         target += "?" + quote(parts.query, safe=_SAFE)
     login = ""
     if parts.username is not None:
-        from base64 import b64encode
-
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         login = "Basic " + b64encode(pair.encode()).decode()
     netloc = name if port in (None, usual) else f"{name}:{port}"
@@ -256,8 +256,6 @@ async def _open_tunnel(
 
 def tls_context() -> SSLContext:
     """Load the trusted certificates: the system's, or those in `SSL_CERT_FILE`."""
-    import ssl
-
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     if sys.platform == "darwin" and not paths.cafile and not paths.capath:

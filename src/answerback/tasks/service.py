@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -234,8 +235,6 @@ class TaskService:
         # With a non-blocking store the steps never wait, so nothing can cancel them.
         if not self.store.blocks or running_loop() is None:
             return await steps
-        import asyncio
-
         result: T = await asyncio.shield(asyncio.ensure_future(steps))
         return result
 
@@ -292,8 +291,6 @@ class _Waiter:
     """Waits on the running event loop for a wake-up from any thread."""
 
     def __init__(self) -> None:
-        import asyncio
-
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
 
@@ -302,8 +299,6 @@ class _Waiter:
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self, seconds: float) -> None:
-        import asyncio
-
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()

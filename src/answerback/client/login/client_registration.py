@@ -14,6 +14,7 @@ from ..faults import LoginError
 from .login_records import LoginRecords, RegisteredClient
 from .login_requests import send
 from .server_metadata import IssuerMetadata
+from .user_consent import call_user
 
 AskClient = Callable[[str], Any]
 """Gets the issuer's URL, and returns a RegisteredClient, its id, or None; may be async."""
@@ -126,8 +127,6 @@ def _registered(
 
 async def _ask(choice: ClientChoice, issuer: str, redirect: str) -> RegisteredClient:
     if choice.ask is not None:
-        from .user_consent import call_user
-
         found = await call_user(choice.ask, issuer)
         if isinstance(found, str) and found:
             found = RegisteredClient(found)

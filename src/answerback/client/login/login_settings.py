@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
+from ..faults import LoginError
 from ..targets import BadTarget
 from .client_registration import AskClient, ClientChoice
 from .login_records import LoginRecords, RegisteredClient
@@ -120,8 +121,6 @@ class BearerToken:
         return self._headers
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
-        from ..faults import LoginError
-
         if challenge.status == 403:
             raise LoginError("the token does not allow this (HTTP status 403)", code="FORBIDDEN")
         raise LoginError("the server does not accept the token (HTTP status 401)")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
+from secrets import token_urlsafe
 from typing import Any
 from urllib.parse import quote
 
@@ -154,9 +156,6 @@ def _private_key(text: str, read: Any) -> Any:
 
 def _assertion(client: RegisteredClient, issuer: str) -> str:
     """Return a signed statement of who the client is (RFC 7523)."""
-    import json
-    from secrets import token_urlsafe
-
     with needs_extra("auth"):
         from joserfc import jwk, jws
 

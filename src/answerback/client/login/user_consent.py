@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 import threading
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -136,8 +137,6 @@ def browser(url: str) -> None:
 
 def paste(url: str) -> str:
     """Ask the user to open a page anywhere, and to paste the address that the browser ends at."""
-    import sys
-
     sys.stderr.write(
         f"Open this page in a browser, and log in:\n\n  {url}\n\n"
         "The browser then tries to open an address on this machine, which may fail.\n"

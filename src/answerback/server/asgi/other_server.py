@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -100,7 +101,8 @@ def call_before_shutdown(close: Callable[[], None]) -> None:
 
     Servers wait for all responses to end before they notify the application of a shutdown, and they
     do not notify a mounted application. A stream would keep them from ending. Many servers then end
-    the process in a way that skips `atexit`.
+    the process in a way that skips `atexit`. *close* is a method; the handlers, which stay, do not
+    keep its object in memory.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -113,9 +115,13 @@ def call_before_shutdown(close: Callable[[], None]) -> None:
     if not callable(handlers[signal.SIGTERM]):
         return
 
+    found = weakref.WeakMethod(close)
+
     def close_soon() -> None:
-        with suppress(RuntimeError):  # The loop is closed.
-            loop.call_soon_threadsafe(close)
+        method = found()
+        if method is not None:
+            with suppress(RuntimeError):  # The loop is closed.
+                loop.call_soon_threadsafe(method)
 
     for number, handler in handlers.items():
         if callable(handler):
