@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,20 +27,21 @@ _NOBODY = 65534
 
 
 @pytest.fixture
-def pooled_url(postgres: Postgres, state_url: str, tmp_path: Path) -> Iterator[str]:
+def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     """The database's URL through a pooler that has two connections to the server."""
     if PROGRAM is None:
         pytest.skip("pgbouncer is not installed; on Debian: apt-get install pgbouncer")
     port, name = free_port(), state_url.rpartition("/")[2]
-    users, settings = tmp_path / "users.txt", tmp_path / "pgbouncer.ini"
+    # Not pytest's folder, which only its user may read.
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    users, settings = folder / "users.txt", folder / "pgbouncer.ini"
     users.write_text('"postgres" ""\n')
     settings.write_text(
         f"[databases]\n{name} = host=127.0.0.1 port={postgres.port} user=postgres\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = any\nauth_file = {users}\npool_mode = transaction\ndefault_pool_size = 2\n"
     )
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        os.chmod(folder, 0o755)
     # It refuses to run as root.
     user = _NOBODY if os.geteuid() == 0 else None
     process = subprocess.Popen(
@@ -65,6 +67,7 @@ def pooled_url(postgres: Postgres, state_url: str, tmp_path: Path) -> Iterator[s
     finally:
         process.terminate()
         process.wait(20)
+        shutil.rmtree(folder)
 
 
 def test_tasks_are_claimed_once_and_told_of_through_a_pooler(
