@@ -40,7 +40,8 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 ROOT = Path(__file__).parent.parent
-WEB_SERVERS = {f"{name} is not installed" for name in ("apache2", "fcgiwrap", "lighttpd", "nginx")}
+SERVERS = ("apache2", "fcgiwrap", "lighttpd", "nginx", "pgbouncer")
+"""The servers that `make webservers` installs."""
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
 
 
@@ -128,6 +129,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped:
         reasons = {str(report.longrepr[-1]).removeprefix("Skipped: ") for report in skipped}
-        hint = "; `make webservers` installs the servers" if reasons & WEB_SERVERS else ""
+        missing = {f"{name} is not installed" for name in SERVERS}
+        hint = "; `make webservers` installs the servers" if reasons & missing else ""
         line = f"not run: {len(skipped)} tests ({', '.join(sorted(reasons))}){hint}"
         terminalreporter.write_line(line)

@@ -186,6 +186,22 @@ def test_a_server_without_tables_or_without_a_secret_says_what_to_do(state_url: 
     assert (without_tables.returncode, without_secret.returncode) == (2, 2)
 
 
+def test_a_host_with_another_secret_is_refused(start: Start, state_url: str) -> None:
+    start("serve")
+
+    other = subprocess.run(
+        [sys.executable, str(JOBS), "serve", "--port", "0"],
+        env={**environment(state_url), "ANSWERBACK_SECRET": "n" * 32},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert "set ANSWERBACK_SECRET=new,old to change it" in other.stderr
+    assert other.returncode == 2
+
+
 def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: str) -> None:
     server = start("serve")
     path = create(server, "job", steps=1)
@@ -201,8 +217,9 @@ def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: 
 
     before, rekeyed, after = run("check"), run("rekey"), run("check")
 
-    assert "number 2 has sealed 1 record" in before
-    assert rekeyed == "1 record sealed anew\n"
+    # The other record is the key of the fingerprints.
+    assert "number 2 has sealed 2 records" in before
+    assert rekeyed == "2 records sealed anew\n"
     assert "number 2 has sealed 0 records and can go" in after
 
 

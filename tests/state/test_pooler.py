@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
+from tests.docs.test_cgi_servers import find
 from tests.fuzz.stdio_client import wait_until
 from tests.serving import free_port
 from tests.state.postgres import Postgres
@@ -22,19 +23,22 @@ from answerback.state.shared import SharedState
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id
 
-PROGRAM = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
 _NOBODY = 65534
 
 
 @pytest.fixture
 def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     """The database's URL through a pooler that has two connections to the server."""
-    if PROGRAM is None:
-        pytest.skip("pgbouncer is not installed; on Debian: apt-get install pgbouncer")
+    program = find("pgbouncer")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        with pooling(program, Path(folder), postgres, state_url) as url:
+            yield url
+
+
+@contextmanager
+def pooling(program: str, folder: Path, postgres: Postgres, state_url: str) -> Iterator[str]:
     port, name = free_port(), state_url.rpartition("/")[2]
-    # Not pytest's folder, which only its user may read.
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
     users, settings = folder / "users.txt", folder / "pgbouncer.ini"
     users.write_text('"postgres" ""\n')
     settings.write_text(
@@ -45,7 +49,7 @@ def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     # It refuses to run as root.
     user = _NOBODY if os.geteuid() == 0 else None
     process = subprocess.Popen(
-        [PROGRAM, settings],
+        [program, settings],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         user=user,
@@ -67,7 +71,6 @@ def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(20)
-        shutil.rmtree(folder)
 
 
 def test_tasks_are_claimed_once_and_told_of_through_a_pooler(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -23,6 +24,9 @@ from tests.state.postgres import Postgres
 from tests.state.proxy import round_robin
 from tests.state.sessions import Session
 from tests.state.stores import make_tables
+
+from answerback import App
+from answerback.server.asgi import database_bus
 
 TALKS = Path(__file__).parent / "talks.py"
 Start = Callable[..., Server]
@@ -219,7 +223,7 @@ def test_a_resumed_stream_of_a_killed_host_ends_with_an_error(
         lost.process.wait(60)
     with psycopg.connect(state_url) as connection:
         # As if it had shown 12 seconds ago that it lives; 15 would be too long.
-        query = "UPDATE answerback.homes SET seen = seen - 12 WHERE number = %s"
+        query = "UPDATE answerback.processes SET seen = seen - 12 WHERE number = %s"
         connection.execute(query, (last_event.partition(".")[0],))
 
     with session.listening(other.url, last_event) as events:
@@ -356,7 +360,7 @@ def test_after_a_crash_of_the_database_sessions_go_on_and_stay_ended(
 ) -> None:
     hosts = [start_app(TALKS, "serve").url for _ in range(2)]
     session, ended = Session(hosts[0]), Session(hosts[0])
-    ended.end(hosts[0])
+    assert ended.end(hosts[0]).status_code == 204
 
     postgres.stop(signal.SIGKILL)
     postgres.start()
@@ -371,4 +375,47 @@ def test_after_a_crash_of_the_database_sessions_go_on_and_stay_ended(
             return bool(events.next()["result"]["isError"])
 
     assert wait_until(is_answered_elsewhere)
-    assert {ended.status(url) for url in hosts} == {404}
+    assert wait_until(lambda: {ended.status(url) for url in hosts} == {404})
+
+
+def test_an_application_that_is_started_again_gets_notices_again(
+    state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tables(state_url)
+    monkeypatch.setenv("ANSWERBACK_STATE", state_url)
+    monkeypatch.setenv("ANSWERBACK_SECRET", "s" * 32)
+    # Only a notice can be in time.
+    monkeypatch.setattr(database_bus, "_POLL", 3600.0)
+
+    def with_extra() -> App:
+        app = App("talks")
+        app.add_tool(extra)
+        return app
+
+    one, two = with_extra(), with_extra()
+    first, second = one.asgi(signals=False), two.asgi(signals=False)
+    before = listening()
+
+    async def restart_and_switch() -> None:
+        await first.start()
+        await second.start()
+        await first.stop()
+        await asyncio.to_thread(wait_until, lambda: listening() <= before + 1)
+        await first.start()
+        await asyncio.to_thread(two.disable, "extra")
+        await asyncio.to_thread(wait_until, lambda: "extra" not in one.tools)
+        await first.stop()
+        await second.stop()
+
+    asyncio.run(restart_and_switch())
+
+    assert "extra" not in one.tools
+
+
+def listening() -> int:
+    """How many threads of this process listen."""
+    return sum(thread.name == "answerback-listen" for thread in threading.enumerate())
+
+
+def extra() -> str:
+    return "extra"
