@@ -103,7 +103,7 @@ tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 cluster: $(READY)  ## run PostgreSQL, three servers, two workers and a proxy here, until Ctrl-C
 	$(BIN)/python -m tests.state.cluster
 
-faults: $(READY)  ## make the parts of a cluster fail under load, in about five minutes; ONLY=NAME for one
+faults: $(READY)  ## make the parts of a cluster fail under load, in about nine minutes; ONLY=NAME for one
 	$(BIN)/python -m tests.state.faults $(ONLY)
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions

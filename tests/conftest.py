@@ -10,9 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
+import httpx._transports.default
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.state.postgres import Postgres
@@ -26,6 +29,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A shell starts a background job with SIGINT ignored, and the processes of the tests inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Each client of httpx reads all certificates again, which takes longer than most requests.
+httpx._transports.default.create_ssl_context = lru_cache(  # type: ignore[attr-defined]
+    httpx.create_ssl_context
+)
 
 # On a busy machine, examples are made slowly.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -68,9 +76,11 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def state_url(postgres: Postgres) -> str:
+def state_url(postgres: Postgres) -> Iterator[str]:
     """The URL of an empty database."""
-    return postgres.new_database()
+    url = postgres.new_database()
+    yield url
+    postgres.drop(url)
 
 
 class Server:

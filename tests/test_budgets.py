@@ -321,8 +321,6 @@ SMALL_MODULES = {
     # They need PostgreSQL, which servers of one host do not have.
     "gates/used_rows.py",
     "resilience/sharing.py",
-    # A message is neither a process nor a change that is kept.
-    "state/mailbox.py",
     # It knows the kernel, and nothing of the tasks that use it.
     "tasks/file_notice.py",
     # Only a tool that asks for its request loads it; a CGI program starts for every call.
@@ -440,7 +438,7 @@ PACKAGE_LINES = {
     "resilience": 1_900,
     "rules": 5_600,
     "server": 8_450,
-    "state": 1_450,
+    "state": 1_500,
     "tasks": 2_850,
     "testing": 350,
     "tools": 4_300,

@@ -244,8 +244,12 @@ def test_what_has_not_expired_is_not_read_when_expired_rows_are_removed(
 def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:
     own, other = make(), make()
     changes = own.changes()
-    while changes.wait(5, is_urgent=False) is None:
-        pass
+
+    def is_heard() -> bool:
+        other._tell("first")
+        return "first" in (changes.wait(1, is_urgent=False) or ())
+
+    wait_until(is_heard)
 
     # Nobody reads them meanwhile.
     for number in range(20_000):

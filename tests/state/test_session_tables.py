@@ -9,9 +9,11 @@ import pytest
 from tests.fuzz.stdio_client import wait_until
 from tests.state.postgres import Postgres
 from tests.state.stores import SECRET, make_tables
+from tests.state.tcp_proxy import Proxy
 
 from answerback.errors import Unavailable
 from answerback.state.kept_changes import SessionRows
+from answerback.state.mailbox import Mailbox
 from answerback.state.maintenance import check_state, rekey
 from answerback.state.members import Members
 from answerback.state.shared import SharedState
@@ -83,6 +85,36 @@ def beats(members: Members) -> frozenset[int]:
         return members.beat(at_once=True)
     except Unavailable:
         return frozenset()
+
+
+def test_a_message_is_taken_once_although_the_reply_of_the_database_was_lost(
+    shared: SharedState, postgres: Postgres, state_url: str
+) -> None:
+    proxy = Proxy([postgres.port])
+    receiving = SharedState(state_url.replace(f":{postgres.port}/", f":{proxy.port}/"), (SECRET,))
+    number = receiving.members("talks").join()
+    shared.members("talks").join()
+    Mailbox(shared, "talks").put(b"an answer", number)
+    receiver = Mailbox(receiving, "talks")
+    taken: list[bytes] = []
+
+    def is_taken() -> bool:
+        try:
+            taken.extend(receiver.take())
+        except Unavailable:
+            return False
+        return True
+
+    proxy.lose_reply(b"answerback.bus")
+    assert not is_taken()
+    assert proxy.lost.is_set()
+    wait_until(is_taken)
+    wait_until(is_taken)
+    receiving.close()
+    proxy.close()
+
+    assert taken == [b"an answer"]
+    assert shared.database.rows("SELECT count(*) FROM answerback.bus") == [(0,)]
 
 
 def test_a_change_that_is_committed_after_a_later_one_is_still_found(

@@ -20,6 +20,9 @@ class Mailbox:
         self._members = shared.members(app)
         self._app = app
         self._place = place_of(app, "bus")
+        self._taken: set[tuple[int, float]] = set()
+        """The number and the time of each message that was taken and not yet removed. After a crash
+        the database may give a number again."""
 
     def put(self, message: bytes, receiver: int | None) -> list[int]:
         """Send to one process, or to all others for None; return those that get it."""
@@ -37,14 +40,22 @@ class Mailbox:
         return [row[0] for row in rows]
 
     def take(self) -> list[bytes]:
-        """Return the messages to this process, and remove them."""
+        """Return the messages to this process; one thread may call it at a time.
+
+        The next call removes them: had this one done so, a lost reply would lose the messages.
+        """
+        receiver, before = self._members.number, self._taken
         rows = self._database.rows(
-            "DELETE FROM answerback.bus WHERE receiver = %s"
-            f" RETURNING number, made > {NOW} - {_MESSAGE_KEPT}, message",
-            self._members.number,
+            "WITH removed AS (DELETE FROM answerback.bus WHERE receiver = %s AND (number, made) IN"
+            " (SELECT * FROM unnest(%s::bigint[], %s::double precision[])))"
+            f" SELECT number, made, made > {NOW} - {_MESSAGE_KEPT}, message"
+            " FROM answerback.bus WHERE receiver = %s",
+            *(receiver, [number for number, _ in before], [made for _, made in before], receiver),
         )
+        new = sorted(row for row in rows if row[:2] not in before)
+        self._taken = {row[:2] for row in new}
         taken = []
-        for _, is_current, message in sorted(rows):
+        for _, _, is_current, message in new:
             if is_current:
                 try:
                     taken.append(self._sealer.open(bytes(message), self._place))

@@ -15,6 +15,9 @@ _PATIENCE = 15.0
 """Seconds without a heartbeat after which a process has ended."""
 _LENIENCE = 3_600.0
 """The same, for a short time after the database was away: all processes missed their time."""
+_LENIENT = 8.0
+"""How many seconds that is: enough for an attempt that fails, a pause, and one that succeeds. If it
+were longer, a database that fails often would hide that a process has ended."""
 _KEPT = 86_400
 """Seconds for which a number is not given again: as long as a session lives."""
 _MAX = 65_535
@@ -100,7 +103,7 @@ class Members:
                     raise
                 now = monotonic()
                 if self._lenient_until == inf:
-                    self._lenient_until = now + _PATIENCE
+                    self._lenient_until = now + _LENIENT
                 # A little less, so that a caller who comes every two seconds is not early.
                 self._next_beat = now + 0.9 * BEAT
             return self._living
