@@ -423,7 +423,7 @@ PACKAGE_LINES = {
     "": 1_350,
     "auth": 1_400,
     "calls": 3_450,
-    "cli": 6_650,
+    "cli": 6_700,
     "client": 8_050,
     "core": 3_600,
     "dialects": 4_350,
