@@ -114,6 +114,21 @@ def test_the_owner_that_has_most_makes_room_for_others(
     assert 10 <= len(greedy.left) <= 18
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"count": 0}, "count=0 should be a whole number of at least 1"),
+        ({"retention": 0}, "retention=0 should be a number of seconds, up to a year"),
+        ({"owner_bytes": 9}, "owner_bytes=9 should be at least 16777216, which is reply_bytes"),
+    ],
+)
+def test_impossible_limits_are_refused_when_they_are_made(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ReplyLimits(**given)
+
+
 def test_a_reply_that_is_too_large_is_not_kept(store: WholeStore) -> None:
     wholes = Wholes(store, ReplyLimits(reply_bytes=10))
 

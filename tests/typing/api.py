@@ -35,7 +35,7 @@ from answerback import (
 )
 from answerback.client import FilledPrompt, RemoteServer, RemoteTool
 from answerback.models import to_openai
-from answerback.options import Access, Shown, Task, TaskLimits, Values
+from answerback.options import Access, ReplyLimits, Shown, Task, TaskLimits, Values
 from answerback.resilience import Breaker, Limit, Retry
 
 parts = App("parts")
@@ -223,7 +223,7 @@ assert_type(Shown("accounts").name, str | None)
 app.add_tool(add, invoking="…")  # type: ignore[call-arg]  # it is part of widget=
 App("a", task_limits=TaskLimits())  # type: ignore[call-arg]  # it is part of limits=
 App("a", access=Access(url="https://example.com/mcp", sessions=False))
-App("a", limits=Limits(tasks=TaskLimits(slots=20)))
+App("a", limits=Limits(tasks=TaskLimits(slots=20), replies=ReplyLimits(retention=600)))
 CSP(["https://example.com"])  # type: ignore[call-arg]  # members are given by name
 
 App("a", values=Values(returns="value", nan="null"), codes={"CITY_UNKNOWN": 404})
