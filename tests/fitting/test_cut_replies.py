@@ -316,6 +316,20 @@ def test_data_without_a_type_is_cut_by_its_value() -> None:
     assert reply.data["query"] == "x"
 
 
+@pytest.mark.parametrize(("depth", "is_cut"), [(50, True), (150, False), (198, False)])
+def test_data_that_is_very_deep_is_cut_near_its_surface(depth: int, is_cut: bool) -> None:
+    def tool() -> Any:
+        value: Any = "text " * 1000
+        for _ in range(depth):
+            value = [value]
+        return {"rows": list(range(1000)), "deep": value}
+
+    reply = reply_to(tool, 4000)
+
+    assert reply.ok == is_cut
+    assert reply.ok or (reply.error is not None and reply.error.code == "TOO_LARGE")
+
+
 def test_the_texts_of_a_reply_without_data_are_cut_and_kept() -> None:
     def tool() -> list[Text]:
         return [Text("short"), Text("a line of the log\n" * 1000)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -27,6 +27,9 @@ FEW = 10
 """A list of at most so many items keeps them all, if its first item is too large to stay whole."""
 _NEAR = 4
 """A line border is near if the text loses at most this fraction more than it must: a quarter."""
+
+_DEEPEST = 60
+"""Values inside so many others stay whole: pieces call each other, as deep as the data is."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -60,20 +63,30 @@ class CutPlan(msgspec.Struct, frozen=True):
     schemas: ValueSchemas
     cuts_texts: bool = False
 
-    def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
-        """Return the piece for a value with this schema."""
+    def piece(self, path: str, schema: object, encoded: bytes, depth: int = 0) -> ValuePiece:
+        """Return the piece for a value with this schema, which is inside *depth* others."""
         kind = kind_of(encoded)
-        if kind == "other" or (kind == "string" and not self.cuts_texts):
+        if kind == "other" or depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
             return ValuePiece(path, encoded)
         found = self.schemas.resolved(schema, encoded)
         if found is None:
             return ValuePiece(path, encoded)
         if kind == "array" and value_schema.is_free_list(found):
-            return ListPiece(path, encoded, found, self)
+            return ListPiece(path, encoded, found, Below(self, depth + 1))
         if kind != "string":
-            return GroupPiece(path, encoded, found, self)
+            return GroupPiece(path, encoded, found, Below(self, depth + 1))
         is_cut = value_schema.is_free_text(found)
         return TextPiece(path, encoded, found) if is_cut else ValuePiece(path, encoded)
+
+
+class Below(NamedTuple):
+    """Makes the pieces of a value's members or items."""
+
+    plan: CutPlan
+    depth: int
+
+    def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
+        return self.plan.piece(path, schema, encoded, self.depth)
 
 
 def below(path: str, step: str | int) -> str:
@@ -119,7 +132,7 @@ def line_count(text: str) -> int:
 class ListPiece(ValuePiece):
     """A list that may be cut after an item."""
 
-    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: Below) -> None:
         super().__init__(path, encoded)
         self.items: list[msgspec.Raw] = decode_items(encoded)
         self.least = min(max(1, value_schema.least(schema, "minItems")), len(self.items))
@@ -146,7 +159,7 @@ class ListPiece(ValuePiece):
 class GroupPiece(ValuePiece):
     """An object or a tuple: all its members stay, and some may be cut."""
 
-    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: Below) -> None:
         super().__init__(path, encoded)
         self._is_object = encoded.startswith(b"{")
         self._schema = schema
