@@ -20,12 +20,17 @@ SCRIPTS = (
     "server.js",
     "common.js",
     "schema_form.js",
+    "code_samples.js",
+    "tool_call.js",
+    "models_view.js",
+    "pages_view.js",
     "reply_view.js",
     "tools_view.js",
+    "history_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css",)
+STYLES = ("style.css", "replies.css")
 
 
 class ConsolePage(NamedTuple):

@@ -28,26 +28,26 @@ function matches(entry, words) {
 }
 
 function ToolView({ tool }) {
-  const { server } = useStore();
-  const [args, setArgs] = useState({});
-  const [call, setCall] = useState(null);
-  const [running, setRunning] = useState(false);
-  const submit = async (event) => {
+  const { server, calls, drafts, shown } = useStore();
+  const args = drafts[tool.name] || {};
+  const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
+  const [wireIds, setWireIds] = useState(() => firstWires(server, tool));
+  const call = calls.find((each) => each.id === shown[tool.name]);
+  const running = Boolean(call && call.running);
+  const submit = (event) => {
     event.preventDefault();
-    setRunning(true);
-    const replies = [];
-    for (const wire of server.wires()) {
-      replies.push({ name: wire.name, ...(await server.call(wire.id, tool.name, args)) });
-    }
-    setCall({ tool: tool.name, args, replies });
-    setRunning(false);
+    runCall(server, tool, args, wireIds);
   };
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <h2>${tool.title || tool.name}</h2>
     <p class="description">${tool.description}</p>
     <form onSubmit=${submit}>
       <${SchemaForm} schema=${tool.inputSchema} value=${args} change=${setArgs} />
-      <button type="submit" class="main" disabled=${running}>Call</button>
+      <div class="send">
+        <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
+        <button type="submit" class="main" disabled=${running || !wireIds.length}>Call</button>
+        <${WireHint} server=${server} tool=${tool} chosen=${wireIds} />
+      </div>
     </form>
     ${call ? html`<${ReplyView} call=${call} />` : ""}
   </section>`;
