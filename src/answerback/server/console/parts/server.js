@@ -97,7 +97,8 @@ class Server {
     const path = BASE + this.about.functions + encodeURIComponent(tool);
     const answer = await fetch(path, {
       method: "POST",
-      headers: { "Content-Type": "application/json", Accept: "application/json", ...ownHeaders() },
+      // Any type, so that an image comes as it comes to curl.
+      headers: { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() },
       body: JSON.stringify(args),
       signal,
     });
