@@ -19,13 +19,17 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
+    "schema.js",
+    "schema_problems.js",
     "schema_form.js",
+    "arguments_form.js",
     "reply_view.js",
+    "tool_list.js",
     "tools_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css",)
+STYLES = ("style.css", "form.css")
 
 
 class ConsolePage(NamedTuple):

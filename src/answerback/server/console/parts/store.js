@@ -8,6 +8,7 @@ const state = {
   view: "tools", // Which tab is open: start, tools, resources, prompts, tasks, history, log.
   chosen: {}, // The chosen entry of each tab, by the tab's name.
   calls: [], // The history, the newest first.
+  drafts: {}, // The arguments in the form of each tool, by the tool's name.
   messages: [], // Log messages and progress, the newest last.
   questions: [], // What the server asks its user, each with resolve(result).
   token: "", // The bearer token of the user.
