@@ -85,8 +85,8 @@ function WireChoice({ server, tool, chosen, choose }) {
   const toggle = (id) =>
     choose(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);
   const every = !repeatable && chosen.length === wires.length;
-  return html`<fieldset class="wire-choice" aria-describedby=${repeatable ? undefined : "wire-hint"}>
-    <legend>Wires</legend>
+  return html`<fieldset class="wire-choice">
+    <legend class="hidden">Wires</legend>
     ${wires.map(
       (wire) => html`<label class="pill"><input
         type=${repeatable ? "checkbox" : "radio"}
@@ -102,16 +102,12 @@ function WireChoice({ server, tool, chosen, choose }) {
             name="wires"
             checked=${every}
             onChange=${() => choose(all)}
-          /><span>Every wire</span></label>`}
+          /><span>Every wire</span></label>
+          <p class="hint">${wireHint(every, wires.length)}</p>`}
   </fieldset>`;
 }
 
-function WireHint({ server, tool, chosen }) {
-  const count = server.wires().length;
-  if (isRepeatable(tool) || count < 2) return "";
-  const text =
-    chosen.length === count
-      ? `The tool runs ${count} times, once for each wire.`
-      : "This tool may change something, so it runs only once, over one wire.";
-  return html`<p class="hint" id="wire-hint">${text}</p>`;
+function wireHint(every, count) {
+  if (every) return `The tool runs ${count} times, once for each wire.`;
+  return "This tool may change something, so it runs only once, over one wire.";
 }
