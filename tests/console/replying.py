@@ -59,6 +59,12 @@ def harbours() -> Iterator[str]:
 
 
 @app.tool(read_only=True)
+def ferry() -> str:
+    """Find a ferry. Its reply says in words, and only in words, that it failed."""
+    return '{"error": "no ferry today"}'
+
+
+@app.tool(read_only=True)
 def flag() -> Image:
     """Show a flag as an image."""
     return Image(_png(), "image/png", alt="a flag")
@@ -75,3 +81,7 @@ def _png() -> bytes:
     rows = zlib.compress((b"\0" + b"\xba\x0c\x2f" * 60) * 40)
     parts = chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + parts
+
+
+if __name__ == "__main__":
+    app.run()

@@ -102,9 +102,9 @@ function WireChoice({ server, tool, chosen, choose }) {
             name="wires"
             checked=${every}
             onChange=${() => choose(all)}
-          /><span>Every wire</span></label>
-          <p class="hint">${wireHint(every, wires.length)}</p>`}
-  </fieldset>`;
+          /><span>Every wire</span></label>`}
+    </fieldset>
+    ${repeatable ? "" : html`<p class="hint wire-hint">${wireHint(every, wires.length)}</p>`}`;
 }
 
 function wireHint(every, count) {
