@@ -60,8 +60,8 @@ def harbours() -> Iterator[str]:
 
 @app.tool(read_only=True)
 def ferry() -> str:
-    """Find a ferry. Its reply says in words, and only in words, that it failed."""
-    return '{"error": "no ferry today"}'
+    """Find a ferry; only the words of the reply say that there is none."""
+    return "Error: no ferry today"
 
 
 @app.tool(read_only=True)

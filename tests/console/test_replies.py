@@ -140,7 +140,7 @@ def test_each_host_and_framework_shows_its_part_with_its_tokens(page: Page) -> N
     page.choose("city")
     page.call(name="oslo")
 
-    rows = page.texts(".models tbody tr:not(.group)")
+    rows = page.texts(".models tbody tr:not(.model-group)")
     assert len(rows) == 15
     codex = next(row for row in rows if row.startswith("Codex"))
     assert codex.split("\t")[1:] == ["data", "≈ 24", "nothing"]
@@ -153,7 +153,7 @@ def test_a_host_that_does_not_say_that_the_call_failed_is_named(page: Page) -> N
     page.choose("city")
     page.call(name="Atlantis")
 
-    rows = page.texts(".models tbody tr:not(.group)")
+    rows = page.texts(".models tbody tr:not(.model-group)")
     assert "that it failed" in next(row for row in rows if row.startswith("Codex"))
     assert "leave something out" in page.text(".models > p")
 

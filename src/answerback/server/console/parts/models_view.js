@@ -27,7 +27,7 @@ function ModelsView({ views }) {
       <thead><tr><th scope="col">Shown by</th><th scope="col">Part</th><th scope="col">Tokens</th><th scope="col">Not shown</th></tr></thead>
       ${groups.map(
         ([name, models]) => html`<tbody>
-          <tr class="group"><th scope="colgroup" colspan="4">${name}</th></tr>
+          <tr class="model-group"><th scope="colgroup" colspan="4">${name}</th></tr>
           ${rows(models)}
         </tbody>`,
       )}

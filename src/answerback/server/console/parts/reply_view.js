@@ -231,7 +231,7 @@ function RulesView({ views }) {
 function FindingView({ finding }) {
   return html`<li class=${`finding ${finding.severity}`}>
     <p><span class="chip">${finding.severity}</span> <strong>${finding.rule} ${finding.name}</strong></p>
-    <p>${finding.message}${finding.pointer ? html` <code>${finding.pointer}</code>` : ""}</p>
+    <p>${capitalized(finding.message)}${finding.pointer ? html` <code>${finding.pointer}</code>` : ""}</p>
     ${finding.hint ? html`<p class="hint">To repair it, ${finding.hint}.</p>` : ""}
     <details><summary>The rule</summary><pre class="text" tabindex="0">${finding.page}</pre></details>
   </li>`;
