@@ -37,6 +37,11 @@ def test_a_model_sees_what_the_framework_showed_when_it_was_run(framework: str, 
     assert found == measured()[FRAMEWORKS[framework].title, case.about]
 
 
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_page_names_each_framework(framework: str) -> None:
+    assert f"`{framework}`" in MATRIX.read_text()
+
+
 def test_a_framework_that_shows_the_whole_result_needs_more_tokens_than_one_half() -> None:
     reply = success("Found one city.", {"name": "Oslo"})
 
