@@ -33,7 +33,7 @@ function ToolView({ tool }) {
     >
       <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
     <//>
-    ${call ? html`<${ReplyView} call=${call} />` : ""}
+    ${call ? html`<${ReplyView} call=${call} />` : html`<${NoReply} server=${server} wireIds=${wireIds} />`}
   </section>`;
 }
 
