@@ -7,7 +7,7 @@ function Json({ value, label }) {
   const whole = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
   const text = whole.slice(0, MAX_SHOWN);
   const rest = whole.length - text.length;
-  return html`<pre class="json" tabindex="0" aria-label=${label || "JSON"}>
+  return html`<pre class="json" role="group" tabindex="0" aria-label=${label || "JSON"}>
 ${typeof value === "string" ? text : colouredJson(text)}${rest ? `\n… ${rest.toLocaleString("en")} more characters` : ""}</pre>`;
 }
 

@@ -253,7 +253,7 @@ function CodeView({ samples }) {
     ${samples.map(
       (sample) => html`<figure>
         <figcaption><strong>${sample.name}</strong><${CopyButton} text=${sample.text} label=${`Copy ${sample.name}`} /></figcaption>
-        <pre class="json" tabindex="0" aria-label=${sample.name}>${sample.text}</pre>
+        <pre class="json" role="group" tabindex="0" aria-label=${sample.name}>${sample.text}</pre>
       </figure>`,
     )}
   </div>`;
