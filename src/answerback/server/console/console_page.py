@@ -19,13 +19,22 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
+    "schema.js",
+    "schema_problems.js",
     "schema_form.js",
+    "code_samples.js",
+    "tool_call.js",
+    "models_view.js",
+    "pages_view.js",
+    "arguments_form.js",
     "reply_view.js",
+    "tool_list.js",
     "tools_view.js",
+    "history_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css",)
+STYLES = ("style.css", "form.css", "replies.css")
 
 
 class ConsolePage(NamedTuple):
