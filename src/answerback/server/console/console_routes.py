@@ -39,7 +39,7 @@ class ConsoleRoutes:
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
         request = HttpRequest(scope, receive, send)
-        if request.path != ABOUT and not _wants_page(request):
+        if request.path != ABOUT and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -70,7 +70,7 @@ class ConsoleRoutes:
         }
 
 
-def _wants_page(request: HttpRequest) -> bool:
+def wants_page(request: HttpRequest) -> bool:
     """Return whether a browser asks for a page; programs get JSON as before."""
     if request.method not in ("GET", "HEAD") or request.path not in PAGES:
         return False
