@@ -19,13 +19,14 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
+    "servers.js",
     "schema_form.js",
     "reply_view.js",
     "tools_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css",)
+STYLES = ("style.css", "servers.css")
 
 
 class ConsolePage(NamedTuple):

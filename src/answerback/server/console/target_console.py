@@ -209,10 +209,14 @@ class TargetConsole:
                 await request.respond(502, JSON_HEADERS, failure_frame(message.id, exc))
                 return
             exchange = session.request(message.id, message.method, body, _headers(target, request))
-            await exchange.began.wait()
+            if not await _has_begun(exchange, request):
+                self._drop(target, id)
+                return
             if exchange.status in OTHER_TRANSPORT and make is not target.transports[-1]:
                 self._drop(target, id)
                 continue
+            if exchange.status != 200:
+                self._drop(target, id)
             await _respond(session, exchange, request, id)
             return
         unusable = NoAnswer(target.error or "the server cannot be used")
@@ -260,22 +264,28 @@ async def _respond(
     session: TargetSession, exchange: Exchange, request: HttpRequest, id: str = ""
 ) -> None:
     """Send the response as JSON, or as a stream if more arrives before it."""
-    arriving = asyncio.ensure_future(exchange.began.wait())
-    leaving = asyncio.ensure_future(disconnected(request.receive))
-    await asyncio.wait({arriving, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    arriving.cancel()
-    leaving.cancel()
+    has_begun = await _has_begun(exchange, request)
     own = ((_SESSION, id.encode()),) if id else ()
     if (frame := exchange.only_frame) is not None:
         await request.respond(exchange.status, (*JSON_HEADERS, *own), frame)
         return
-    if exchange.began.is_set():
+    if has_begun:
         request.send = _with_headers(request.send, own)
         await write_until_disconnected(exchange.stream, request)
     if not exchange.stream.ended:
         exchange.is_abandoned = True
         if request.headers.get(b"mcp-protocol-version", b"").decode("latin-1") in STATELESS:
             await session.cancel(exchange)
+
+
+async def _has_begun(exchange: Exchange, request: HttpRequest) -> bool:
+    """Wait until something arrives; return False if the client disconnects before."""
+    arriving = asyncio.ensure_future(exchange.began.wait())
+    leaving = asyncio.ensure_future(disconnected(request.receive))
+    await asyncio.wait({arriving, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    arriving.cancel()
+    leaving.cancel()
+    return exchange.began.is_set()
 
 
 def _with_headers(send: Send, headers: HeaderPairs) -> Send:

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ...client.faults import ConnectError, HttpRefused, NoAnswer
+from ...client.faults import ConnectError, HttpRefused, NoAnswer, SessionLost
 from ...client.frames import (
     Incoming,
     Outgoing,
@@ -36,7 +36,6 @@ from ..asgi.sse import EventStream
 
 _MAX_KEPT = 100
 """How many messages wait for a stream; the oldest are dropped."""
-_BAD_GATEWAY = 502
 
 
 class Exchange:
@@ -75,7 +74,7 @@ class Exchange:
     def fail(self, error: Exception) -> None:
         """End with an error in place of the response."""
         if not self.stream.ended:
-            self.status = error.status if isinstance(error, HttpRefused) else _BAD_GATEWAY
+            self.status = _status(error)
             self.finish(failure_frame(self.id, error))
 
 
@@ -193,6 +192,8 @@ class TargetSession:
         except (NoAnswer, RpcError) as exc:
             self._exchanges.pop(exchange.id, None)
             exchange.fail(exc)
+            if isinstance(exc, SessionLost):
+                self._lost(exc)
 
     def _lost(self, error: Exception) -> None:
         self._end(error)
@@ -218,6 +219,13 @@ def _read(frame: bytes) -> tuple[Incoming | None, bytes]:
         return message, error_frame(message.id, error)
     body = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
     return message, msgspec.json.encode(body)
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, HttpRefused):
+        return error.status
+    # The client then opens another session.
+    return 404 if isinstance(error, SessionLost) else 502
 
 
 class _Progress(msgspec.Struct, rename="camel"):
