@@ -1,6 +1,8 @@
 // A server that the console talks to: its lists, and a tool's call over each of its wires.
 
-const BASE = location.pathname.replace(/docs\/?$/, "").replace(/\/?$/, "/");
+// The server says whether this is its page /docs: a prefix may end in "docs" too.
+const IS_DOCS = document.getElementById("app").dataset.page === "docs";
+const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
 
 // `answerback console TARGET` puts a token into the fragment; it is removed at once.
@@ -68,7 +70,8 @@ class Server {
 
   // The wires that a tool can be called over.
   wires() {
-    const mcp = this.about.versions.map((version) => ({ id: version, name: `MCP ${version}` }));
+    // A server may have chosen an older version than it was asked for.
+    const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
     return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
