@@ -19,6 +19,7 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
+    "servers.js",
     "schema.js",
     "schema_problems.js",
     "schema_form.js",
@@ -34,7 +35,7 @@ SCRIPTS = (
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "form.css", "replies.css")
+STYLES = ("style.css", "servers.css", "form.css", "replies.css")
 
 
 class ConsolePage(NamedTuple):

@@ -58,7 +58,7 @@ class ConsoleRoutes:
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
-        if request.path != ABOUT and not _wants_page(request):
+        if request.path != ABOUT and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -122,7 +122,7 @@ class ConsoleRoutes:
         }
 
 
-def _wants_page(request: HttpRequest) -> bool:
+def wants_page(request: HttpRequest) -> bool:
     """Return whether a browser asks for a page; programs get JSON as before."""
     if request.method not in ("GET", "HEAD") or request.path not in PAGES:
         return False

@@ -68,7 +68,8 @@ class Server {
 
   // The wires that a tool can be called over.
   wires() {
-    const mcp = this.about.versions.map((version) => ({ id: version, name: `MCP ${version}` }));
+    // A server may have chosen an older version than it was asked for.
+    const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
     return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
