@@ -56,7 +56,7 @@ async def tide(ctx: Context, hours: int = 2) -> str:
     """Watch the tide, with progress and messages."""
     for hour in range(hours):
         ctx.progress(hour + 1, hours, f"hour {hour + 1}")
-        ctx.log("info", f"hour {hour + 1} of {hours}")
+        ctx.log(f"hour {hour + 1} of {hours}", "info")
         await asyncio.sleep(0)
     return "high"
 

@@ -10,7 +10,7 @@ from tests.conftest import Server, serving
 from tests.widgets.browser_driver import Browser
 
 APP = Path(__file__).with_name("every_feature.py")
-VIEWS = "[...document.querySelectorAll('body > #app > header [role=tab]')].map((tab) => tab.dataset.tab)"
+VIEWS = "[...document.querySelectorAll('#app > header [role=tab]')].map((tab) => tab.dataset.tab)"
 WIDE, NARROW = (1280, 800), (360, 640)
 
 

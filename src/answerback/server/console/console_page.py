@@ -33,10 +33,11 @@ SCRIPTS = (
     "tool_list.js",
     "tools_view.js",
     "history_view.js",
+    "start_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "form.css", "replies.css", "servers.css")
+STYLES = ("style.css", "form.css", "replies.css", "servers.css", "start.css")
 
 
 class ConsolePage(NamedTuple):

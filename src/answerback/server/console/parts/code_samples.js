@@ -69,11 +69,15 @@ function pythonValue(value) {
   return JSON.stringify(value); // A number or a string: Python reads JSON's escapes too.
 }
 
+// A command is one argument, so it is quoted.
+function targetWords(server) {
+  const { target, member, mcp } = server.about;
+  const words = shellQuoted(target || absoluteUrl(mcp));
+  return member ? `${words} --server ${shellQuoted(member)}` : words;
+}
+
 function shellSample(server, tool, args) {
-  const { target } = server.about;
-  // A command is a target as it stands; a URL is quoted.
-  const words = ["answerback call", target || shellQuoted(absoluteUrl(server.about.mcp))];
-  words.push(shellQuoted(tool.name));
+  const words = ["answerback call", targetWords(server), shellQuoted(tool.name)];
   if (Object.keys(args).length) words.push(`--json ${shellQuoted(JSON.stringify(args))}`);
   if (state.token) words.push(`--token '\${TOKEN}'`);
   return words.join(" ");
