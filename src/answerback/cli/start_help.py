@@ -1,4 +1,4 @@
-"""What the console's first screen says about a program: its commands, and each host's entry."""
+"""Help on the console's first screen: a program's commands, and its entry for each host."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class HostSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartHelp(msgspec.Struct, frozen=True, kw_only=True):
-    """What the console tells its user about the program that serves the app."""
+    """Help for users of this machine: the program that serves the app, and how to add it."""
 
     program: str
     """How to type the program: `python calculator.py`, or `answerback` with a target."""
@@ -111,7 +111,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     console: bool = False
     """Show the console to browsers."""
     start: StartHelp | None = None
-    """What the console says about the program; it has paths of this machine."""
+    """Help on the console's first screen; it has paths of this machine."""
     only_health: bool = False
     """Answer only the health pages: this process runs tasks, and takes no calls."""
     signals: bool = True
