@@ -50,6 +50,25 @@ class Browser:
     def click(self, selector: str, frame: str = "") -> None:
         self._do("click", selector=selector, **{"in": frame})
 
+    def fill(self, selector: str, text: str, frame: str = "") -> None:
+        """Write *text* into a field, in place of what it has."""
+        self._do("fill", selector=selector, text=text, **{"in": frame})
+
+    def choose(self, selector: str, option: str, frame: str = "") -> None:
+        """Choose the option with the text *option*."""
+        self._do("choose", selector=selector, option=option, **{"in": frame})
+
+    def press(self, key: str) -> None:
+        """Press a key, such as "Enter" or "Control+Enter", wherever the focus is."""
+        self._do("press", key=key)
+
+    def viewport(self, width: int, height: int) -> None:
+        self._do("viewport", width=width, height=height)
+
+    def scheme(self, colours: str) -> None:
+        """Show the page as for a user who prefers "light" or "dark" colours."""
+        self._do("scheme", colours=colours)
+
     def accessible(self, selector: str, frame: str = "") -> str:
         """The roles and names below *selector*, as a screen reader gets them."""
         return str(self._do("accessible", selector=selector, **{"in": frame}))

@@ -13,6 +13,7 @@ from ..core.reply import Reply
 from ..errors import MalformedReply
 from . import as_sent
 from .common import ADDED, META_PREFIX
+from .frameworks import FRAMEWORKS
 from .hosts import (
     CHARACTERS_PER_TOKEN,
     HOSTS,
@@ -74,13 +75,14 @@ def reply_seen_by(reply: Reply[Any], host: str, max_chars: int | None = None) ->
 
 
 def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
-    """Return what *host* shows of an MCP result; raise ValueError for an unknown host.
+    """Return what *host*, or a framework, shows of an MCP result; raise ValueError if unknown.
 
     *max_chars* is the `anthropic/maxResultSizeChars` of the tool.
     """
-    if host not in HOSTS:
-        raise ValueError(f"no host is called {host!r}; there are {', '.join(HOSTS)}")
-    model = HOSTS[host]
+    model = HOSTS.get(host) or FRAMEWORKS.get(host)
+    if model is None:
+        known = ", ".join([*HOSTS, *FRAMEWORKS])
+        raise ValueError(f"no host or framework is called {host!r}; there are {known}")
     shown = model.show(result)
     cut = _cut(model, shown.parts, result, max_chars)
     media = [each for each in shown.parts if each.media is not None]

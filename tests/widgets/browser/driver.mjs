@@ -80,6 +80,23 @@ const commands = {
   async click({ selector, in: name }) {
     await frame(name).click(selector, { timeout: WAIT });
   },
+  async fill({ selector, text, in: name }) {
+    await frame(name).fill(selector, text, { timeout: WAIT });
+  },
+  // Chooses the option with this text.
+  async choose({ selector, option, in: name }) {
+    await frame(name).selectOption(selector, { label: option }, { timeout: WAIT });
+  },
+  // Presses a key, such as "Enter" or "Control+Enter", wherever the focus is.
+  async press({ key }) {
+    await page.keyboard.press(key);
+  },
+  async viewport({ width, height }) {
+    await page.setViewportSize({ width, height });
+  },
+  async scheme({ colours }) {
+    await page.emulateMedia({ colorScheme: colours });
+  },
   // Roles and names, as a screen reader gets them.
   async accessible({ selector, in: name }) {
     return frame(name).locator(selector).ariaSnapshot();

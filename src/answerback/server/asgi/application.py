@@ -283,7 +283,7 @@ class AsgiApp:
         # Imported here, so that servers without a console do not pay for it.
         from ..console.console_routes import ConsoleRoutes
 
-        return ConsoleRoutes(self.runtime, self._guard, self._routes)
+        return ConsoleRoutes(self.runtime, self._guard, self._routes, self._auth, self._max_body)
 
     @cached_property
     def _mcp(self) -> McpEndpoint:

@@ -20,13 +20,22 @@ SCRIPTS = (
     "server.js",
     "common.js",
     "servers.js",
+    "schema.js",
+    "schema_problems.js",
     "schema_form.js",
+    "code_samples.js",
+    "tool_call.js",
+    "models_view.js",
+    "pages_view.js",
+    "arguments_form.js",
     "reply_view.js",
+    "tool_list.js",
     "tools_view.js",
+    "history_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "servers.css")
+STYLES = ("style.css", "servers.css", "form.css", "replies.css")
 
 
 class ConsolePage(NamedTuple):

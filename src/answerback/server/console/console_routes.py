@@ -6,39 +6,59 @@ and MCP, as its user.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from ...core.reply import Error, Reply
 from ...core.versions import LATEST_STATEFUL, STATELESS
 from ...dialects import HttpReply
 from ...dialects.accept import prefers_html
 from ...dialects.status_and_headers import JSON
-from ..asgi.request import HttpRequest, Receive, Scope, Send
+from ...errors import ToolError
+from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
+from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
+    from ...contract import Contract
     from ...core.json_value import JsonObject
+    from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
+VIEWS = "/console/views"
 HTML = "text/html; charset=utf-8"
+NO_STORE = (("Cache-Control", "no-store"),)
 
 
 class ConsoleRoutes:
     """Answers the requests of one app's console."""
 
-    def __init__(self, runtime: Runtime, guard: Guard, routes: Routes) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        guard: Guard,
+        routes: Routes,
+        auth: Authenticated | None,
+        max_body: int,
+    ) -> None:
         self._runtime = runtime
         self._guard = guard
         self._routes = routes
+        self._auth = auth
+        self._max_body = max_body
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
         request = HttpRequest(scope, receive, send)
+        if request.path == VIEWS:
+            await self._answer_views(request)
+            return True
         if request.path != ABOUT and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
@@ -46,10 +66,35 @@ class ConsoleRoutes:
             await request.respond_with(self._routes.refuse(refused, request))
         elif request.path == ABOUT:
             body = msgspec.json.encode(self._about())
-            await request.respond_with(HttpReply(200, body, JSON, (("Cache-Control", "no-store"),)))
+            await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         else:
             await request.respond_with(page_for(request))
         return True
+
+    async def _answer_views(self, request: HttpRequest) -> None:
+        """Answer with all views of a result, for users who may call tools."""
+        try:
+            body = await request.body(self._max_body)
+        except ClientDisconnected:
+            await request.finish_unread()
+            return
+        refused = (
+            self._guard.refuse(request.scope, request.headers)
+            or refuse_method(request.method, "POST")
+            or refuse_media(request.content_type)
+        )
+        if refused is None and isinstance(body, Reply):
+            refused = body
+        if refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+        elif self._auth is not None and (answered := await self._auth.answer(request, body)):
+            await request.respond_with(answered)
+        else:
+            contract = self._runtime.registry.contract
+            found = await views_of(cast("bytes", body), contract)
+            if isinstance(found, Reply):
+                found = self._routes.refuse(found, request)
+            await request.respond_with(found)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -76,6 +121,19 @@ def wants_page(request: HttpRequest) -> bool:
     if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
+    """Return all views of the result in *body*, or the refusal of a malformed one."""
+    # Imported at the first call in a console: it needs the rules and the modelled hosts.
+    from .reply_views import encoded_views
+
+    try:
+        # In a thread, because a large result takes a while.
+        views = await asyncio.to_thread(encoded_views, body, contract)
+    except ToolError as exc:
+        return Reply(error=Error.of(exc))
+    return HttpReply(200, views, JSON, NO_STORE)
 
 
 def page_for(request: HttpRequest) -> HttpReply:

@@ -2,6 +2,7 @@
 
 const VIEWS = [
   { id: "tools", name: "Tools", component: ToolsView },
+  { id: "history", name: "History", component: HistoryView },
 ];
 
 function Console() {

@@ -2,53 +2,58 @@
 
 function ToolsView() {
   const { lists, chosen } = useStore();
-  const [words, setWords] = useState("");
-  const shown = lists.tools.filter((tool) => matches(tool, words));
-  const tool = lists.tools.find((each) => each.name === chosen.tools) || shown[0];
+  const tool = lists.tools.find((each) => each.name === chosen.tools) || firstTool(lists.tools);
+  const choose = (name) => update({ chosen: { ...state.chosen, tools: name } });
   return html`<div class="split">
-    <nav class="list" aria-label="Tools">
-      <label class="search">Search <input type="search" value=${words} onInput=${(event) => setWords(event.currentTarget.value)} /></label>
-      <ul>
-        ${shown.map(
-          (each) => html`<li><button
-            type="button"
-            aria-current=${tool === each ? "true" : undefined}
-            onClick=${() => update({ chosen: { ...state.chosen, tools: each.name } })}
-          ><strong>${each.title || each.name}</strong><span>${(each.description || "").split("\n")[0]}</span></button></li>`,
-        )}
-      </ul>
-    </nav>
+    <${ToolList} tools=${lists.tools} chosen=${tool} choose=${choose} />
     <div class="detail">${tool ? html`<${ToolView} key=${tool.name} tool=${tool} />` : html`<p>No tool.</p>`}</div>
   </div>`;
 }
 
-function matches(entry, words) {
-  const text = `${entry.name} ${entry.title || ""} ${entry.description || ""}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+function ToolView({ tool }) {
+  const { server, calls, drafts, shown } = useStore();
+  const args = useMemo(
+    () => drafts[tool.name] ?? initialValue(tool.inputSchema, tool.inputSchema) ?? {},
+    [tool, drafts[tool.name]],
+  );
+  const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
+  const [wireIds, setWireIds] = useState(() => firstWires(server, tool));
+  const call = calls.find((each) => each.id === shown[tool.name]);
+  return html`<section aria-label=${`The tool ${tool.name}`}>
+    <${ToolHead} tool=${tool} />
+    <${ArgumentsForm}
+      schema=${tool.inputSchema}
+      value=${args}
+      change=${setArgs}
+      sent=${call && call.args}
+      replies=${call && call.replies}
+      running=${Boolean(call && call.running)}
+      disabled=${!wireIds.length}
+      call=${(given) => runCall(server, tool, given, wireIds)}
+    >
+      <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
+    <//>
+    ${call ? html`<${ReplyView} call=${call} />` : html`<${NoReply} server=${server} wireIds=${wireIds} />`}
+  </section>`;
 }
 
-function ToolView({ tool }) {
-  const { server } = useStore();
-  const [args, setArgs] = useState({});
-  const [call, setCall] = useState(null);
-  const [running, setRunning] = useState(false);
-  const submit = async (event) => {
-    event.preventDefault();
-    setRunning(true);
-    const replies = [];
-    for (const wire of server.wires()) {
-      replies.push({ name: wire.name, ...(await server.call(wire.id, tool.name, args)) });
-    }
-    setCall({ tool: tool.name, args, replies });
-    setRunning(false);
-  };
-  return html`<section aria-label=${`The tool ${tool.name}`}>
-    <h2>${tool.title || tool.name}</h2>
-    <p class="description">${tool.description}</p>
-    <form onSubmit=${submit}>
-      <${SchemaForm} schema=${tool.inputSchema} value=${args} change=${setArgs} />
-      <button type="submit" class="main" disabled=${running}>Call</button>
-    </form>
-    ${call ? html`<${ReplyView} call=${call} />` : ""}
-  </section>`;
+const HINTS = {
+  readOnlyHint: "read-only",
+  destructiveHint: "destructive",
+  idempotentHint: "idempotent",
+};
+
+// The tool's name, and what its author says about it.
+function ToolHead({ tool }) {
+  const hints = tool.annotations || {};
+  const words = Object.keys(HINTS).filter((name) => hints[name] === true);
+  const title = tool.title || tool.name;
+  return html`<h2>${title} ${title === tool.name ? "" : html`<code class="tool-name">${tool.name}</code>`}</h2>
+    ${words.length || tagsOf(tool).length
+      ? html`<p class="marks">
+          ${words.map((name) => html`<span class=${`mark ${name}`}>${HINTS[name]}</span>`)}
+          ${tagsOf(tool).map((tag) => html`<span class="mark">${tag}</span>`)}
+        </p>`
+      : ""}
+    ${tool.description ? html`<p class="description">${tool.description}</p>` : ""}`;
 }

@@ -1,0 +1,132 @@
+// The arguments of a call: the form, and the same arguments as JSON beside it.
+
+// `replies` are those of the last call with `sent`; `call(value)` sends. The children stand beside
+// the button.
+function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, call, children }) {
+  const [touched, setTouched] = useState(new Set());
+  const [showAll, setShowAll] = useState(false);
+  const readable = useRef(value);
+  if (!(value instanceof Unreadable)) readable.current = value;
+  const found = useMemo(() => problemsOf(schema, value), [schema, value]);
+  const refused = refusedAt(value, sent, replies);
+  const shown = showAll ? found : found.filter(({ path }) => isTouched(touched, path));
+  const problems = [...shown, ...refused.filter(({ path }) => !shown.some((each) => each.path === path))];
+  const form = useRef(null);
+  const send = () => {
+    setShowAll(false);
+    setTouched(new Set());
+    call(value);
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    if (running || disabled) return;
+    if (!found.length) return send();
+    setShowAll(true);
+    focusLater(() => form.current.querySelector("[aria-invalid]"));
+  };
+  const touch = (path) => setTouched((paths) => new Set([...paths, path]));
+  const isUnreadable = value instanceof Unreadable;
+  return html`<form class="call-form" ref=${form} onSubmit=${submit} onKeyDown=${submitOnCtrlEnter} noValidate>
+    ${hasNoArguments(schema)
+      ? html`<p class="hint">This tool takes no arguments.</p>`
+      : html`<div class="arguments">
+          <fieldset class="plain" disabled=${isUnreadable} aria-label="Arguments">
+            <${SchemaForm} schema=${schema} value=${readable.current} change=${change} problems=${problems} touch=${touch} />
+          </fieldset>
+          <${JsonSide} schema=${schema} value=${value} change=${change} />
+        </div>`}
+    <${OtherProblems} form=${form} problems=${problems} />
+    <div class="call-row">
+      <button type="submit" class="main" disabled=${running || disabled}>${running ? "Calling …" : "Call"}</button>
+      ${showAll && found.length && !isUnreadable
+        ? html`<button type="button" onClick=${send} disabled=${running || disabled}>Call anyway</button>
+            <span class="problem" role="alert">${problemCount(found.length)}</span>`
+        : ""}
+      ${children}
+    </div>
+  </form>`;
+}
+
+function problemCount(count) {
+  return count === 1 ? "One argument is wrong." : `${count} arguments are wrong.`;
+}
+
+function hasNoArguments(schema) {
+  const part = resolved(schema, schema);
+  const isClosed = part.additionalProperties === false || schema.type === "object";
+  return isClosed && kindOf(part, schema) !== "json" && !Object.keys(part.properties || {}).length;
+}
+
+// A field's problems are shown when the user has left it, and those of a group with its fields'.
+function isTouched(touched, path) {
+  return [...touched].some((each) => each === path || each.startsWith(`${path}[`));
+}
+
+// What the server refused, as long as the value is the one that was sent.
+function refusedAt(value, sent, replies) {
+  if (!sent || !replies || value instanceof Unreadable) return [];
+  const found = new Map();
+  for (const problem of replies.flatMap(refusedProblems)) {
+    const isSame = sameJson(valueAt(value, problem.path), valueAt(sent, problem.path));
+    if (isSame) found.set(`${problem.path} ${problem.message}`, problem);
+  }
+  return [...found.values()];
+}
+
+// The problems of values that have no field, such as an unknown argument.
+function OtherProblems({ form, problems }) {
+  const [paths, setPaths] = useState(new Set());
+  useEffect(() => {
+    const fields = [...form.current.querySelectorAll("[data-problems-of]")];
+    const next = new Set(fields.map((each) => each.dataset.problemsOf));
+    if ([...next].join("\n") !== [...paths].join("\n")) setPaths(next);
+  });
+  const others = problems.filter(({ path }) => !paths.has(path));
+  if (!others.length) return "";
+  return html`<ul class="other-problems" role="alert">
+    ${others.map(({ path, message }) => html`<li class="problem">${path ? html`<code>${path}</code> ` : ""}${message}</li>`)}
+  </ul>`;
+}
+
+function submitOnCtrlEnter(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
+}
+
+function JsonSide({ schema, value, change }) {
+  const [text, keepTyped] = useTyped(value, (each) =>
+    each instanceof Unreadable ? each.text : JSON.stringify(each, null, 2),
+  );
+  const set = (typed, meaning) => {
+    keepTyped(typed, meaning);
+    change(meaning);
+  };
+  const read = (event) => {
+    const typed = event.currentTarget.value;
+    const meaning = typed.trim() === "" ? {} : jsonOrUnreadable(typed);
+    const isObject = isJsonObject(meaning);
+    set(typed, isObject ? meaning : new Unreadable(typed, "the arguments are an object: {…}"));
+  };
+  const problem = value instanceof Unreadable ? `This is not JSON: ${value.reason}` : "";
+  return html`<div class="json-side">
+    <div class="field-head">
+      <label for="arguments-json">JSON</label>
+      <div class="field-buttons">
+        <${QuietButton} label="Fill in an example" act=${() => change(sampleOf(schema, schema))}>Example<//>
+        <${QuietButton} label="Clear the arguments" act=${() => change(initialValue(schema, schema) ?? {})}>Clear<//>
+      </div>
+    </div>
+    <textarea
+      id="arguments-json"
+      class="code"
+      rows="6"
+      spellcheck=${false}
+      aria-invalid=${problem ? "true" : undefined}
+      aria-describedby="arguments-json-problem"
+      value=${text}
+      onInput=${read}
+    ></textarea>
+    <p class="problem" id="arguments-json-problem" aria-live="polite">${problem}</p>
+  </div>`;
+}

@@ -1,0 +1,113 @@
+// The list of the tools: searched, and grouped by their tags.
+
+function ToolList({ tools, chosen, choose }) {
+  const [words, setWords] = useState("");
+  const list = useRef(null);
+  const search = useRef(null);
+  const shown = tools.filter((tool) => matches(tool, words));
+  const groups = toolGroups(shown);
+  useEffect(() => focusOnSlash(search), []);
+  const keys = (event) => {
+    if (event.key === "Escape") setWords("");
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) moveFocus(event, list.current, search.current, step);
+    if (event.key === "Enter" && event.target === search.current && shown.length) choose(shown[0].name);
+  };
+  return html`<nav class="list" aria-label="Tools" ref=${list} onKeyDown=${keys}>
+    <label class="search"><span class="hidden">Search the tools</span>
+      <input
+        ref=${search}
+        type="search"
+        placeholder="Search the tools  ( / )"
+        autocomplete="off"
+        value=${words}
+        onInput=${(event) => setWords(event.currentTarget.value)}
+      />
+    </label>
+    <p class="count" role="status">${toolCount(shown.length, tools.length)}</p>
+    <div class="groups">
+      ${groups.map(
+        ({ tag, tools: members }) => html`<section key=${tag} aria-label=${tag || "Tools"}>
+          ${tag ? html`<h2 class="tag">${tag}</h2>` : ""}
+          <ul>
+            ${members.map(
+              (tool) => html`<li key=${tool.name}>
+                <button type="button" aria-current=${tool === chosen ? "true" : undefined} onClick=${() => choose(tool.name)}>
+                  <strong>${tool.title || tool.name}</strong>
+                  <span>${firstLine(tool.description)}</span>
+                </button>
+              </li>`,
+            )}
+          </ul>
+        </section>`,
+      )}
+    </div>
+  </nav>`;
+}
+
+const NO_TAG = "without a tag";
+
+// The tags of a tool; FastMCP has them too.
+function tagsOf(tool) {
+  const meta = tool._meta || {};
+  const found = meta["answerback/tags"] || meta.fastmcp?.tags || meta._fastmcp?.tags;
+  return Array.isArray(found) ? found.map(String) : [];
+}
+
+// A tool is listed under each of its tags; those without a tag come last.
+function toolGroups(tools) {
+  const groups = new Map();
+  for (const tool of tools) {
+    const tags = tagsOf(tool);
+    for (const tag of tags.length ? tags : [NO_TAG]) {
+      groups.set(tag, [...(groups.get(tag) || []), tool]);
+    }
+  }
+  const tags = [...groups.keys()].filter((tag) => tag !== NO_TAG).sort();
+  if (groups.has(NO_TAG)) tags.push(NO_TAG);
+  const isPlain = tags.length === 1 && tags[0] === NO_TAG;
+  return tags.map((tag) => ({ tag: isPlain ? "" : tag, tools: groups.get(tag) }));
+}
+
+// The tool that is shown before one is chosen.
+function firstTool(tools) {
+  return toolGroups(tools)[0]?.tools[0];
+}
+
+// Every word must occur in the name, the title, the description, a tag or an argument's name.
+function matches(entry, words) {
+  const names = Object.keys(entry.inputSchema?.properties || {});
+  const parts = [entry.name, entry.title, entry.description, ...tagsOf(entry), ...names];
+  const text = parts.join(" ").toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+function toolCount(shown, all) {
+  if (shown === all) return all === 1 ? "1 tool" : `${all} tools`;
+  return `${shown} of ${all} tools`;
+}
+
+function firstLine(text) {
+  return (text || "").split("\n")[0];
+}
+
+// The arrow keys move between the search field and the tools.
+function moveFocus(event, list, search, step) {
+  const stops = [search, ...list.querySelectorAll("li button")];
+  const next = stops[stops.indexOf(document.activeElement) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+// The key "/" moves to the search, unless a text is being typed.
+function focusOnSlash(search) {
+  const listen = (event) => {
+    const isTyping = event.target.closest("input, textarea, select, [contenteditable]");
+    if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    search.current?.focus();
+  };
+  document.addEventListener("keydown", listen);
+  return () => document.removeEventListener("keydown", listen);
+}
