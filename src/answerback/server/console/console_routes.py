@@ -23,6 +23,7 @@ from .console_page import console_page
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
+    from ...contract import Contract
     from ...core.json_value import JsonObject
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
@@ -91,19 +92,11 @@ class ConsoleRoutes:
         elif self._auth is not None and (answered := await self._auth.answer(request, body)):
             await request.respond_with(answered)
         else:
-            await request.respond_with(await self._views(request, cast("bytes", body)))
-
-    async def _views(self, request: HttpRequest, body: bytes) -> HttpReply:
-        # Imported at the first call in a console: it needs the rules and the modelled hosts.
-        from .reply_views import encoded_views
-
-        contract = self._runtime.registry.contract
-        try:
-            # In a thread, because a large result takes a while.
-            views = await asyncio.to_thread(encoded_views, body, contract)
-        except ToolError as exc:
-            return self._routes.refuse(Reply(error=Error.of(exc)), request)
-        return HttpReply(200, views, JSON, NO_STORE)
+            contract = self._runtime.registry.contract
+            found = await views_of(cast("bytes", body), contract)
+            if isinstance(found, Reply):
+                found = self._routes.refuse(found, request)
+            await request.respond_with(found)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -131,6 +124,19 @@ def wants_page(request: HttpRequest) -> bool:
     if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
+    """Return all views of the result in *body*, or the refusal of a malformed one."""
+    # Imported at the first call in a console: it needs the rules and the modelled hosts.
+    from .reply_views import encoded_views
+
+    try:
+        # In a thread, because a large result takes a while.
+        views = await asyncio.to_thread(encoded_views, body, contract)
+    except ToolError as exc:
+        return Reply(error=Error.of(exc))
+    return HttpReply(200, views, JSON, NO_STORE)
 
 
 def page_for(request: HttpRequest) -> HttpReply:

@@ -5,6 +5,8 @@ const EMPTY = {
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   chosen: {},
   calls: [],
+  shown: {},
+  drafts: {},
   messages: [],
 };
 

@@ -31,8 +31,10 @@ function ToCopy({ what, text }) {
 // Who sees the page of another machine has no program to run, but can call the address.
 function commandsToTry(about, server, tool) {
   const own = about.start;
-  const target = own ? own.target : targetWords(server);
-  const line = (...words) => [own ? own.program : "answerback", ...words].filter(Boolean).join(" ");
+  const target = own ? own.target : shellQuoted(targetOf(server));
+  const { member } = server.about;
+  const last = member ? `--server ${shellQuoted(member)}` : "";
+  const line = (...words) => [own ? own.program : "answerback", ...words, last].filter(Boolean).join(" ");
   const found = [["List what the server has", line("list", target)]];
   if (!tool) return found;
   const args = sampleOf(tool.inputSchema, tool.inputSchema) || {};
