@@ -1,4 +1,4 @@
-"""The form of a tool: what a person types is what is sent, and what is wrong stands at its field."""
+"""The form of a tool: what a person types is sent, and what is wrong stands at its field."""
 
 from __future__ import annotations
 
