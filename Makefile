@@ -12,7 +12,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported types tasks cluster faults clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps screenshots matrix ported types tasks cluster faults clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ clients: $(READY)  ## call one app with the clients of others, each in its own e
 
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
 	$(BIN)/python -m tests.widgets
+
+screenshots: setup  ## make the pictures of the console, a widget and the terminal in docs/
+	$(BIN)/python -m tests.console
 
 matrix: $(READY)  ## show what a model sees of 15 replies through frameworks and modelled hosts; ONLY=NAME for one
 	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)

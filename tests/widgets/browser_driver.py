@@ -111,8 +111,11 @@ def chromium_folder() -> Path:
 
 
 @contextmanager
-def chromium(scale: int = 1) -> Iterator[Browser]:
-    """Start Chromium; with *scale* 2, its pictures have four times as many points."""
+def chromium(scale: int = 1, fonts: Path | None = None) -> Iterator[Browser]:
+    """Start Chromium; with *scale* 2, its pictures have four times as many points.
+
+    *fonts* is a fontconfig file in place of that of Chromium's package, which has one font.
+    """
     with subprocess.Popen(
         node_command(PAGES / "driver.mjs"),
         stdin=subprocess.PIPE,
@@ -121,6 +124,7 @@ def chromium(scale: int = 1) -> Iterator[Browser]:
             **os.environ,
             "CHROMIUM_FOLDER": str(chromium_folder()),
             "BROWSER_SCALE": str(scale),
+            **({"FONTCONFIG_FILE": str(fonts)} if fonts else {}),
         },
         text=True,
     ) as process:

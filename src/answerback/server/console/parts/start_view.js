@@ -1,15 +1,15 @@
 // For newcomers: three commands to try, and how to add the server to a program with a model.
 
 function StartView() {
-  const { about, server, lists } = useStore();
-  // One that changes nothing, if there is one: people paste what they see.
+  const { about, server, lists, calls } = useStore();
+  // The last call; before it a tool that changes nothing, because people paste what they see.
   const readOnly = lists.tools.filter((each) => (each.annotations || {}).readOnlyHint);
-  const tool = firstTool(readOnly.length ? readOnly : lists.tools);
+  const { tool, args } = calls[0] || { tool: firstTool(readOnly.length ? readOnly : lists.tools) };
   return html`<div class="start">
     <section aria-labelledby="start-try">
       <h2 id="start-try">Try it in a terminal</h2>
       <p class="hint">The same tools, without this page. Each command is ready to paste.</p>
-      ${commandsToTry(about, server, tool).map(
+      ${commandsToTry(about, server, tool, args).map(
         ([what, text]) => html`<${ToCopy} key=${what} what=${what} text=${text} />`,
       )}
     </section>
@@ -29,7 +29,7 @@ function ToCopy({ what, text }) {
 }
 
 // Who sees the page of another machine has no program to run, but can call the address.
-function commandsToTry(about, server, tool) {
+function commandsToTry(about, server, tool, given) {
   const own = about.start;
   const target = own ? own.target : shellQuoted(targetOf(server));
   const { member } = server.about;
@@ -37,7 +37,7 @@ function commandsToTry(about, server, tool) {
   const line = (...words) => [own ? own.program : "answerback", ...words, last].filter(Boolean).join(" ");
   const found = [["List what the server has", line("list", target)]];
   if (!tool) return found;
-  const args = sampleOf(tool.inputSchema, tool.inputSchema) || {};
+  const args = given || sampleOf(tool.inputSchema, tool.inputSchema) || {};
   found.push([`Call ${tool.name}`, line("call", target, shellQuoted(tool.name), shellArguments(args))]);
   if (server.about.functions) found.push(["Call it over HTTP", curlSample(server, tool, args)]);
   else found.push(["See its arguments", line("call", target, shellQuoted(tool.name), "--help")]);

@@ -1,0 +1,129 @@
+"""The screens in the pictures of the docs: how to get there, and the texts that each claims."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.conftest import ROOT, Server
+from tests.widgets.browser_driver import Browser
+
+IMAGES = ROOT / "docs" / "guides" / "images"
+SIZE = (1280, 800)
+READABLE = """(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const { top, bottom, height } = range.getBoundingClientRect();
+    if (height && bottom > 0 && top < innerHeight) texts.push(node.data);
+  }
+  const fields = [...document.querySelectorAll("input, textarea")].map((field) => field.value);
+  return [...texts, ...fields].join("\\n");
+})()"""
+"""The texts that the window shows without scrolling."""
+
+
+class Screen(NamedTuple):
+    name: str
+    steps: Callable[[Browser], None]
+    texts: list[str]
+
+    def show(self, browser: Browser, url: str) -> str:
+        """Open the console and take the steps; return the texts in the window."""
+        browser.open("about:blank")
+        browser.viewport(*SIZE)
+        browser.open(f"{url}/")
+        browser.until("document.querySelector('.list li')")
+        self.steps(browser)
+        # The focus ring and the caret are not part of a picture.
+        browser.run("document.activeElement.blur()")
+        return str(browser.run(READABLE))
+
+
+def call_city(browser: Browser) -> None:
+    browser.click(".list button:has(strong:text-is('city'))")
+    browser.fill("form [data-path=name]", "Oslo")
+    browser.click("role=button[name='Call']")
+    browser.until("document.querySelector('.models')")
+
+
+def models(browser: Browser) -> None:
+    call_city(browser)
+    browser.run("document.querySelector('.reply').scrollIntoView()")
+
+
+def start(browser: Browser) -> None:
+    call_city(browser)
+    browser.click("header [data-tab=start]")
+    browser.click("[role=tab][data-tab=Cursor]")
+
+
+SCREENS = [
+    Screen(
+        "console-call",
+        call_city,
+        [
+            "Cities of the North",
+            "Find a city and its population.",
+            "Oslo",
+            "All 3 wires send the same data.",
+            "REST",
+            "MCP 2025-11-25",
+            "MCP 2026-07-28",
+            "717710",
+        ],
+    ),
+    Screen(
+        "console-models",
+        models,
+        ["What a model sees", "Dialects", "Rules", "Code", "Claude Code", "tokens"],
+    ),
+    Screen(
+        "console-start",
+        start,
+        [
+            "Try it in a terminal",
+            "python cities.py list",
+            "python cities.py call city name=Oslo",
+            "Add it to a program with a model",
+            "Claude Desktop",
+            "VS Code",
+            "ChatGPT",
+            "python cities.py install cursor",
+            '"mcpServers"',
+        ],
+    ),
+]
+
+
+@contextmanager
+def cities() -> Iterator[Server]:
+    """Serve the app of the pictures from a folder whose path says nothing about this machine."""
+    folder = Path(tempfile.gettempdir()) / "cities"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(Path(__file__).with_name("replying.py"), folder / "cities.py")
+    environment = folder / ".venv"
+    environment.unlink(missing_ok=True)
+    environment.symlink_to(sys.prefix)
+    python = str(environment / "bin" / "python")
+    home = {"HOME": str(folder), "XDG_CONFIG_HOME": ""}
+    process = subprocess.Popen(
+        [python, "cities.py", "serve", "--port", "0"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **home},
+    )
+    try:
+        yield Server(process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
