@@ -22,6 +22,7 @@ from .common import (
     decode_object,
     encode,
     encoded_data,
+    is_added,
     is_retryable,
     read_error,
     read_timestamp,
@@ -128,11 +129,22 @@ def _content(
     return tuple(project_block(block, version) for block in blocks)
 
 
+def _blocks(content: tuple[Block, ...], shape: Shape, version: Version) -> list[dict[str, Any]]:
+    """Return the blocks, and a text that names those which hosts may not show."""
+    blocks = [write_block(block) for block in content]
+    if shape.lines and version.block_meta:
+        from .message_member import lines_about
+
+        if lines := lines_about(content):
+            blocks.append({"type": "text", "text": lines, "_meta": {ADDED: True}})
+    return blocks
+
+
 def _result(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version
 ) -> dict[str, Any]:
     content = _content(reply, shape, contract, version)
-    result: dict[str, Any] = {"content": [write_block(block) for block in content]}
+    result: dict[str, Any] = {"content": _blocks(content, shape, version)}
     meta = author_meta(reply.meta)
     data = None
     if reply.error is not None:
@@ -209,7 +221,7 @@ def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
         return ()
     if not isinstance(blocks, list):
         raise MalformedReply("a tool result must have a list of content")
-    return tuple(read_block(block) for block in blocks)
+    return tuple(read_block(block) for block in blocks if not is_added(block))
 
 
 def _read_time(found: dict[str, Any], contract: Contract) -> Any:
