@@ -167,13 +167,23 @@ def test_a_dict_keeps_its_entries_and_their_lists_are_cut() -> None:
 
 def test_lists_in_the_items_of_a_list_are_cut_if_one_item_is_too_large() -> None:
     def tool() -> list[Report]:
-        return [Report(str(n), n, rows(300), []) for n in range(5)]
+        return [Report(str(n), n, rows(300), []) for n in range(50)]
 
     reply = reply_to(tool)
 
-    assert [(cut.path, cut.total) for cut in reply.cuts] == [("", 5), ("0.rows", 300)]
+    assert [(cut.path, cut.total) for cut in reply.cuts] == [("", 50), ("0.rows", 300)]
     assert len(reply.data) == 1
     assert 10 < len(reply.data[0]["rows"]) < 300
+
+
+def test_a_few_items_that_are_too_large_all_stay() -> None:
+    def tool() -> list[Report]:
+        return [Report("large", 0, rows(300), []), Report("small", 1, [], ["a"])]
+
+    reply = reply_to(tool)
+
+    assert [cut.path for cut in reply.cuts] == ["0.rows"]
+    assert [each["title"] for each in reply.data] == ["large", "small"]
 
 
 class Pair(NamedTuple):

@@ -57,7 +57,7 @@ def pipeline(
             if isinstance(value, CoroutineType):
                 value = await value
             reply = _shaped(reply_to(tool, value), call, tool)
-            return reply if tool.settings.budget is None else await _fitted(reply, call)
+            return reply if tool.budget is None else await _fitted(reply, call)
         except NeedsInput as question:
             return question
         except BaseException as exc:

@@ -8,13 +8,11 @@ import msgspec
 
 from ..core.content import Block, Embedded, Text, changed_block
 from ..core.reply import Cut
-from .pieces import CutPlan, Single
+from .pieces import FEW, CutPlan, Single
 from .value_schema import Schema, ValueSchemas
 
 CONTENT = "content[]"
 """The path of all texts; a member of data can hardly have this name."""
-_FEW = 10
-"""So many texts all stay, and long ones are cut; of more texts, the last ones are left out."""
 _ALL_STAY: Schema = {"prefixItems": []}
 
 _encode = msgspec.json.Encoder().encode
@@ -44,7 +42,7 @@ class ContentTexts:
             return []
         encoded = _encode(list(self._texts.values()))
         plan = CutPlan(ValueSchemas({}), cuts_texts=True)
-        schema = _ALL_STAY if len(self) <= _FEW else {}
+        schema = _ALL_STAY if len(self) <= FEW else {}
         return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
 
     def content_with(self, kept: bytes | None) -> tuple[Block, ...]:

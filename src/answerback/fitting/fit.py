@@ -39,7 +39,7 @@ async def fit(
 
     *keep* keeps the whole if the reply is too large. *paging* is for a tool that returns pages.
     """
-    budget = tool.settings.budget
+    budget = tool.budget
     if budget is None or reply.error is not None:
         return reply
     if not is_over(reply, shape, tool.contract, budget):

@@ -23,6 +23,8 @@ from .value_schema import Schema, ValueSchemas, decode_items, decode_members, ki
 LONG_TEXT = 200
 """A text of at most so many characters is never cut: it may be a name, an address or a key. A cut
 text keeps at least as many."""
+FEW = 10
+"""A list of at most so many items keeps them all, if its first item is too large to stay whole."""
 _NEAR = 4
 """A line border is near if the text loses at most this fraction more than it must: a quarter."""
 
@@ -212,25 +214,30 @@ class Columns:
 
     def __init__(self, lists: Mapping[str, ListPiece]) -> None:
         self._lists = lists
+        self._count = max(len(each.items) for each in lists.values())
         self._least = max(each.least for each in lists.values())
         self.size = sum(each.size for each in lists.values())
 
     @cached_property
-    def _first(self) -> dict[str, list[ValuePiece]]:
-        """The items that stay in any case, by list."""
-        indexes = range(self._least)
-        return {name: [each.piece(n) for n in indexes] for name, each in self._lists.items()}
-
-    @cached_property
     def smallest(self) -> int:
-        items = (piece.smallest for first in self._first.values() for piece in first)
-        return sum(items) + self._punctuation(self._least)
+        return self._smallest(self._first(self._least))
+
+    def _first(self, count: int) -> dict[str, list[ValuePiece]]:
+        """Return the pieces of the first items, by list."""
+        return {
+            name: [each.piece(index) for index in range(count)]
+            for name, each in self._lists.items()
+        }
+
+    def _smallest(self, first: dict[str, list[ValuePiece]]) -> int:
+        items = [piece.smallest for pieces in first.values() for piece in pieces]
+        return sum(items) + self._punctuation(len(items) // len(first))
 
     def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
         count = self._fitting(room)
-        self._note(max(count, self._least), cuts)
         if count < self._least:
             return self._cut_inside(room, cuts)
+        self._note(count, cuts)
         return {name: _encode(each.items[:count]) for name, each in self._lists.items()}
 
     def _fitting(self, room: int) -> int:
@@ -245,14 +252,20 @@ class Columns:
         return len(lists[0])
 
     def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        """Keep as few items as possible, and cut what is in them."""
-        items = {piece.path: piece for first in self._first.values() for piece in first}
+        """Cut the items, because even the first do not fit: all of them if there are few."""
+        count = self._count
+        first = self._first(count) if count <= FEW else {}
+        if not first or self._smallest(first) > room:
+            count = self._least
+            first = self._first(count)
+        self._note(count, cuts)
+        items = {piece.path: piece for pieces in first.values() for piece in pieces}
         kept = {path: piece.encoded for path, piece in items.items()}
         singles = [Single(path, piece) for path, piece in items.items()]
-        kept |= cut_largest(singles, room - self._punctuation(self._least), cuts)
+        kept |= cut_largest(singles, room - self._punctuation(count), cuts)
         return {
-            name: _encode([msgspec.Raw(kept[piece.path]) for piece in first])
-            for name, first in self._first.items()
+            name: _encode([msgspec.Raw(kept[piece.path]) for piece in pieces])
+            for name, pieces in first.items()
         }
 
     def _note(self, count: int, cuts: list[Cut]) -> None:

@@ -99,7 +99,7 @@ class TaskMethods:
             from ..tasks.keyed_calls import run_once
 
             run = partial(run_once, self.service, key=key, handle=self._runtime.handlers.tools)
-            return run if tool.settings.budget is None else partial(self._run_and_fit, run)
+            return run if tool.budget is None else partial(self._run_and_fit, run)
         return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
@@ -223,7 +223,7 @@ class TaskMethods:
         shape = reply.shape or RESULT
         if tool is not None:
             shape = tool.shape_of_stored(shape)
-            if tool.settings.budget is not None:
+            if tool.budget is not None:
                 reply = await self._fitted(reply, self._call(task, peer, tool, shape))
         if not version.stateless:
             reply = msgspec.structs.replace(
