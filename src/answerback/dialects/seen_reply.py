@@ -100,6 +100,11 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
     )
 
 
+def lost_blocks_and_data(result: Json, host: str) -> list[Loss]:
+    """Return what *host* does not show of a result of any size, apart from the flag."""
+    return list(_losses(result, HOSTS[host].show(result).parts))
+
+
 def _received(reply: Reply[Any]) -> Json | None:
     """Return the MCP result that `read` read; None for anything else."""
     raw = reply.raw
