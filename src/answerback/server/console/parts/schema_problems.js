@@ -196,7 +196,7 @@ function refusedProblems(reply) {
   const listed = listedProblems(reply.body);
   if (listed.length) return listed;
   const text = errorText(reply);
-  return zodProblems(text) || pydanticProblems(text) || lineProblems(text);
+  return zodProblems(text) || pydanticProblems(text) || sdkProblems(text) || lineProblems(text);
 }
 
 // Answerback's own list: "problems", wherever the dialect has it.
@@ -233,10 +233,25 @@ function lineProblems(text) {
 function pydanticProblems(text) {
   if (!/\d+ validation errors? for /.test(text)) return null;
   const found = [...text.matchAll(/^(\S+)\n {2}(.+?)(?: \[type=.*)?$/gm)];
-  return found.map(([, path, message]) => ({ path: path.replace(/\.(\d+)/g, "[$1]"), message }));
+  return found.map(([, path, message]) => ({ path: withIndexes(path), message }));
 }
 
-// zod, in servers of the TypeScript SDK: a JSON list of issues in the message.
+// The TypeScript SDK: "… Invalid arguments for tool NAME: MESSAGE at PATH", and one on each line.
+function sdkProblems(text) {
+  const [, lines] = /Invalid arguments for tool [^:]+: (.*)$/s.exec(text) || [];
+  if (!lines) return null;
+  return [...lines.matchAll(/^(.+) at (\S+)$/gm)].map(([, message, path]) => ({
+    path: withIndexes(path),
+    message,
+  }));
+}
+
+// Both write lines.0.count for lines[0].count.
+function withIndexes(path) {
+  return path.replace(/\.(\d+)(?=\.|$)/g, "[$1]");
+}
+
+// zod, in older servers of the TypeScript SDK: a JSON list of issues in the message.
 function zodProblems(text) {
   const issues = readJson(text.slice(text.indexOf("["), text.lastIndexOf("]") + 1));
   if (!Array.isArray(issues) || !issues.every((each) => Array.isArray(each?.path))) return null;
