@@ -83,7 +83,7 @@ def test_images_are_shown_as_images_where_their_half_is() -> None:
 
 
 @EACH_HOST
-def test_a_block_for_the_user_alone_is_never_lost(host: str) -> None:
+def test_a_block_for_the_user_only_is_never_lost(host: str) -> None:
     result: dict[str, Any] = {
         "content": [
             {"type": "text", "text": "for you", "annotations": {"audience": ["user"]}},
@@ -159,7 +159,9 @@ def test_metadata_of_an_author_is_shown_by_kimi_code_only() -> None:
 
 
 def test_an_unknown_host_is_refused_with_the_names_that_there_are() -> None:
-    with pytest.raises(ValueError, match="no host is called 'clippy'; there are claude-code, cod"):
+    with pytest.raises(
+        ValueError, match="no host or framework is called 'clippy'; there are claude-code, cod"
+    ):
         BOTH.as_seen_by("clippy")
 
 

@@ -34,7 +34,7 @@ def seen_in_hosts(servers: Mapping[str, Any]) -> Seen:
             for case in CASES:
                 reply = server.call(case.tool)
                 for host in HOSTS:
-                    seen[host][name][case.tool] = _text(reply.as_seen_by(host))
+                    seen[host][name][case.tool] = shown_text(reply.as_seen_by(host))
     return seen
 
 
@@ -42,7 +42,7 @@ def commands(servers: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {name: [sys.executable, *command] for name, command in servers.items()}
 
 
-def _text(seen: SeenReply) -> str:
+def shown_text(seen: SeenReply) -> str:
     """All that a model is shown, as one text in which the marks of the parts are found."""
     media = [each for each in seen.parts if isinstance(each, Image | Audio)]
     shown = [each.url or base64.b64encode(each.data).decode() for each in media]

@@ -188,8 +188,8 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def as_seen_by(self, host: str, *, max_chars: int | None = None) -> SeenReply:
         """Return what the model behind *host*, such as "claude-code", sees of this reply.
 
-        The hosts are modelled, not run. *max_chars* is the `anthropic/maxResultSizeChars` of the
-        tool. Raises ValueError for an unknown host.
+        *host* may be a framework too, such as "langchain". They are modelled, not run. *max_chars*
+        is the `anthropic/maxResultSizeChars` of the tool. Raises ValueError for an unknown host.
         """
         from ..dialects.seen_reply import reply_seen_by
 

@@ -45,7 +45,7 @@ class HostOutput(NamedTuple):
     """Whether the model is told that the call failed."""
 
 
-class Cut(NamedTuple):
+class CutByHost(NamedTuple):
     """The texts that are left of a reply that is too large, and what happened to the rest."""
 
     texts: list[str]
@@ -63,16 +63,16 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     size: str = "not known"
     """What it does with a large reply."""
-    cut: Callable[[list[str], Json, int | None], Cut | None] | None = None
+    cut: Callable[[list[str], Json, int | None], CutByHost | None] | None = None
     """Cuts texts that are too large; None if nothing is cut."""
     images: str = "shown"
 
 
-def _has_data(result: Json) -> bool:
+def has_data(result: Json) -> bool:
     return result.get("structuredContent") is not None
 
 
-def _failed(result: Json) -> bool:
+def is_failed(result: Json) -> bool:
     return result.get("isError") is True
 
 
@@ -84,11 +84,11 @@ def json_text(value: object) -> str:
         return NOT_JSON
 
 
-def _data(result: Json) -> OutputPart:
+def data_part(result: Json) -> OutputPart:
     return OutputPart(("/structuredContent",), json_text(result["structuredContent"]))
 
 
-def _blocks(result: Json) -> Iterator[tuple[str, Json]]:
+def content_blocks(result: Json) -> Iterator[tuple[str, Json]]:
     """Yield the blocks of the content, each with its pointer."""
     content = result.get("content")
     for index, block in enumerate(content if isinstance(content, list) else ()):
@@ -96,10 +96,12 @@ def _blocks(result: Json) -> Iterator[tuple[str, Json]]:
             yield f"/content/{index}", block
 
 
-def _content(result: Json, others: Mapping[str, Describe], media: tuple[str, ...]) -> OutputParts:
+def content_parts(
+    result: Json, others: Mapping[str, Describe], media: tuple[str, ...]
+) -> OutputParts:
     """Return the parts for the content: texts, *media* as they are, *others* as a line."""
     parts: OutputParts = []
-    for pointer, block in _blocks(result):
+    for pointer, block in content_blocks(result):
         kind = str(block.get("type"))
         if kind == "text":
             parts.append(OutputPart((pointer,), str(block.get("text", ""))))
@@ -125,7 +127,7 @@ def _embedded_image(block: Json) -> Json | None:
     return {"type": "image", "data": resource["blob"], "mimeType": mime}
 
 
-def _resource_text(block: Json) -> str | None:
+def resource_text(block: Json) -> str | None:
     """Return an embedded text; None for bytes."""
     text = _resource(block).get("text")
     return text if isinstance(text, str) else None
@@ -135,7 +137,7 @@ def _resource_line(block: Json) -> str:
     """Return an embedded text, or a line about the bytes that are not shown."""
     resource = _resource(block)
     named = f"[resource: {resource.get('uri')}, {resource.get('mimeType')}]"
-    return _resource_text(block) or named
+    return resource_text(block) or named
 
 
 def _link_line(block: Json) -> str:
@@ -146,45 +148,47 @@ def _saved_line(block: Json) -> str:
     return f"[{block.get('type')}: {block.get('mimeType')}, saved to a file]"
 
 
-_TEXT_OF_RESOURCES: dict[str, Describe] = {"resource": _resource_text}
+_TEXT_OF_RESOURCES: dict[str, Describe] = {"resource": resource_text}
 _LINES: dict[str, Describe] = {"resource": _resource_line, "resource_link": _link_line}
 
 
 def _claude_code(result: Json) -> HostOutput:
-    if _has_data(result):
-        return HostOutput("structuredContent", [_data(result)], _failed(result))
+    if has_data(result):
+        return HostOutput("structuredContent", [data_part(result)], is_failed(result))
     others = {**_LINES, "audio": _saved_line}
-    return HostOutput("content", _content(result, others, ("image",)), _failed(result))
+    return HostOutput("content", content_parts(result, others, ("image",)), is_failed(result))
 
 
 def _codex(result: Json) -> HostOutput:
     # The model gets no flag for a failure, only its text.
-    if _has_data(result):
-        return HostOutput("structuredContent", [_data(result)], failed=False)
-    blocks = list(_blocks(result))
+    if has_data(result):
+        return HostOutput("structuredContent", [data_part(result)], failed=False)
+    blocks = list(content_blocks(result))
     if not any(block.get("type") in ("image", "audio") for _, block in blocks):
         whole = json_text([block for _, block in blocks])
         return HostOutput(
             "content", [OutputPart(tuple(at for at, _ in blocks), whole)], failed=False
         )
     others: dict[str, Describe] = {"resource": json_text, "resource_link": json_text}
-    return HostOutput("content", _content(result, others, ("image", "audio")), failed=False)
+    return HostOutput("content", content_parts(result, others, ("image", "audio")), failed=False)
 
 
 def _both(result: Json) -> HostOutput:
-    parts = _content(result, _LINES, ("image",))
-    if _has_data(result):
-        parts.append(_data(result))
-    return HostOutput("both" if _has_data(result) else "content", parts, _failed(result))
+    parts = content_parts(result, _LINES, ("image",))
+    if has_data(result):
+        parts.append(data_part(result))
+    return HostOutput("both" if has_data(result) else "content", parts, is_failed(result))
 
 
 def _cursor(result: Json) -> HostOutput:
-    return HostOutput("content", _content(result, _TEXT_OF_RESOURCES, ("image",)), _failed(result))
+    return HostOutput(
+        "content", content_parts(result, _TEXT_OF_RESOURCES, ("image",)), is_failed(result)
+    )
 
 
 def _kimi_code(result: Json) -> HostOutput:
     parts: OutputParts = []
-    for pointer, block in _blocks(result):
+    for pointer, block in content_blocks(result):
         mime = str(block.get("mimeType", ""))
         is_media = mime.startswith(("image/", "audio/"))
         if block.get("type") == "resource_link" and is_media:
@@ -196,10 +200,10 @@ def _kimi_code(result: Json) -> HostOutput:
             )
         else:
             alone = {"content": [block]}
-            found = _content(alone, {"resource": _resource_line}, ("image", "audio"))
+            found = content_parts(alone, {"resource": _resource_line}, ("image", "audio"))
             parts += [each._replace(pointers=(pointer,)) for each in found]
     extras: Json = {}
-    if _has_data(result) and not _repeats_data(result):
+    if has_data(result) and not _repeats_data(result):
         extras["structuredContent"] = result["structuredContent"]
     if meta := _vendor_meta(result.get("_meta")):
         extras["_meta"] = meta
@@ -209,7 +213,7 @@ def _kimi_code(result: Json) -> HostOutput:
             OutputPart(pointers, f"<mcp-result-extras>{json_text(extras)}</mcp-result-extras>")
         )
     half: Half = "both" if "structuredContent" in extras else "content"
-    return HostOutput(half, parts, _failed(result))
+    return HostOutput(half, parts, is_failed(result))
 
 
 def _vendor_meta(meta: object) -> Json:
@@ -227,7 +231,7 @@ def _repeats_data(result: Json) -> bool:
     """Return whether a text is the JSON of the data."""
     return any(
         decoded(block.get("text")) == result["structuredContent"]
-        for _, block in _blocks(result)
+        for _, block in content_blocks(result)
         if block.get("type") == "text"
     )
 
@@ -243,64 +247,68 @@ def decoded(text: object) -> object:
 
 
 def _opencode(result: Json) -> HostOutput:
-    if _failed(result):
-        return HostOutput("content", _content(result, {}, ()), failed=True)
-    if not result.get("content") and _has_data(result):
-        return HostOutput("structuredContent", [_data(result)], failed=False)
+    if is_failed(result):
+        return HostOutput("content", content_parts(result, {}, ()), failed=True)
+    if not result.get("content") and has_data(result):
+        return HostOutput("structuredContent", [data_part(result)], failed=False)
     return HostOutput(
-        "content", _content(result, {"resource": _resource_line}, ("image",)), failed=False
+        "content", content_parts(result, {"resource": _resource_line}, ("image",)), failed=False
     )
 
 
 def _open_webui(result: Json) -> HostOutput:
-    if _failed(result):
-        return HostOutput("content", _content(result, {}, ()), failed=True)
+    if is_failed(result):
+        return HostOutput("content", content_parts(result, {}, ()), failed=True)
     # Audio is a file for the user; the model is not shown it.
-    parts = _content(result, {"resource": _resource_line}, ("image",))
-    if not _has_data(result) or _repeats_data(result) or _repeats_result(result):
+    parts = content_parts(result, {"resource": _resource_line}, ("image",))
+    if not has_data(result) or _repeats_data(result) or _repeats_result(result):
         return HostOutput("content", parts, failed=False)
-    return HostOutput("both", [*parts, _data(result)], failed=False)
+    return HostOutput("both", [*parts, data_part(result)], failed=False)
 
 
 def _repeats_result(result: Json) -> bool:
     """Return whether the only text is the value in `{"result": …}`."""
     data = result["structuredContent"]
-    texts = [block.get("text") for _, block in _blocks(result) if block.get("type") == "text"]
+    texts = [
+        block.get("text") for _, block in content_blocks(result) if block.get("type") == "text"
+    ]
     is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
     return is_wrapped and len(texts) == 1 and decoded(texts[0]) == data["result"]
 
 
-def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     size = sum(map(len, texts))
-    if _failed(result):
+    if is_failed(result):
         kept = 11_000
         if size <= kept:
             return None
-        return Cut([_middle_cut("\n".join(texts), kept)], f"about {kept:,} of {size:,} characters")
+        return CutByHost(
+            [_middle_cut("\n".join(texts), kept)], f"about {kept:,} of {size:,} characters"
+        )
     if size <= (max_chars or 50_000):
         return None
     preview = "\n".join(texts)[: 2 * _KB]
-    return Cut([preview], f"the first 2 KB of {size:,} characters; a file has the rest")
+    return CutByHost([preview], f"the first 2 KB of {size:,} characters; a file has the rest")
 
 
-def _cut_by_codex(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_codex(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     kept = 10_000 * CHARACTERS_PER_TOKEN
     size = sum(map(len, texts))
     if size <= kept:
         return None
     note = f"about {kept:,} of {size:,} characters, without the middle"
-    return Cut([_middle_cut("\n".join(texts), kept)], note)
+    return CutByHost([_middle_cut("\n".join(texts), kept)], note)
 
 
-def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     whole = "\n".join(texts)
     if len(whole) <= 50_000:
         return None
     note = f"the first 4,096 and the last 1,024 of {len(whole):,} characters; a file has the rest"
-    return Cut([f"{whole[:4_096]}…{whole[-1_024:]}"], note)
+    return CutByHost([f"{whole[:4_096]}…{whole[-1_024:]}"], note)
 
 
-def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     whole = "\n\n".join(texts)
     lines, kept = whole.split("\n"), 50 * _KB
     if len(lines) <= 2_000 and len(whole.encode()) <= kept:
@@ -312,13 +320,13 @@ def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> C
             break
         shown.append(line)
     note = f"the first {len(shown):,} of {len(lines):,} lines; a file has the rest"
-    return Cut(["\n".join(shown)], note)
+    return CutByHost(["\n".join(shown)], note)
 
 
-def _cut_by_claude_ai(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_claude_ai(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     if len(json_text(result)) <= _MB:
         return None
-    return Cut(
+    return CutByHost(
         ["Tool result is too large. Maximum size is 1MB."], "nothing: it is larger than 1 MB"
     )
 

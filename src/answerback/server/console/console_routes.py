@@ -6,51 +6,102 @@ and MCP, as its user.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from ...core.reply import Error, Reply
 from ...core.versions import LATEST_STATEFUL, STATELESS
 from ...dialects import HttpReply
 from ...dialects.accept import prefers_html
 from ...dialects.status_and_headers import JSON
-from ..asgi.request import HttpRequest, Receive, Scope, Send
+from ...errors import ToolError
+from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
+from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
     from ...core.json_value import JsonObject
+    from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
+VIEWS = "/console/views"
 HTML = "text/html; charset=utf-8"
+NO_STORE = (("Cache-Control", "no-store"),)
 
 
 class ConsoleRoutes:
     """Answers the requests of one app's console."""
 
-    def __init__(self, runtime: Runtime, guard: Guard, routes: Routes) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        guard: Guard,
+        routes: Routes,
+        auth: Authenticated | None,
+        max_body: int,
+    ) -> None:
         self._runtime = runtime
         self._guard = guard
         self._routes = routes
+        self._auth = auth
+        self._max_body = max_body
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
         request = HttpRequest(scope, receive, send)
-        if request.path != ABOUT and not _wants_page(request):
+        if request.path == VIEWS:
+            await self._answer_views(request)
+            return True
+        if request.path != ABOUT and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
         elif request.path == ABOUT:
             body = msgspec.json.encode(self._about())
-            await request.respond_with(HttpReply(200, body, JSON, (("Cache-Control", "no-store"),)))
+            await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         else:
-            page = console_page()
-            await request.respond_with(HttpReply(200, page.body, HTML, page.headers))
+            await request.respond_with(page_for(request))
         return True
+
+    async def _answer_views(self, request: HttpRequest) -> None:
+        """Answer with all views of a result, for users who may call tools."""
+        try:
+            body = await request.body(self._max_body)
+        except ClientDisconnected:
+            await request.finish_unread()
+            return
+        refused = (
+            self._guard.refuse(request.scope, request.headers)
+            or refuse_method(request.method, "POST")
+            or refuse_media(request.content_type)
+        )
+        if refused is None and isinstance(body, Reply):
+            refused = body
+        if refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+        elif self._auth is not None and (answered := await self._auth.answer(request, body)):
+            await request.respond_with(answered)
+        else:
+            await request.respond_with(await self._views(request, cast("bytes", body)))
+
+    async def _views(self, request: HttpRequest, body: bytes) -> HttpReply:
+        # Imported at the first call in a console: it needs the rules and the modelled hosts.
+        from .reply_views import encoded_views
+
+        contract = self._runtime.registry.contract
+        try:
+            # In a thread, because a large result takes a while.
+            views = await asyncio.to_thread(encoded_views, body, contract)
+        except ToolError as exc:
+            return self._routes.refuse(Reply(error=Error.of(exc)), request)
+        return HttpReply(200, views, JSON, NO_STORE)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -70,8 +121,16 @@ class ConsoleRoutes:
         }
 
 
-def _wants_page(request: HttpRequest) -> bool:
+def wants_page(request: HttpRequest) -> bool:
     """Return whether a browser asks for a page; programs get JSON as before."""
-    if request.method not in ("GET", "HEAD") or request.path not in PAGES:
+    # A prefix without a slash at its end is the page `/` too.
+    is_page = request.path in PAGES or request.path == request.root
+    if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+def page_for(request: HttpRequest) -> HttpReply:
+    """Return the page at the request's path."""
+    page = console_page("docs" if request.path == "/docs" else "")
+    return HttpReply(200, page.body, HTML, page.headers)

@@ -1,6 +1,8 @@
 // A server that the console talks to: its lists, and a tool's call over each of its wires.
 
-const BASE = location.pathname.replace(/docs\/?$/, "").replace(/\/?$/, "/");
+// The server says whether this is its page /docs: a prefix may end in "docs" too.
+const IS_DOCS = document.getElementById("app").dataset.page === "docs";
+const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
 
 // `answerback console TARGET` puts a token into the fragment; it is removed at once.
@@ -68,7 +70,8 @@ class Server {
 
   // The wires that a tool can be called over.
   wires() {
-    const mcp = this.about.versions.map((version) => ({ id: version, name: `MCP ${version}` }));
+    // A server may have chosen an older version than it was asked for.
+    const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
     return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
@@ -80,11 +83,12 @@ class Server {
       if (wire === "rest") return done(await this.callRest(tool, args, signal));
       const params = { name: tool, arguments: args };
       const client = this.client(wire);
-      const { result, status, request } = await client.request("tools/call", params, {
+      // The time of the call itself, without that of opening the connection.
+      const { result, status, request, ms } = await client.request("tools/call", params, {
         signal,
         progress,
       });
-      return done({ ok: !result.isError, status, sent: request, body: result, result });
+      return done({ ok: !result.isError, status, sent: request, body: result, result, ms });
     } catch (error) {
       if (error.name === "AbortError") return done({ ok: false, cancelled: true, body: null });
       const body = { code: error.code, message: error.message, data: error.data };
@@ -96,16 +100,29 @@ class Server {
     const path = BASE + this.about.functions + encodeURIComponent(tool);
     const answer = await fetch(path, {
       method: "POST",
-      headers: { "Content-Type": "application/json", Accept: "application/json", ...ownHeaders() },
+      // Any type, so that an image comes as it comes to curl.
+      headers: { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() },
       body: JSON.stringify(args),
       signal,
     });
-    const text = await answer.text();
     const headers = Object.fromEntries(answer.headers);
+    const media = await mediaOf(answer);
+    if (media) return { ok: true, status: answer.status, headers, body: null, media, sent: args };
+    const text = await answer.text();
     const body = readJson(text) ?? text;
     const failure = answer.ok ? undefined : (body && body.error) || text.slice(0, 500);
     return { ok: answer.ok, status: answer.status, headers, body, sent: args, failure };
   }
+}
+
+// An image or audio that REST sends as bytes, as MCP's block; null for texts and JSON.
+async function mediaOf(answer) {
+  const [mimeType] = (answer.headers.get("Content-Type") || "").split(";");
+  const [type] = mimeType.split("/");
+  if (!answer.ok || !["image", "audio"].includes(type)) return null;
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  return { type, mimeType, data: btoa(text) };
 }
 
 function received(message, version) {

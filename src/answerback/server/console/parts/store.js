@@ -4,11 +4,14 @@ const state = {
   about: null, // What the server says about itself: name, wires, how to log in.
   servers: [], // The servers that can be chosen; one, unless an mcp.json has several.
   server: null, // The chosen one, a Server.
+  connecting: false, // Whether the server has yet to answer.
+  problem: "", // Why the server cannot be used.
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   view: "tools", // Which tab is open: start, tools, resources, prompts, tasks, history, log.
   chosen: {}, // The chosen entry of each tab, by the tab's name.
   calls: [], // The history, the newest first.
   drafts: {}, // The arguments in the form of each tool, by the tool's name.
+  shown: {}, // The id of the call that is shown with each tool, by the tool's name.
   messages: [], // Log messages and progress, the newest last.
   questions: [], // What the server asks its user, each with resolve(result).
   token: "", // The bearer token of the user.
@@ -24,7 +27,8 @@ function update(change) {
 
 function useStore() {
   const [, render] = useState(0);
-  useEffect(() => {
+  // Before the first paint, so that no change is missed.
+  useLayoutEffect(() => {
     const listener = () => render((count) => count + 1);
     listeners.add(listener);
     return () => listeners.delete(listener);

@@ -11,23 +11,14 @@ function ToolsView() {
 }
 
 function ToolView({ tool }) {
-  const { server, drafts } = useStore();
+  const { server, calls, drafts, shown } = useStore();
   const args = useMemo(
     () => drafts[tool.name] ?? initialValue(tool.inputSchema, tool.inputSchema) ?? {},
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [call, setCall] = useState(null);
-  const [running, setRunning] = useState(false);
-  const send = async () => {
-    setRunning(true);
-    const replies = [];
-    for (const wire of server.wires()) {
-      replies.push({ name: wire.name, ...(await server.call(wire.id, tool.name, args)) });
-    }
-    setCall({ tool: tool.name, args, replies });
-    setRunning(false);
-  };
+  const [wireIds, setWireIds] = useState(() => firstWires(server, tool));
+  const call = calls.find((each) => each.id === shown[tool.name]);
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />
     <${ArgumentsForm}
@@ -36,10 +27,13 @@ function ToolView({ tool }) {
       change=${setArgs}
       sent=${call && call.args}
       replies=${call && call.replies}
-      running=${running}
-      call=${send}
-    />
-    ${call ? html`<${ReplyView} call=${call} />` : ""}
+      running=${Boolean(call && call.running)}
+      disabled=${!wireIds.length}
+      call=${(given) => runCall(server, tool, given, wireIds)}
+    >
+      <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
+    <//>
+    ${call ? html`<${ReplyView} call=${call} />` : html`<${NoReply} server=${server} wireIds=${wireIds} />`}
   </section>`;
 }
 

@@ -1,0 +1,113 @@
+// Calls of a tool: over which wires, what came back, and the history of all calls.
+
+let nextCall = 1;
+
+// A tool that says it only reads, or that a second call changes nothing, may run once for each wire.
+function isRepeatable(tool) {
+  const hints = tool.annotations || {};
+  return hints.readOnlyHint === true || hints.idempotentHint === true;
+}
+
+// The wires that are chosen at first: all, or only one if each call may change something.
+function firstWires(server, tool) {
+  const wires = server.wires();
+  if (isRepeatable(tool)) return wires.map((wire) => wire.id);
+  return [(wires.find((wire) => wire.id !== "rest") || wires[0]).id];
+}
+
+function changeCall(id, change) {
+  update({ calls: state.calls.map((call) => (call.id === id ? { ...call, ...change } : call)) });
+}
+
+// Calls a tool over each of the wires, one after the other, so that their times are comparable.
+async function runCall(server, tool, args, wireIds) {
+  const abort = new AbortController();
+  const wires = server.wires().filter((wire) => wireIds.includes(wire.id));
+  const call = {
+    id: nextCall++,
+    tool,
+    args,
+    wireIds,
+    at: new Date(),
+    abort,
+    running: true,
+    replies: wires.map((wire) => ({ wire: wire.id, name: wire.name, waiting: true })),
+    views: null,
+    viewsError: "",
+  };
+  update({
+    calls: [call, ...state.calls].slice(0, MAX_KEPT),
+    shown: { ...state.shown, [tool.name]: call.id },
+  });
+  let { replies } = call;
+  for (const wire of wires) {
+    const options = { signal: abort.signal };
+    const found = abort.signal.aborted
+      ? { wire: wire.id, ok: false, cancelled: true, body: null, ms: 0 }
+      : await server.call(wire.id, tool.name, args, options);
+    const reply = { name: wire.name, ...found };
+    replies = replies.map((each) => (each.wire === wire.id ? reply : each));
+    changeCall(call.id, { replies });
+  }
+  changeCall(call.id, { running: false });
+  await loadViews(call.id, tool, replies);
+}
+
+// Asks the server how each dialect writes the reply, and what each host shows a model.
+async function loadViews(id, tool, replies) {
+  const reply = replies.find((each) => each.result);
+  if (!reply) return;
+  const { name, outputSchema, _meta } = tool;
+  const body = { result: reply.result, tool: { name, outputSchema, _meta }, version: reply.wire };
+  try {
+    changeCall(id, { views: await fetchJson("console/views", body) });
+  } catch (error) {
+    changeCall(id, { viewsError: error.message });
+  }
+}
+
+// Opens an earlier call in the view of its tool, with its arguments in the form.
+function openCall(call) {
+  const { name } = call.tool;
+  update({
+    view: "tools",
+    chosen: { ...state.chosen, tools: name },
+    drafts: { ...state.drafts, [name]: call.args },
+    shown: { ...state.shown, [name]: call.id },
+  });
+}
+
+function WireChoice({ server, tool, chosen, choose }) {
+  const wires = server.wires();
+  if (wires.length < 2) return "";
+  const all = wires.map((wire) => wire.id);
+  const repeatable = isRepeatable(tool);
+  const toggle = (id) =>
+    choose(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);
+  const every = !repeatable && chosen.length === wires.length;
+  return html`<fieldset class="wire-choice">
+    <legend class="hidden">Wires</legend>
+    ${wires.map(
+      (wire) => html`<label class="pill"><input
+        type=${repeatable ? "checkbox" : "radio"}
+        name="wires"
+        checked=${chosen.includes(wire.id) && !every}
+        onChange=${() => (repeatable ? toggle(wire.id) : choose([wire.id]))}
+      /><span>${wire.name}</span></label>`,
+    )}
+    ${repeatable
+      ? ""
+      : html`<label class="pill"><input
+            type="radio"
+            name="wires"
+            checked=${every}
+            onChange=${() => choose(all)}
+          /><span>Every wire</span></label>`}
+    </fieldset>
+    ${repeatable ? "" : html`<p class="hint wire-hint">${wireHint(every, wires.length)}</p>`}`;
+}
+
+function wireHint(every, count) {
+  if (every) return `The tool runs ${count} times, once for each wire.`;
+  return "This tool may change something, so it runs only once, over one wire.";
+}

@@ -1,0 +1,265 @@
+"""A call in the console: its replies over every wire, what models see of them, and its pages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Server, serving
+from tests.widgets.browser_driver import Browser, chromium
+
+REPLYING = Path(__file__).with_name("replying.py")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving(REPLYING) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+class Page:
+    """The console, as a person uses it."""
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self.browser = browser
+        browser.open("about:blank")
+        browser.open(f"{url}/docs")
+        browser.until("document.querySelector('.list li')")
+
+    def choose(self, tool: str) -> None:
+        self.browser.click(f".list button:has(strong:text-is('{tool}'))")
+
+    def call(self, **arguments: str) -> None:
+        """Fill in the arguments, call, and wait for all that the page shows."""
+        for name, value in arguments.items():
+            self.browser.fill(f".fields :is(input, textarea)[id*='{name}']", value)
+        self.browser.click("button.main")
+        self.browser.until("document.querySelector('.models')")
+
+    def tab(self, name: str) -> None:
+        self.browser.click(f"[role=tab]:has-text('{name}')")
+
+    def button(self, name: str) -> None:
+        self.browser.click(f"button:text-is('{name}')")
+
+    def text(self, selector: str) -> str:
+        found = f"document.querySelector({selector!r})?.innerText"
+        return str(self.browser.until(found))
+
+    def texts(self, selector: str) -> list[str]:
+        found = f"[...document.querySelectorAll({selector!r})].map((each) => each.innerText)"
+        return list(self.browser.run(found))
+
+    def until(self, text: str, selector: str = "main") -> Any:
+        """Wait until *text* is shown."""
+        return self.browser.until(
+            f"document.querySelector({selector!r})?.innerText.includes({text!r})"
+        )
+
+
+@pytest.fixture
+def page(browser: Browser, server: Server) -> Iterator[Page]:
+    shown = Page(browser, server.url)
+    yield shown
+    assert browser.errors() == []
+
+
+def test_one_call_shows_the_replies_of_every_wire_side_by_side(page: Page) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+
+    assert page.text(".verdict") == "All 3 wires send the same data."
+    assert page.texts(".wire h3") == ["REST", "MCP 2025-11-25", "MCP 2026-07-28"]
+    assert page.texts(".wire .status") == ["200", "200", "200"]
+    assert all(each.endswith(" ms") for each in page.texts(".wire .time"))
+    assert all('"population": 717710' in each for each in page.texts(".wire .json"))
+
+
+def test_the_whole_reply_and_the_request_are_one_tab_away(page: Page) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+
+    page.tab("Whole reply")
+    rest, stateful, stateless = page.texts(".wire .json")
+    assert '"content-type": "application/json"' in rest
+    assert '"structuredContent"' in stateful
+    assert '"resultType": "complete"' in stateless
+    page.tab("Request")
+    assert '"method": "tools/call"' in page.texts(".wire .json")[2]
+
+
+def test_a_wire_that_is_not_chosen_is_not_called(page: Page) -> None:
+    page.choose("city")
+    page.browser.click(".pill:has-text('REST') input")
+    page.call(name="oslo")
+
+    assert page.texts(".wire h3") == ["MCP 2025-11-25", "MCP 2026-07-28"]
+
+
+def test_a_tool_that_may_change_something_runs_once_unless_every_wire_is_chosen(
+    page: Page,
+) -> None:
+    page.choose("Visit a city")
+    page.call(name="Bergen")
+
+    assert page.texts(".wire h3") == ["MCP 2025-11-25"]
+    assert '"Bergen": 1' in page.text(".wire .json")
+    assert "runs only once" in page.text(".wire-hint")
+
+    page.browser.click(".pill:has-text('Every wire') input")
+    assert page.text(".wire-hint") == "The tool runs 3 times, once for each wire."
+    page.button("Call")
+    page.until("different data")
+    assert '"Bergen": 4' in page.texts(".wire .json")[2]
+
+
+def test_a_failure_is_shown_with_its_message_and_code_over_each_wire(page: Page) -> None:
+    page.choose("city")
+    page.call(name="Atlantis")
+
+    assert page.text(".verdict") == "The call failed over all 3 wires."
+    assert page.texts(".wire .status") == ["404", "200", "200"]
+    assert all("There is no city Atlantis" in each for each in page.texts(".wire .problem"))
+    assert '"code": "NOT_FOUND"' in page.texts(".wire .json")[1]
+
+
+def test_each_host_and_framework_shows_its_part_with_its_tokens(page: Page) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+
+    rows = page.texts(".models tbody tr:not(.model-group)")
+    assert len(rows) == 15
+    codex = next(row for row in rows if row.startswith("Codex"))
+    assert codex.split("\t")[1:] == ["data", "≈ 24", "nothing"]
+    page.button("google-genai 3.1.0")
+    assert page.text(".seen h3") == "google-genai 3.1.0"
+    assert page.text(".seen .json").startswith('{"result":{"content":[')
+
+
+def test_a_host_that_does_not_say_that_the_call_failed_is_named(page: Page) -> None:
+    page.choose("city")
+    page.call(name="Atlantis")
+
+    rows = page.texts(".models tbody tr:not(.model-group)")
+    assert "that it failed" in next(row for row in rows if row.startswith("Codex"))
+    assert "leave something out" in page.text(".models > p")
+
+
+def test_the_reply_is_shown_as_each_dialect_writes_it(page: Page) -> None:
+    page.choose("city")
+    page.call(name="Atlantis")
+
+    page.tab("Dialects")
+    page.tab("problem")
+    assert '"title": "Not Found"' in page.text(".dialects .json")
+    assert "application/problem+json" in page.text(".facts")
+    page.tab("envelope")
+    assert '"success": false' in page.text(".dialects .json")
+
+
+def test_a_finding_is_shown_with_the_page_of_its_rule(page: Page) -> None:
+    page.choose("ferry")
+    page.call()
+
+    page.tab("Rules (1)")
+    assert page.text(".finding strong").startswith("AB2")
+    page.browser.click(".finding summary")
+    assert "not like this:" in page.text(".finding details pre")
+
+
+def test_a_reply_without_a_finding_says_so(page: Page) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+
+    page.tab("Rules")
+    assert page.text(".rules").startswith("The reply breaks none of the ")
+
+
+def test_the_code_to_copy_makes_the_same_call(page: Page) -> None:
+    page.choose("city")
+    page.call(name="Tromsø")
+
+    page.tab("Code")
+    _, python, shell = page.texts(".samples pre")
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in ([sys.executable, "-c", python], ["sh", "-c", shell]):
+        ran = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PATH": programs, "PYTHONIOENCODING": "utf-8"},
+        )
+        assert "78745" in ran.stdout, ran.stderr
+
+
+def test_the_command_for_curl_quotes_its_arguments(page: Page) -> None:
+    page.choose("city")
+    page.call(name="L'Isle")
+
+    page.tab("Code")
+    assert page.texts(".samples pre")[0].endswith("""-d '{"name":"L'\\''Isle"}'""")
+
+
+def test_a_list_that_was_cut_is_read_part_by_part_and_as_a_whole(page: Page) -> None:
+    page.choose("streets")
+    page.call()
+
+    assert "cut to its budget" in page.text(".verdict")
+    page.until("of 60 items", ".pages")
+    page.browser.click(".pages button:has-text('Items')")
+    page.until("Street number 20 of Oslo", ".pages details[open]")
+    page.button("The whole reply")
+    page.until("Street number 59 of Oslo", ".pages details:last-child")
+
+
+def test_the_pages_of_a_list_follow_each_other(page: Page) -> None:
+    page.choose("harbours")
+    page.call()
+
+    page.button("Next page")
+    page.until("Page 2", ".pages")
+    page.button("Next page")
+    page.until("Page 3", ".pages")
+    second, third = page.browser.run(
+        "[...document.querySelectorAll('.pages details pre')].map((each) => each.textContent)"
+    )
+    assert "Harbour number 13 of" in second
+    assert "Harbour number 13 of" not in third
+
+
+def test_an_image_is_shown_over_each_wire(page: Page) -> None:
+    page.choose("flag")
+    page.call()
+
+    page.browser.until("[...document.images].every((image) => image.complete)")
+    widths = page.browser.run("[...document.images].map((image) => image.naturalWidth)")
+    assert widths == [60, 60, 60]
+
+
+def test_an_earlier_call_is_opened_and_repeated_from_the_history(page: Page) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+    page.call(name="bergen")
+    page.browser.until("document.querySelector('.wire .json').innerText.includes('Bergen')")
+
+    page.tab("History")
+    assert len(page.texts(".history tbody tr")) == 2
+    page.browser.click(".history tbody tr:last-child button:text-is('Open')")
+    assert '"name": "Oslo"' in page.text(".wire .json")
+    page.tab("History")
+    page.browser.click(".history tbody tr:last-child button:text-is('Repeat')")
+    page.until("All 3 wires send the same data.")
+    page.tab("History")
+    assert len(page.texts(".history tbody tr")) == 3
