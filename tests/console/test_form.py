@@ -117,7 +117,7 @@ def test_the_form_and_the_json_show_the_same_arguments(tool: Callable[[str], For
 
 def test_a_default_is_shown_and_left_out(tool: Callable[[str], Form]) -> None:
     form = tool("values")
-    shown = form.browser.accessible("form fieldset")
+    shown = form.browser.accessible("form .arguments")
     assert "default: 2" in shown
     assert form.json() == {}
     form.call()
@@ -319,3 +319,14 @@ def test_a_schema_that_refers_to_itself_has_a_form(tool: Callable[[str], Form]) 
     form.fill("elsewhere", "[1]")
     form.call()
     form.until_shown("sent: 7 b [1]")
+
+
+def test_a_button_is_pressed_though_a_problem_appears_above_it(
+    tool: Callable[[str], Form],
+) -> None:
+    form = tool("groups")
+    form.write({"pair": ["one", "a"], "words": []})
+    form.browser.click(form.field("pair[0]"))
+    form.press("Add an item to words")
+    form.until_problem("pair[0]", 'expected an integer, got "one"')
+    assert form.json()["words"] == [None]

@@ -9,8 +9,9 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
   if (!(value instanceof Unreadable)) readable.current = value;
   const found = useMemo(() => problemsOf(schema, value), [schema, value]);
   const refused = refusedAt(value, sent, replies);
-  const shown = showAll ? found : found.filter(({ path }) => isTouched(touched, path));
-  const problems = [...shown, ...refused.filter(({ path }) => !shown.some((each) => each.path === path))];
+  const shown = showAll ? found : found.filter((problem) => isNoticed(problem, touched));
+  const others = shown.filter(({ path }) => !refused.some((each) => each.path === path));
+  const problems = [...refused, ...others];
   const form = useRef(null);
   const send = () => {
     setShowAll(false);
@@ -24,7 +25,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
     setShowAll(true);
     focusLater(() => form.current.querySelector("[aria-invalid]"));
   };
-  const touch = (path) => setTouched((paths) => new Set([...paths, path]));
+  const touch = (path) => afterPress(() => setTouched((paths) => new Set([...paths, path])));
   const isUnreadable = value instanceof Unreadable;
   return html`<form class="call-form" ref=${form} onSubmit=${submit} onKeyDown=${submitOnCtrlEnter} noValidate>
     ${hasNoArguments(schema)
@@ -57,9 +58,23 @@ function hasNoArguments(schema) {
   return isClosed && kindOf(part, schema) !== "json" && !Object.keys(part.properties || {}).length;
 }
 
-// A field's problems are shown when the user has left it, and those of a group with its fields'.
-function isTouched(touched, path) {
+// A field's problems are shown when the user has left it; those of a list, when an item was left.
+// What is missing is shown when the user calls: the user may just not have come to it yet.
+function isNoticed({ path, message }, touched) {
+  if (message === REQUIRED) return false;
   return [...touched].some((each) => each === path || each.startsWith(`${path}[`));
+}
+
+let isPressed = false;
+document.addEventListener("pointerdown", () => (isPressed = true), true);
+document.addEventListener("pointerup", () => (isPressed = false), true);
+document.addEventListener("pointercancel", () => (isPressed = false), true);
+
+// Acts when no mouse button is pressed. A press on a button takes the focus from a field; if a
+// problem appeared at that moment, the button would move away before it is released.
+function afterPress(act) {
+  if (!isPressed) return act();
+  document.addEventListener("pointerup", () => setTimeout(act), { once: true });
 }
 
 // What the server refused, as long as the value is the one that was sent.

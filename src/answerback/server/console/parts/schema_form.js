@@ -382,7 +382,7 @@ function DictionaryControl({ part, value, change, path, label }) {
     change(Object.fromEntries(entries.map((each, index) => (index === at ? entry : each))));
   const add = () => {
     const name = unusedName(entries.map(([each]) => each));
-    change({ ...value, [name]: initialValue(part.additionalProperties, form.root) ?? null });
+    change({ ...value, [name]: initialValue(part.additionalProperties, form.root) });
     focusLater(() => document.getElementById(`${form.idOf(memberPath(path, name))}-key`));
   };
   const remove = (at) => change(Object.fromEntries(entries.filter((_, index) => index !== at)));
@@ -394,7 +394,7 @@ function DictionaryControl({ part, value, change, path, label }) {
           name="value"
           schema=${part.additionalProperties}
           value=${each}
-          change=${(next) => changeEntry(at, [name, next ?? null])}
+          change=${(next) => changeEntry(at, [name, next])}
           path=${memberPath(path, name)}
           required=${true}
           remove=${() => remove(at)}
@@ -420,8 +420,8 @@ function KeyField({ name, id, taken, rename }) {
     setProblem(isTaken ? `another entry is named ${next}` : "");
     if (next !== name && !isTaken) rename(next);
   };
-  return html`<div class="field">
-    <label for=${id} class="field-head">name</label>
+  return html`<div class="field key">
+    <label for=${id} class="hidden">name</label>
     <input id=${id} value=${name} onChange=${finish} aria-invalid=${problem ? "true" : undefined} aria-describedby=${`${id}-problem`} autocomplete="off" />
     <p class="problem" id=${`${id}-problem`}>${problem}</p>
   </div>`;

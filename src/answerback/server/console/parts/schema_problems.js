@@ -3,6 +3,7 @@
 
 const MAX_UNIONS = 3;
 const MAX_CHECKED_TEXT = 1000;
+const REQUIRED = "required";
 
 function memberPath(path, name) {
   if (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name)) return path ? `${path}.${name}` : name;
@@ -49,9 +50,10 @@ function limitProblems(schema, value, root, path) {
   if (typeof value === "number") return at(numberProblems(schema, value));
   if (typeof value === "string") return at(textProblems(schema, value));
   if (Array.isArray(value)) {
+    const saysItems = "items" in schema || "prefixItems" in schema;
     const below = value.map((item, index) => {
       const where = itemPath(path, index);
-      if (item === undefined) return [{ path: where, message: "required" }];
+      if (item === undefined) return saysItems ? [{ path: where, message: REQUIRED }] : [];
       return problemsOf(itemSchema(schema, index), item, root, where);
     });
     return [...at(listProblems(schema, value)), ...below.flat()];
@@ -173,12 +175,14 @@ function objectProblems(schema, value, root, path) {
   const properties = schema.properties || {};
   const found = [];
   for (const name of schema.required || []) {
-    if (memberOf(value, name) === undefined) found.push({ path: memberPath(path, name), message: "required" });
+    if (memberOf(value, name) === undefined) found.push({ path: memberPath(path, name), message: REQUIRED });
   }
   for (const [name, each] of Object.entries(value)) {
     const where = memberPath(path, name);
-    if (each === undefined) continue;
-    if (Object.hasOwn(properties, name)) {
+    if (each === undefined) {
+      // A new entry of a dictionary has no value yet.
+      if (schema.additionalProperties) found.push({ path: where, message: REQUIRED });
+    } else if (Object.hasOwn(properties, name)) {
       found.push(...problemsOf(properties[name], each, root, where));
     } else if (schema.additionalProperties === false && !schema.patternProperties) {
       const names = Object.keys(properties).join(", ") || "none";
