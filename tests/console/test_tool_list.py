@@ -62,4 +62,4 @@ def test_escape_ends_a_search(page: Browser) -> None:
     page.fill("nav input", "pong")
     page.until("document.querySelectorAll('nav li').length === 1")
     page.press("Escape")
-    page.until("document.querySelectorAll('nav li').length === 7")
+    assert page.until("document.querySelectorAll('nav li').length === 7")

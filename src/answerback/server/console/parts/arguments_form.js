@@ -23,7 +23,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
     if (running || disabled) return;
     if (!found.length) return send();
     setShowAll(true);
-    focusLater(() => form.current.querySelector("[aria-invalid]"));
+    focusLater(() => firstWrong(form.current));
   };
   const touch = (path) => afterPress(() => setTouched((paths) => new Set([...paths, path])));
   const isUnreadable = value instanceof Unreadable;
@@ -46,6 +46,13 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
       ${children}
     </div>
   </form>`;
+}
+
+// The first wrong field; a list with too few items has none, but a button that adds one.
+function firstWrong(form) {
+  const problem = form.querySelector(".field .problem");
+  const field = form.querySelector("[aria-invalid]");
+  return field || problem?.closest(".field").querySelector("input, select, textarea, button");
 }
 
 function problemCount(count) {
@@ -77,15 +84,12 @@ function afterPress(act) {
   document.addEventListener("pointerup", () => setTimeout(act), { once: true });
 }
 
-// What the server refused, as long as the value is the one that was sent.
+// What the server refused, as long as the value is the one that was sent. Each wire says the same;
+// MCP, which comes last, lists the problems one by one.
 function refusedAt(value, sent, replies) {
   if (!sent || !replies || value instanceof Unreadable) return [];
-  const found = new Map();
-  for (const problem of replies.flatMap(refusedProblems)) {
-    const isSame = sameJson(valueAt(value, problem.path), valueAt(sent, problem.path));
-    if (isSame) found.set(`${problem.path} ${problem.message}`, problem);
-  }
-  return [...found.values()];
+  const found = replies.map(refusedProblems).findLast((problems) => problems.length) || [];
+  return found.filter(({ path }) => sameJson(valueAt(value, path), valueAt(sent, path)));
 }
 
 // The problems of values that have no field, such as an unknown argument.

@@ -207,7 +207,11 @@ function refusedProblems(reply) {
 function listedProblems(body, depth = 0) {
   if (!isJsonObject(body) || depth > 5) return [];
   if (Array.isArray(body.problems)) {
-    return body.problems.filter((each) => typeof each?.path === "string" && each.message);
+    const found = body.problems.filter((each) => typeof each?.path === "string" && each.message);
+    return found.map(({ path, message, hint }) => ({
+      path,
+      message: hint ? `${message}; ${hint}` : message,
+    }));
   }
   for (const each of Object.values(body)) {
     const found = listedProblems(each, depth + 1);
