@@ -41,9 +41,9 @@ def _has_audio(result: Json) -> bool:
 
 
 def _raised_by_langchain(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
-    return (
-        CutByHost([], "nothing: it raises NotImplementedError for audio") if _has_audio(result) else None
-    )
+    if not _has_audio(result):
+        return None
+    return CutByHost([], "nothing: it raises NotImplementedError for audio")
 
 
 def _openai_agents(result: Json) -> HostOutput:
