@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.protocol.official_tools import MODULES, NODE
 from tests.widgets.browser_driver import Browser
+
+from .opened import opened
 
 APP = Path(__file__).parents[1] / "apps" / "every_argument.py"
 CALL = "role=button[name='Call']"
@@ -332,3 +336,46 @@ def test_a_button_is_pressed_though_a_problem_appears_above_it(
     form.press("Add an item to words")
     assert form.marks("pair[0]", 'expected an integer, got "one"')
     assert form.json()["words"] == [None]
+
+
+FASTMCP = """
+from typing import Annotated
+from fastmcp import FastMCP
+from pydantic import BaseModel, Field
+
+server = FastMCP("shop")
+
+class Line(BaseModel):
+    count: Annotated[int, Field(ge=1)]
+
+@server.tool
+def order(lines: list[Line]) -> str:
+    return "ordered"
+
+server.run(show_banner=False)
+"""
+EVERYTHING = MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
+
+
+def test_what_pydantic_refuses_stands_at_its_field(browser: Browser, tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(FASTMCP)
+    with opened(f"{sys.executable} {server}") as console:
+        browser.open(console.page)
+        form = Form(browser, "Order")
+        form.write({"lines": [{"count": 0}]})
+        form.call()
+        form.press("Call anyway")
+
+        assert form.marks("lines[0].count", "Input should be greater than or equal to 1")
+
+
+def test_what_the_typescript_sdk_refuses_stands_at_its_field(browser: Browser) -> None:
+    with opened(f"{NODE} {EVERYTHING} stdio") as console:
+        browser.open(console.page)
+        form = Form(browser, "Get Sum Tool")
+        form.fill("a", "x")
+        form.call()
+        form.press("Call anyway")
+
+        assert form.marks("a", "expected number, received string")
