@@ -96,6 +96,7 @@ NAMES = {
         "constructor": {"type": "string"},
         "it's <b>": {"type": "string", "title": "<img src=x>"},
         "words": {"type": ["string", "null"], "pattern": "(?P<word>c)"},
+        "at": {"type": "string", "format": "date-time"},
     },
     "required": ["constructor"],
 }

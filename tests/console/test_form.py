@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,18 @@ def test_a_button_is_pressed_though_a_problem_appears_above_it(
     form.press("Add an item to words")
     assert form.marks("pair[0]", 'expected an integer, got "one"')
     assert form.json()["words"] == [None]
+
+
+def test_a_picked_time_gets_the_offset_that_its_format_needs(tool: Callable[[str], Form]) -> None:
+    form = tool("hostile")
+    form.fill("at", "2026-01-31T10:20:30")
+    picked = datetime.fromisoformat(form.json()["at"])
+    assert picked.replace(tzinfo=None) == datetime(2026, 1, 31, 10, 20, 30)
+    assert picked.tzinfo is not None
+    form.write({"at": picked.isoformat()})
+    assert form.shows("at") == "2026-01-31T10:20:30"
+    form.write({"at": "tomorrow"})
+    assert form.shows("at") == "tomorrow"
 
 
 FASTMCP = """
