@@ -55,6 +55,8 @@ class ConsoleRoutes:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
+        if not _may_be_console(scope):
+            return False
         request = HttpRequest(scope, receive, send)
         if request.path == VIEWS:
             await self._answer_views(request)
@@ -112,6 +114,13 @@ class ConsoleRoutes:
             "auth": self._runtime.auth is not None,
             "servers": [server],
         }
+
+
+def _may_be_console(scope: Scope) -> bool:
+    """Return False for most other requests by their path: `HttpRequest` takes the fast path."""
+    path: str = scope["path"].rstrip("/")
+    is_root = path == scope.get("root_path", "").rstrip("/") or not path
+    return is_root or path.endswith("/docs") or "/console/" in path
 
 
 def wants_page(request: HttpRequest) -> bool:
