@@ -14,8 +14,6 @@ from tests.conftest import Server, serving
 from tests.widgets.browser_driver import Browser, chromium
 
 REPLYING = Path(__file__).with_name("replying.py")
-CARDS = "[...document.querySelectorAll('.wire')]"
-DONE = "document.querySelector('.verdict') && !document.querySelector('[aria-busy=true]')"
 
 
 @pytest.fixture(scope="module")
@@ -245,8 +243,9 @@ def test_an_image_is_shown_over_each_wire(page: Page) -> None:
     page.choose("flag")
     page.call()
 
-    widths = f"{CARDS}.map((card) => card.querySelector('img')?.naturalWidth || 0)"
-    page.browser.until(f"{widths}.every((width) => width === 60)")
+    page.browser.until("[...document.images].every((image) => image.complete)")
+    widths = page.browser.run("[...document.images].map((image) => image.naturalWidth)")
+    assert widths == [60, 60, 60]
 
 
 def test_an_earlier_call_is_opened_and_repeated_from_the_history(page: Page) -> None:

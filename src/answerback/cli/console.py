@@ -78,6 +78,7 @@ def _serve_targets(server: ServerTarget, options: Namespace) -> int:
     served = ServeOptions(port=options.port)
     listener = bind(served)
     _show(f"{base_url(served, listener)}/#token={application.token}", options)
+    write_stderr("Ctrl-C ends it.")
     serve_targets(application, listener)
     return 0
 
@@ -142,4 +143,4 @@ def _show(url: str, options: Namespace) -> None:
         # A thread, because some browsers return only when they are closed.
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
     verb = "The console is open in your browser" if can_open else "Open the console in a browser"
-    write_stderr(f"{verb}:\n\n  {url}\n\nCtrl-C ends it.")
+    write_stderr(f"{verb}:\n\n  {url}\n")

@@ -1,6 +1,7 @@
 """The console's page: one HTML document, joined from the files in `parts/`.
 
-The scripts share one module, in the order of `SCRIPTS`. The page loads nothing else, and its
+The scripts share one module, in the order of `SCRIPTS`. Indentation and lines of comment are left
+out, so a template literal cannot rely on the spaces before a line. The page loads nothing else: its
 Content-Security-Policy allows only the script and the style that it has itself.
 """
 
@@ -10,7 +11,7 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _LIBRARY = "preact_htm.js"
 """The file preact/standalone.module.js of the npm package htm, unchanged."""
@@ -19,9 +20,9 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
-    "servers.js",
     "schema.js",
     "schema_problems.js",
+    "servers.js",
     "schema_form.js",
     "code_samples.js",
     "tool_call.js",
@@ -45,7 +46,7 @@ SCRIPTS = (
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "servers.css", "form.css", "replies.css", "rest.css")
+STYLES = ("style.css", "form.css", "replies.css", "servers.css", "rest.css")
 
 
 class ConsolePage(NamedTuple):
@@ -54,13 +55,13 @@ class ConsolePage(NamedTuple):
 
 
 @cache
-def console_page() -> ConsolePage:
-    """Return the page and its headers, joined at the first request."""
+def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
+    """Return the page at `/` or `/docs`, and its headers; joined at the first request."""
     parts = files(__package__) / "parts"
-    own = [(parts / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    own = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
     script = "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
-    style = "\n".join((parts / name).read_text(encoding="utf-8") for name in STYLES)
-    shell = (parts / "shell.html").read_text(encoding="utf-8")
+    style = "\n".join(_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES)
+    shell = (parts / "shell.html").read_text(encoding="utf-8").replace("{{page}}", page, 1)
     body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
     policy = "; ".join(
         (
@@ -85,6 +86,11 @@ def console_page() -> ConsolePage:
         ("Vary", "Accept"),
     )
     return ConsolePage(body, headers)
+
+
+def _compact(text: str) -> str:
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _as_names(library: str) -> str:

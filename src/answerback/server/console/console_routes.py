@@ -69,8 +69,7 @@ class ConsoleRoutes:
             body = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         else:
-            page = console_page()
-            await request.respond_with(HttpReply(200, page.body, HTML, page.headers))
+            await request.respond_with(page_for(request))
         return True
 
     async def _answer_views(self, request: HttpRequest) -> None:
@@ -129,6 +128,14 @@ class ConsoleRoutes:
 
 def wants_page(request: HttpRequest) -> bool:
     """Return whether a browser asks for a page; programs get JSON as before."""
-    if request.method not in ("GET", "HEAD") or request.path not in PAGES:
+    # A prefix without a slash at its end is the page `/` too.
+    is_page = request.path in PAGES or request.path == request.root
+    if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+def page_for(request: HttpRequest) -> HttpReply:
+    """Return the page at the request's path."""
+    page = console_page("docs" if request.path == "/docs" else "")
+    return HttpReply(200, page.body, HTML, page.headers)

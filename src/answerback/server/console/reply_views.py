@@ -35,7 +35,7 @@ _MAX_CHARS = "anthropic/maxResultSizeChars"
 
 
 class ListedTool(msgspec.Struct, rename="camel"):
-    """What the views need of a tool's entry in `tools/list`."""
+    """The parts of a tool's entry in `tools/list` that the views need."""
 
     name: str
     output_schema: dict[str, Any] | None = None
@@ -48,7 +48,7 @@ class ListedTool(msgspec.Struct, rename="camel"):
 
 
 class ViewsRequest(msgspec.Struct):
-    """What the page sends: a result, and where it comes from."""
+    """The body of a request: a result, and where it comes from."""
 
     result: dict[str, Any]
     tool: ListedTool
@@ -89,7 +89,7 @@ class SeenBy(msgspec.Struct):
     lost: list[str]
     cut: str
     large: str
-    """What it does with large replies."""
+    """Says how it cuts large replies."""
     date: str
     source: str
 

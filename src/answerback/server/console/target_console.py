@@ -42,8 +42,7 @@ from ..asgi.sse import disconnected, write_until_disconnected
 from ..http.host_and_origin import Guard
 from ..http.refusals import no_route, refuse_media, refuse_method
 from ..http.server_options import WebOptions
-from .console_page import console_page
-from .console_routes import ABOUT, HTML, wants_page
+from .console_routes import ABOUT, page_for, wants_page
 from .target_session import Exchange, TargetSession, failure_frame
 
 START_TOKEN = b"x-answerback-console"
@@ -124,8 +123,7 @@ class TargetConsole:
         endpoint = _ENDPOINT.fullmatch(request.path)
         number = int(endpoint[1]) if endpoint else len(self._targets)
         if wants_page(request):
-            page = console_page()
-            await request.respond_with(HttpReply(200, page.body, HTML, page.headers))
+            await request.respond_with(page_for(request))
         elif request.path == ABOUT:
             about = msgspec.json.encode(self._about())
             no_store = (("Cache-Control", "no-store"),)

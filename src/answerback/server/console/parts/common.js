@@ -1,8 +1,29 @@
 // Small parts that every view uses.
 
+const MAX_SHOWN = 100_000; // A browser gets slow with more characters in one element,
+const MAX_COLOURED = 20_000; // and with more elements.
+
 function Json({ value, label }) {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  return html`<pre class="json" tabindex="0" aria-label=${label || "JSON"}>${text}</pre>`;
+  const whole = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+  const text = whole.slice(0, MAX_SHOWN);
+  const rest = whole.length - text.length;
+  return html`<pre class="json" role="group" tabindex="0" aria-label=${label || "JSON"}>
+${typeof value === "string" ? text : colouredJson(text)}${rest ? `\n… ${rest.toLocaleString("en")} more characters` : ""}</pre>`;
+}
+
+const JSON_TOKENS = /("(?:\\.|[^"\\])*")(:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g;
+
+function colouredJson(text) {
+  if (text.length > MAX_COLOURED) return text;
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(JSON_TOKENS)) {
+    const [token, string, colon] = match;
+    const kind = colon ? "name" : string ? "string" : "other";
+    parts.push(text.slice(end, match.index), html`<span class=${`json-${kind}`}>${string || token}</span>`);
+    end = match.index + (string || token).length;
+  }
+  return [...parts, text.slice(end)];
 }
 
 function CopyButton({ text, label = "Copy" }) {

@@ -27,7 +27,7 @@ function ModelsView({ views }) {
       <thead><tr><th scope="col">Shown by</th><th scope="col">Part</th><th scope="col">Tokens</th><th scope="col">Not shown</th></tr></thead>
       ${groups.map(
         ([name, models]) => html`<tbody>
-          <tr class="model-group"><th scope="colgroup" colspan="4">${name}</th></tr>
+          <tr class="model-group"><th scope="rowgroup" colspan="4">${name}</th></tr>
           ${rows(models)}
         </tbody>`,
       )}
@@ -78,7 +78,7 @@ function SeenText({ model }) {
   return html`<section class="seen" aria-label=${`What ${model.title} shows`} aria-live="polite">
     <h3>${model.title}</h3>
     <p class="hint">The model gets ${model.size.toLocaleString("en")} characters${media}${model.failed ? ", marked as an error" : ""}.</p>
-    <pre class="json" tabindex="0" aria-label="The text that the model gets">${model.text || "(no text)"}</pre>
+    <pre class="json" role="group" tabindex="0" aria-label="The text that the model gets">${model.text || "(no text)"}</pre>
     ${rest > 0 ? html`<p class="hint">${rest.toLocaleString("en")} more characters are not shown here.</p>` : ""}
     <p class="hint source">As of ${model.date}. Large replies: ${model.large}. Source: ${model.source}.</p>
   </section>`;

@@ -28,6 +28,17 @@ function ReplyView({ call }) {
   </section>`;
 }
 
+// Before the first call: where the replies will be.
+function NoReply({ server, wireIds }) {
+  const wires = server.wires().filter((wire) => wireIds.includes(wire.id));
+  return html`<section class="reply no-reply" aria-label="The reply">
+    <p class="hint">The reply appears here: over each wire, in each dialect, and as each host shows it to a model.</p>
+    <div class="wires" aria-hidden="true">
+      ${wires.map((wire) => html`<div class="wire" key=${wire.id}><header><span>${wire.name}</span></header></div>`)}
+    </div>
+  </section>`;
+}
+
 function WireCard({ reply, part }) {
   const kind = reply.waiting ? "waiting" : reply.ok ? "ok" : "failed";
   return html`<article class=${`wire ${kind}`} aria-label=${`Reply over ${reply.name}`} aria-busy=${Boolean(reply.waiting)}>
@@ -244,7 +255,7 @@ function CodeView({ samples }) {
     ${samples.map(
       (sample) => html`<figure>
         <figcaption><strong>${sample.name}</strong><${CopyButton} text=${sample.text} label=${`Copy ${sample.name}`} /></figcaption>
-        <pre class="json" tabindex="0" aria-label=${sample.name}>${sample.text}</pre>
+        <pre class="json" role="group" tabindex="0" aria-label=${sample.name}>${sample.text}</pre>
       </figure>`,
     )}
   </div>`;

@@ -1,6 +1,8 @@
 // A server that the console talks to: its lists, and a tool's call over each of its wires.
 
-const BASE = location.pathname.replace(/docs\/?$/, "").replace(/\/?$/, "/");
+// The server says whether this is its page /docs: a prefix may end in "docs" too.
+const IS_DOCS = document.getElementById("app").dataset.page === "docs";
+const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
 
 // `answerback console TARGET` puts a token into the fragment; it is removed at once.

@@ -35,7 +35,7 @@ function ToolView({ tool }) {
       <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
       <${TaskChoice} tool=${tool} chosen=${task} choose=${setTask} />
     <//>
-    ${call ? html`<${ReplyView} call=${call} />` : ""}
+    ${call ? html`<${ReplyView} call=${call} />` : html`<${NoReply} server=${server} wireIds=${wireIds} />`}
   </section>`;
 }
 
