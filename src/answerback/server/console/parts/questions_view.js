@@ -31,10 +31,13 @@ function useQuestions(place) {
 
 // Questions that the open view does not show: those of another view, and those of no request.
 function OtherQuestions() {
-  const { questions, view, chosen } = useStore();
-  const isElsewhere = ({ place }) =>
-    place && (place.view !== view || (chosen[view] !== undefined && chosen[view] !== place.entry));
-  const elsewhere = questions.filter(isElsewhere);
+  const { questions, view, chosen, tasks } = useStore();
+  const task = view === "tasks" && (tasks.find(({ id }) => id === chosen.tasks) || tasks[0]);
+  const isHere = ({ place }) =>
+    task
+      ? task.place.id === place.id
+      : place.view === view && [undefined, place.entry].includes(chosen[view]);
+  const elsewhere = questions.filter((each) => each.place && !isHere(each));
   return html`<div class="other-questions">
     ${questions.filter((each) => !each.place).map((each) => html`<${QuestionView} key=${each.id} question=${each} />`)}
     ${elsewhere.map(

@@ -114,6 +114,7 @@ async function watchTask(server, task, signal) {
     for (;;) {
       const found = await methods.get();
       changeTask(task.id, taskMembers(found));
+      recordProgress(task.place, { message: `Task: ${stateText(found)}` });
       askForTask(task, found.inputRequests || {}, asked, methods);
       if (isFinal(found)) return endOfTask(found, waiting);
       await pause(Math.min(Math.max(findTask(task.id).poll, MIN_POLL_MS), MAX_POLL_MS));
