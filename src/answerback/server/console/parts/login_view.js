@@ -125,10 +125,15 @@ function refusalOf(reply) {
   if (code && (headers["x-error-url"] || LOGIN_CODES.has(code))) {
     return { code, hint: headers["x-error-hint"], url: headers["x-error-url"] };
   }
-  return refusalOfError({ status, data: body && body.data });
+  return refusalOfError({ status, ...body });
 }
 
-function refusalOfError({ status, data }) {
+// From an error of JSON-RPC.
+function refusalOfError({ code: number, status, data }) {
+  if (number === URL_ELICITATION_REQUIRED) {
+    const [page] = (data && data.elicitations) || [];
+    return { code: "URL_ELICITATION_REQUIRED", url: page && page.url };
+  }
   const code = data && data.code;
   if (LOGIN_CODES.has(code)) return { code, hint: data.hint };
   if (status === 401) return { code: "LOGIN_REQUIRED" };
@@ -151,12 +156,13 @@ function RefusalView({ refusal, challenge = "" }) {
   const canLogIn = about.auth && LOGIN_CODES.has(code);
   const text = {
     LOGIN_REQUIRED: token ? "The server does not accept this token." : "Only users who are logged in may use this.",
-    SCOPE_REQUIRED: scopes ? "The token does not have the scopes that this needs:" : "This user may not use this.",
+    SCOPE_REQUIRED: scopes ? "The token does not have the scopes that this needs." : "This user may not use this.",
     SUBSCRIPTION_REQUIRED: "This needs a subscription.",
     LINK_REQUIRED: "This needs a linked account.",
+    URL_ELICITATION_REQUIRED: "This needs a visit to a page first.",
   }[code];
   return html`<div class="refusal">
-    <p><span class="chip failed">${code}</span> ${text || ""} ${scopes ? html`<code>${scopes}</code>` : ""}</p>
+    <p><span class="chip failed">${code}</span> ${text || ""} ${scopes ? html`Scopes: <code>${scopes}</code>` : ""}</p>
     ${hint ? html`<p class="hint">${capitalized(hint)}</p>` : ""}
     <div class="buttons">
       ${canLogIn ? html`<button type="button" onClick=${() => update({ login: { scopes } })}>Log in</button>` : ""}

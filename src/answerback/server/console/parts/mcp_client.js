@@ -135,9 +135,11 @@ class McpClient {
   // In 2025-11-25 a server may refuse a request until its user has visited a page.
   async visitPages(error, visited, options) {
     const pages = error.code === URL_ELICITATION_REQUIRED && error.data && error.data.elicitations;
-    const fresh = (pages || []).filter(({ url }) => !visited.has(url));
+    // The query may differ each time: it can have a token.
+    const address = ({ url }) => String(url).split("?")[0];
+    const fresh = (pages || []).filter((page) => !visited.has(address(page)));
     for (const page of fresh) {
-      visited.add(page.url);
+      visited.add(address(page));
       const { action } = await this.ask("elicitation/create", { mode: "url", ...page }, options);
       if (action !== "accept") return false;
     }
