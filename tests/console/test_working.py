@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.console.acting import Person
 from tests.conftest import Server, serving
+from tests.console.acting import Person
 from tests.widgets.browser_driver import Browser
 
 WORKING = Path(__file__).with_name("working.py")

@@ -1,4 +1,4 @@
-"""An app that does more than reply: it asks, reports, logs, runs tasks, has resources and prompts."""
+"""An app that does more than reply: it asks, reports, logs, and runs tasks."""
 
 from __future__ import annotations
 
