@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
 VIEWS = "/console/views"
+TOKEN_PAGE = "/dev/token"
+"""The page of `serve --dev-auth` that gives test tokens."""
 HTML = "text/html; charset=utf-8"
 NO_STORE = (("Cache-Control", "no-store"),)
 
@@ -106,12 +108,15 @@ class ConsoleRoutes:
             "functions": registry.contract.route.lstrip("/"),
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
+        auth = self._runtime.auth
+        pages = {} if auth is None else auth.pages or {}
         return {
             "name": registry.name,
             "title": registry.title,
             "version": registry.version,
             "description": registry.description,
-            "auth": self._runtime.auth is not None,
+            "auth": auth is not None,
+            "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
         }
 
