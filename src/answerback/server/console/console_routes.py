@@ -23,6 +23,7 @@ from .console_page import console_page
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
+    from ...contract import Contract
     from ...core.json_value import JsonObject
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
 VIEWS = "/console/views"
+TOKEN_PAGE = "/dev/token"
+"""The page of `serve --dev-auth` that gives test tokens."""
 HTML = "text/html; charset=utf-8"
 NO_STORE = (("Cache-Control", "no-store"),)
 
@@ -54,6 +57,8 @@ class ConsoleRoutes:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
+        if not _may_be_console(scope):
+            return False
         request = HttpRequest(scope, receive, send)
         if request.path == VIEWS:
             await self._answer_views(request)
@@ -89,19 +94,11 @@ class ConsoleRoutes:
         elif self._auth is not None and (answered := await self._auth.answer(request, body)):
             await request.respond_with(answered)
         else:
-            await request.respond_with(await self._views(request, cast("bytes", body)))
-
-    async def _views(self, request: HttpRequest, body: bytes) -> HttpReply:
-        # Imported at the first call in a console: it needs the rules and the modelled hosts.
-        from .reply_views import encoded_views
-
-        contract = self._runtime.registry.contract
-        try:
-            # In a thread, because a large result takes a while.
-            views = await asyncio.to_thread(encoded_views, body, contract)
-        except ToolError as exc:
-            return self._routes.refuse(Reply(error=Error.of(exc)), request)
-        return HttpReply(200, views, JSON, NO_STORE)
+            contract = self._runtime.registry.contract
+            found = await views_of(cast("bytes", body), contract)
+            if isinstance(found, Reply):
+                found = self._routes.refuse(found, request)
+            await request.respond_with(found)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -111,14 +108,24 @@ class ConsoleRoutes:
             "functions": registry.contract.route.lstrip("/"),
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
+        auth = self._runtime.auth
+        pages = {} if auth is None else auth.pages or {}
         return {
             "name": registry.name,
             "title": registry.title,
             "version": registry.version,
             "description": registry.description,
-            "auth": self._runtime.auth is not None,
+            "auth": auth is not None,
+            "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
         }
+
+
+def _may_be_console(scope: Scope) -> bool:
+    """Return False for most other requests by their path: `HttpRequest` takes the fast path."""
+    path: str = scope["path"].rstrip("/")
+    is_root = path == scope.get("root_path", "").rstrip("/") or not path
+    return is_root or path.endswith("/docs") or "/console/" in path
 
 
 def wants_page(request: HttpRequest) -> bool:
@@ -128,6 +135,19 @@ def wants_page(request: HttpRequest) -> bool:
     if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
+    """Return all views of the result in *body*, or the refusal of a malformed one."""
+    # Imported at the first call in a console: it needs the rules and the modelled hosts.
+    from .reply_views import encoded_views
+
+    try:
+        # In a thread, because a large result takes a while.
+        views = await asyncio.to_thread(encoded_views, body, contract)
+    except ToolError as exc:
+        return Reply(error=Error.of(exc))
+    return HttpReply(200, views, JSON, NO_STORE)
 
 
 def page_for(request: HttpRequest) -> HttpReply:

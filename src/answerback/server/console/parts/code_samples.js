@@ -33,12 +33,15 @@ function pythonSample(server, tool, args) {
   const named = given.every(([name]) => isPythonName(name))
     ? given.map(([name, value]) => `, ${name}=${pythonValue(value)}`).join("")
     : `, **${pythonValue(args)}`;
+  // With all servers of an mcp.json, a tool's name begins with its server's.
+  const { member } = server.about;
+  const name = member ? `${member}_${tool.name}` : tool.name;
   return [
     ...(auth ? ["import os", ""] : []),
     "from answerback import connect",
     "",
     `with connect(${pythonValue(targetOf(server))}${auth}) as server:`,
-    `    reply = server.call(${pythonValue(tool.name)}${named})`,
+    `    reply = server.call(${pythonValue(name)}${named})`,
     "    print(reply.data)",
   ].join("\n");
 }
@@ -70,10 +73,9 @@ function pythonValue(value) {
 }
 
 function shellSample(server, tool, args) {
-  const { target } = server.about;
-  // A command is a target as it stands; a URL is quoted.
-  const words = ["answerback call", target || shellQuoted(absoluteUrl(server.about.mcp))];
-  words.push(shellQuoted(tool.name));
+  const { member } = server.about;
+  const words = ["answerback call", shellQuoted(targetOf(server)), shellQuoted(tool.name)];
+  if (member) words.push(`--server ${shellQuoted(member)}`);
   if (Object.keys(args).length) words.push(`--json ${shellQuoted(JSON.stringify(args))}`);
   if (state.token) words.push(`--token '\${TOKEN}'`);
   return words.join(" ");

@@ -17,6 +17,8 @@ function ReplyView({ call }) {
       <p class=${`verdict ${verdict.kind}`} role="status">${verdict.text}</p>
       <${Tabs} label="Part of the reply" tabs=${SHOWN_OF_REPLY} chosen=${part} choose=${setPart} />
     </div>
+    <${Activity} place=${placeOf(call)} running=${call.running} abort=${call.abort} />
+    <${CallRefusal} call=${call} />
     <div class="wires">
       ${call.replies.map((reply) => html`<${WireCard} key=${reply.wire} reply=${reply} part=${part} />`)}
     </div>

@@ -18,7 +18,10 @@ function ToolView({ tool }) {
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [wireIds, setWireIds] = useState(() => firstWires(server, tool));
+  const [chosenWires, setWireIds] = useState(null);
+  // Worked out anew until the user chooses: a foreign server's wires are found one by one.
+  const wireIds = chosenWires || firstWires(server, tool);
+  const [task, setTask] = useState(() => firstTaskChoice(tool));
   const call = calls.find((each) => each.id === shown[tool.name]);
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />
@@ -30,9 +33,10 @@ function ToolView({ tool }) {
       replies=${call && call.replies}
       running=${Boolean(call && call.running)}
       disabled=${!wireIds.length}
-      call=${(given) => runCall(server, tool, given, wireIds)}
+      call=${(given) => runCall(server, tool, given, wireIds, task)}
     >
       <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
+      <${TaskChoice} tool=${tool} chosen=${task} choose=${setTask} />
     <//>
     ${call ? html`<${ReplyView} call=${call} />` : html`<${NoReply} server=${server} wireIds=${wireIds} />`}
   </section>`;
@@ -50,9 +54,10 @@ function ToolHead({ tool }) {
   const words = Object.keys(HINTS).filter((name) => hints[name] === true);
   const title = tool.title || tool.name;
   return html`<h2>${title} ${title === tool.name ? "" : html`<code class="tool-name">${tool.name}</code>`}</h2>
-    ${words.length || tagsOf(tool).length
+    ${words.length || tagsOf(tool).length || gateMarks(tool).length
       ? html`<p class="marks">
           ${words.map((name) => html`<span class=${`mark ${name}`}>${HINTS[name]}</span>`)}
+          ${gateMarks(tool).map((text) => html`<span class="mark gate">${text}</span>`)}
           ${tagsOf(tool).map((tag) => html`<span class="mark">${tag}</span>`)}
         </p>`
       : ""}
