@@ -17,9 +17,10 @@ function ToolView({ tool }) {
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [wireIds, setWireIds] = useState(() => firstWires(server, tool));
-  const [task, setTask] = useState(() => firstTaskChoice(tool));
   const call = calls.find((each) => each.id === shown[tool.name]);
+  // As in the call that is shown, when its user comes back to the tool.
+  const [wireIds, setWireIds] = useState(() => (call ? call.wireIds : firstWires(server, tool)));
+  const [task, setTask] = useState(() => (call ? call.task : firstTaskChoice(tool)));
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />
     <${ArgumentsForm}
