@@ -1,7 +1,7 @@
 """The console's page: one HTML document, joined from the files in `parts/`.
 
 The scripts share one module, in the order of `SCRIPTS`. Indentation and lines of comment are left
-out, so a template literal cannot rely on the spaces before a line. The page loads nothing else, and its
+out, so a template literal cannot rely on the spaces before a line. The page loads nothing else: its
 Content-Security-Policy allows only the script and the style that it has itself.
 """
 
