@@ -95,9 +95,10 @@ def test_a_person_sees_what_a_widget_writes_and_opens_its_links(shown: Browser) 
 
     shown.click("#link", "widget")
     assert noted(shown, "The widget wants to open https://example.com/map")
-    link = shown.run("{ const a = document.querySelector('.widget a'); [a.href, a.rel].join(' '); }")
 
-    assert link == "https://example.com/map noopener noreferrer"
+    link = "document.querySelector('.widget a')"
+    assert shown.run(f"{link}.href") == "https://example.com/map"
+    assert shown.run(f"{link}.rel") == "noopener noreferrer"
 
 
 @pytest.mark.parametrize(("first", "other"), [("light", "Dark"), ("dark", "Light")])
@@ -122,6 +123,17 @@ def test_a_widget_has_the_theme_of_the_person_and_then_the_chosen_one(
         assert browser.run("document.querySelector('h1').textContent", "widget") == "Oslo: 1.5 m"
     finally:
         browser.scheme("light")
+
+
+def test_a_widget_is_read_and_shown_again(shown: Browser) -> None:
+    shown.click("#talk", "widget")
+    assert noted(shown, "The widget wrote a message")
+    shown.run("document.querySelector('h1').textContent = 'changed'", "widget")
+
+    shown.click(".widget button:text-is('Reload')")
+
+    shown.until("document.querySelector('h1').textContent === 'Oslo: 1.5 m'", "widget")
+    assert shown.run(NOTES) == ""
 
 
 def test_a_widget_reaches_only_the_origins_that_it_declares(

@@ -8,9 +8,11 @@ function WidgetView({ call }) {
   const uri = widgetUri(call.tool);
   if (!uri || call.running) return "";
   const reply = call.replies.find((each) => each.result);
-  let missing = reply ? "" : "Call the tool over MCP to see its widget.";
+  let missing = "";
+  if (call.wireIds.every((id) => id === "rest")) missing = "Call the tool over MCP to see its widget.";
   if (!server.about.frame) missing = "This tool has a widget. The console shows only widgets of an app that it serves.";
   if (missing) return html`<p class="hint wires-note">${missing}</p>`;
+  if (!reply) return "";
   return html`<${WidgetPanel} key=${call.id} uri=${uri} call=${call} reply=${reply} server=${server} />`;
 }
 
