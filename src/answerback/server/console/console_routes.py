@@ -20,6 +20,7 @@ from ...errors import ToolError
 from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
 from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
+from .widget_frame import FRAME, widget_frame
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
@@ -63,7 +64,7 @@ class ConsoleRoutes:
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
-        if request.path != ABOUT and not wants_page(request):
+        if request.path not in (ABOUT, FRAME) and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -71,9 +72,17 @@ class ConsoleRoutes:
         elif request.path == ABOUT:
             body = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
+        elif request.path == FRAME:
+            await request.respond_with(self._frame(request))
         else:
             await request.respond_with(page_for(request))
         return True
+
+    def _frame(self, request: HttpRequest) -> HttpReply:
+        try:
+            return widget_frame(request.query)
+        except ToolError as exc:
+            return self._routes.refuse(Reply(error=Error.of(exc)), request)
 
     async def _answer_views(self, request: HttpRequest) -> None:
         """Answer with all views of a result, for users who may call tools."""
@@ -106,6 +115,7 @@ class ConsoleRoutes:
             "name": registry.name,
             "mcp": "mcp",
             "functions": registry.contract.route.lstrip("/"),
+            "frame": FRAME.lstrip("/"),
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
         auth = self._runtime.auth

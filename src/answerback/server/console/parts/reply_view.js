@@ -24,6 +24,7 @@ function ReplyView({ call }) {
     </div>
     ${call.replies.some(addedMember) ? html`<p class="hint wires-note">MCP's data also has the text, as <code>message</code>, because some hosts show a model only the data.</p>` : ""}
     <${PagesView} call=${call} key=${call.id} />
+    <${WidgetView} call=${call} />
     <${MoreViews} call=${call} />
   </section>`;
 }
