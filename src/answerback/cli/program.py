@@ -26,6 +26,7 @@ Options: TypeAlias = "Namespace | SimpleNamespace"
 """A command's options; a command without options does not load argparse."""
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
+    "console": "call the tools of any server on a page in the browser",
     "mcp": "serve the tools over MCP to a language model's host, on stdin and stdout",
     "call": "call one tool from the shell",
     "list": "list the tools, resources and prompts",
@@ -64,7 +65,7 @@ WITHOUT_TARGET = {
 }
 """The commands whose first argument is not a target, each with example arguments."""
 
-WITH_SERVERS = ("call", "list", "read", "prompt")
+WITH_SERVERS = ("call", "console", "list", "read", "prompt")
 """The commands whose target may be any MCP server."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
@@ -233,8 +234,8 @@ Write '${NAME}', in single quotes, for the value of the environment variable NAM
 processes, which other users of this machine can see, then does not show a secret."""
 
 
-def add_server_options(parser: ArgumentParser, program: Program) -> None:
-    """Add the options of the commands whose target may be a server."""
+def add_server_options(parser: ArgumentParser, program: Program, *, timeout: bool = True) -> None:
+    """Add the options of the commands whose target may be a server; *timeout* adds that one."""
     if program.app is not None:
         parser.set_defaults(**dict.fromkeys(SERVER_OPTIONS))
         return
@@ -256,8 +257,9 @@ def add_server_options(parser: ArgumentParser, program: Program) -> None:
         action="store_true",
         help="for a command: the server gets your whole environment",
     )
-    text = "give up after so many seconds (default: 60, and 30 until it is connected)"
-    group.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help=text)
+    if timeout:
+        text = "give up after so many seconds (default: 60, and 30 until it is connected)"
+        group.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help=text)
     text = "show the server's log messages and, for a command, its stderr"
     group.add_argument("--server-log", action="store_true", help=text)
 
@@ -265,7 +267,7 @@ def add_server_options(parser: ArgumentParser, program: Program) -> None:
 def refuse_server_options(options: Options) -> None:
     """Raise WrongOption if an option is given that an App does not have."""
     for name in SERVER_OPTIONS:
-        if getattr(options, name):
+        if getattr(options, name, None):
             flag = f"--{name.replace('_', '-')}"
             raise WrongOption(f"{flag} is for a server: a URL, a command, or a host's file")
 

@@ -25,7 +25,7 @@ def connection(
     target: ServerTarget, options: Options, peer: TerminalPeer, **more: Any
 ) -> ConnectContext[Any]:
     """Return the connection to the target; raises WrongOption or BadTarget."""
-    found = _chosen(target, options)
+    found = chosen_servers(target, options)
     # A command has no later list, so it waits for every server of a file.
     more |= {"inherit": bool(options.inherit_env), "wait": None}
     if options.timeout is not None:
@@ -37,11 +37,11 @@ def connection(
 
         more["auth"] = terminal_login(target, peer.stdin)
     if isinstance(found, ServerEntry):
-        more |= _own_options(options)
+        more |= own_options(options)
     return connect(found, **more)
 
 
-def _chosen(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
+def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
     """Return the one server that is meant; without `--server` a file stands for all of its own."""
     found = read_target(target)
     if isinstance(found, ServerEntry):
@@ -77,7 +77,7 @@ def _given(names: Iterable[str], options: Options) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
 
 
-def _own_options(options: Options) -> Mapping[str, Any]:
+def own_options(options: Options) -> Mapping[str, Any]:
     """Return the options of `connect` for one server."""
     found: dict[str, Any] = {}
     headers = dict(_pair("--header", text, ":") for text in options.header or ())

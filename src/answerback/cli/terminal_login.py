@@ -46,7 +46,7 @@ class _Terminal:
         import webbrowser
 
         self._require_user()
-        if not _has_browser() or not webbrowser.open(url):
+        if not has_browser() or not webbrowser.open(url):
             with self._lock:
                 write_stderr(
                     f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
@@ -84,7 +84,7 @@ class _Terminal:
             return lines.readline().strip()
 
 
-def _has_browser() -> bool:
+def has_browser() -> bool:
     """Return whether a browser can show the user a page; a browser in the terminal cannot."""
     environ = os.environ
     if environ.get("BROWSER"):

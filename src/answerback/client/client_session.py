@@ -53,7 +53,7 @@ from .version_choice import SessionPlan, open_connection
 
 T = TypeVar("T", bound=msgspec.Struct)
 _LOGGER = logger("answerback.client")
-_OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
+OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
 """The HTTP statuses of a server that does not speak a transport."""
 
 
@@ -303,7 +303,7 @@ class ClientSession:
             try:
                 connection = await self._open_with(make)
             except (NoAnswer, RpcError) as exc:
-                is_refused = isinstance(exc, HttpRefused) and exc.status in _OTHER_TRANSPORT
+                is_refused = isinstance(exc, HttpRefused) and exc.status in OTHER_TRANSPORT
                 if not is_refused or make is makers[-1]:
                     raise _cannot_connect(label, exc) from None
                 await self._drop()

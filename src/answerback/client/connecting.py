@@ -211,7 +211,7 @@ def connect(
         raise TypeError("connect() needs a target or replay=…")
     found = read_target(target)
     if isinstance(found, ServerEntry):
-        entry = _with_options(found, options)
+        entry = with_options(found, options)
         return ConnectContext(lambda: _server(entry, _with_tap(options)))
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
@@ -229,7 +229,8 @@ def _check_client_info(given: object) -> None:
     raise TypeError(f"client_info={given!r} should be a dict with a name and a version")
 
 
-def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
+def with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
+    """Return the entry with the options of `connect` that belong to one server."""
     return msgspec.structs.replace(
         entry,
         env={**entry.env, **options.get("env", {})},

@@ -10,7 +10,7 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _LIBRARY = "preact_htm.js"
 """The file preact/standalone.module.js of the npm package htm, unchanged."""
@@ -19,6 +19,7 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
+    "servers.js",
     "schema.js",
     "schema_problems.js",
     "schema_form.js",
@@ -34,7 +35,7 @@ SCRIPTS = (
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "form.css", "replies.css")
+STYLES = ("style.css", "servers.css", "form.css", "replies.css")
 
 
 class ConsolePage(NamedTuple):
@@ -43,13 +44,13 @@ class ConsolePage(NamedTuple):
 
 
 @cache
-def console_page() -> ConsolePage:
-    """Return the page and its headers, joined at the first request."""
+def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
+    """Return the page at `/` or `/docs`, and its headers; joined at the first request."""
     parts = files(__package__) / "parts"
     own = [(parts / name).read_text(encoding="utf-8") for name in SCRIPTS]
     script = "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
     style = "\n".join((parts / name).read_text(encoding="utf-8") for name in STYLES)
-    shell = (parts / "shell.html").read_text(encoding="utf-8")
+    shell = (parts / "shell.html").read_text(encoding="utf-8").replace("{{page}}", page, 1)
     body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
     policy = "; ".join(
         (

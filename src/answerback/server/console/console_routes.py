@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from ...contract import STANDARD, Contract
 from ...core.reply import Error, Reply
 from ...core.versions import LATEST_STATEFUL, STATELESS
 from ...dialects import HttpReply
@@ -58,7 +59,7 @@ class ConsoleRoutes:
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
-        if request.path != ABOUT and not _wants_page(request):
+        if request.path != ABOUT and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -67,8 +68,7 @@ class ConsoleRoutes:
             body = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         else:
-            page = console_page()
-            await request.respond_with(HttpReply(200, page.body, HTML, page.headers))
+            await request.respond_with(page_for(request))
         return True
 
     async def _answer_views(self, request: HttpRequest) -> None:
@@ -90,19 +90,10 @@ class ConsoleRoutes:
         elif self._auth is not None and (answered := await self._auth.answer(request, body)):
             await request.respond_with(answered)
         else:
-            await request.respond_with(await self._views(request, cast("bytes", body)))
-
-    async def _views(self, request: HttpRequest, body: bytes) -> HttpReply:
-        # Imported at the first call in a console: it needs the rules and the modelled hosts.
-        from .reply_views import encoded_views
-
-        contract = self._runtime.registry.contract
-        try:
-            # In a thread, because a large result takes a while.
-            views = await asyncio.to_thread(encoded_views, body, contract)
-        except ToolError as exc:
-            return self._routes.refuse(Reply(error=Error.of(exc)), request)
-        return HttpReply(200, views, JSON, NO_STORE)
+            views = await views_reply(cast("bytes", body), self._runtime.registry.contract)
+            if isinstance(views, Reply):
+                views = self._routes.refuse(views, request)
+            await request.respond_with(views)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -110,6 +101,8 @@ class ConsoleRoutes:
             "name": registry.name,
             "mcp": "mcp",
             "functions": registry.contract.route.lstrip("/"),
+            "dialect": registry.contract.http,
+            "prefix": registry.contract.tool_prefix,
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
         return {
@@ -122,8 +115,29 @@ class ConsoleRoutes:
         }
 
 
-def _wants_page(request: HttpRequest) -> bool:
+def wants_page(request: HttpRequest) -> bool:
     """Return whether a browser asks for a page; programs get JSON as before."""
-    if request.method not in ("GET", "HEAD") or request.path not in PAGES:
+    # A prefix without a slash at its end is the page `/` too.
+    is_page = request.path in PAGES or request.path == request.root
+    if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+async def views_reply(body: bytes, contract: Contract = STANDARD) -> HttpReply | Reply[Any]:
+    """Return all views of a result, or the refusal of a *body* that has none."""
+    # Imported at the first call in a console: it needs the rules and the modelled hosts.
+    from .reply_views import encoded_views
+
+    try:
+        # In a thread, because a large result takes a while.
+        views = await asyncio.to_thread(encoded_views, body, contract)
+    except ToolError as exc:
+        return Reply(error=Error.of(exc))
+    return HttpReply(200, views, JSON, NO_STORE)
+
+
+def page_for(request: HttpRequest) -> HttpReply:
+    """Return the page at the request's path."""
+    page = console_page("docs" if request.path == "/docs" else "")
+    return HttpReply(200, page.body, HTML, page.headers)

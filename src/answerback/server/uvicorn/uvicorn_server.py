@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...calls.runtime import Runtime
 from ...core.authentication import AppAuth
@@ -31,6 +31,9 @@ from .uvicorn_protocol import UvicornProtocol
 
 with needs_extra("serve"):
     import uvicorn
+
+if TYPE_CHECKING:
+    from ..console.target_console import TargetConsole
 
 # How often the server checks for a signal while the lifespan starts.
 _SIGNAL_SECONDS = 0.1
@@ -152,6 +155,38 @@ class _Server(uvicorn.Server):
         flushing = threading.Thread(target=self._flush_records, daemon=True)
         flushing.start()
         flushing.join(_FLUSH_SECONDS)
+
+
+class _ConsoleServer(uvicorn.Server):
+    """uvicorn's server of the console for targets."""
+
+    def __init__(self, application: TargetConsole) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                # uvloop cannot start a child process in its own process group.
+                loop="asyncio",
+                http=UvicornProtocol,
+                ws="none",
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                lifespan="off",
+            )
+        )
+        self._application = application
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # This ends the open streams too, for which uvicorn would wait.
+        await self._application.close()
+        await super().shutdown(sockets)
+
+
+def serve_targets(application: TargetConsole, listener: socket.socket) -> None:
+    """Serve the console for targets until a signal."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    _ConsoleServer(application).run(sockets=[listener])
 
 
 def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:

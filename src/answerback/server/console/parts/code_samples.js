@@ -5,7 +5,7 @@ function codeSamples(server, tool, args) {
     { id: "python", name: "Python", text: pythonSample(server, tool, args) },
     { id: "shell", name: "Command line", text: shellSample(server, tool, args) },
   ];
-  if (!server.about.functions) return samples;
+  if (server.about.functions === undefined) return samples;
   return [{ id: "curl", name: "curl", text: curlSample(server, tool, args) }, ...samples];
 }
 
@@ -20,7 +20,7 @@ function targetOf(server) {
 
 // The token itself is not in the sample: people paste samples into chats.
 function curlSample(server, tool, args) {
-  const url = absoluteUrl(server.about.functions + encodeURIComponent(tool.name));
+  const url = absoluteUrl(server.restPath(tool.name));
   const lines = [`curl ${shellQuoted(url)}`, `-H 'Content-Type: application/json'`];
   if (state.token) lines.push(`-H "Authorization: Bearer $TOKEN"`);
   lines.push(`-d ${shellQuoted(JSON.stringify(args))}`);

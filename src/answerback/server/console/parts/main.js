@@ -6,15 +6,17 @@ const VIEWS = [
 ];
 
 function Console() {
-  const { about, view, error } = useStore();
+  const { about, view, error, server, problem } = useStore();
   if (error) return html`<main class="fatal"><h1>Answerback</h1><p role="alert">${error}</p></main>`;
-  if (!about) return html`<main class="fatal"><p>Connecting …</p></main>`;
+  if (!server) return html`<main class="fatal"><p>Connecting …</p></main>`;
   const open = VIEWS.find((each) => each.id === view) || VIEWS[0];
+  const heading = headingOf(about, server);
   return html`<header>
-      <h1>${about.title || about.name}<span class="version">${about.version}</span></h1>
+      <h1>${heading.name}<span class="version">${heading.version}</span></h1>
+      <${ServerPicker} />
       <${Tabs} label="Views" tabs=${VIEWS} chosen=${open.id} choose=${(id) => update({ view: id })} />
     </header>
-    <main><${open.component} /></main>`;
+    <main>${problem ? html`<${ServerProblem} />` : html`<${open.component} />`}</main>`;
 }
 
 async function start() {
@@ -22,9 +24,9 @@ async function start() {
   try {
     const about = await fetchJson("console/about.json");
     const servers = about.servers.map((each) => new Server(each));
-    update({ about, servers, server: servers[0] });
+    update({ about, servers });
     document.title = `${about.title || about.name} · Answerback`;
-    update({ lists: await servers[0].load() });
+    await openServer(servers[0]);
   } catch (error) {
     update({ error: `The console cannot reach the server: ${error.message}` });
   }

@@ -44,17 +44,17 @@ class McpClient {
   }
 
   // Opens the connection, once.
-  connect() {
-    this.connecting ??= this.open().catch((error) => {
+  connect(signal) {
+    this.connecting ??= this.open(signal).catch((error) => {
       this.connecting = null;
       throw error;
     });
     return this.connecting;
   }
 
-  async open() {
+  async open(signal) {
     if (this.stateless) {
-      const { result } = await this.exchange("server/discover", {});
+      const { result } = await this.exchange("server/discover", {}, { signal });
       this.capabilities = result.capabilities || {};
       this.info = (result._meta || {})[META + "serverInfo"] || null;
       this.instructions = result.instructions || "";
@@ -64,7 +64,7 @@ class McpClient {
       protocolVersion: this.version,
       capabilities: CLIENT_CAPABILITIES,
       clientInfo: CLIENT_INFO,
-    });
+    }, { signal });
     this.version = result.protocolVersion;
     this.capabilities = result.capabilities || {};
     this.info = result.serverInfo;
@@ -73,9 +73,22 @@ class McpClient {
   }
 
   // Sends a request; returns { result, response, status, ms }. Raises RpcError.
-  // In the stateless era it answers the server's questions and asks again.
+  // A server that was started again does not know the session; then a new one is opened.
   async request(method, params = {}, options = {}) {
     await this.connect();
+    try {
+      return await this.requestWithAnswers(method, params, options);
+    } catch (error) {
+      if (error.status !== 404 || !this.session) throw error;
+      this.session = null;
+      this.connecting = null;
+      await this.connect();
+      return this.requestWithAnswers(method, params, options);
+    }
+  }
+
+  // In the stateless era it answers the server's questions and asks again.
+  async requestWithAnswers(method, params, options) {
     const began = performance.now();
     let sent = params;
     for (let round = 0; round < MAX_ROUNDS; round++) {

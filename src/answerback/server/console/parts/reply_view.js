@@ -71,6 +71,7 @@ function wholeOf({ headers, status, body, media }) {
 function dataOf(reply) {
   const { result, body } = reply;
   if (reply.media) return undefined;
+  if ("data" in reply) return reply.data;
   if (!result) return reply.ok ? body : failureData(body);
   if (result.isError) return (result._meta || {})[ERROR_META];
   return result.structuredContent;
@@ -196,7 +197,7 @@ function MoreViews({ call }) {
 
 function NoViews({ call, error }) {
   if (error) return html`<p class="problem" role="alert">The views cannot be shown: ${error}</p>`;
-  const hasResult = call.replies.some((reply) => reply.result);
+  const hasResult = call.replies.some((reply) => reply.version);
   if (call.running || hasResult) return html`<p class="hint">Waiting for the reply …</p>`;
   return html`<p class="hint">There is no MCP result to show. Call the tool over MCP.</p>`;
 }

@@ -1,6 +1,8 @@
 // A server that the console talks to: its lists, and a tool's call over each of its wires.
 
-const BASE = location.pathname.replace(/docs\/?$/, "").replace(/\/?$/, "/");
+// The server says whether this is its page /docs: a prefix may end in "docs" too.
+const IS_DOCS = document.getElementById("app").dataset.page === "docs";
+const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
 
 // `answerback console TARGET` puts a token into the fragment; it is removed at once.
@@ -68,8 +70,9 @@ class Server {
 
   // The wires that a tool can be called over.
   wires() {
-    const mcp = this.about.versions.map((version) => ({ id: version, name: `MCP ${version}` }));
-    return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
+    // A server may have chosen an older version than it was asked for.
+    const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
+    return this.about.functions !== undefined ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
   // Calls a tool over one wire; returns what was sent and what came back. Never raises.
@@ -85,7 +88,8 @@ class Server {
         signal,
         progress,
       });
-      return done({ ok: !result.isError, status, sent: request, body: result, result, ms });
+      const { version } = client;
+      return done({ ok: !result.isError, status, sent: request, body: result, result, ms, version });
     } catch (error) {
       if (error.name === "AbortError") return done({ ok: false, cancelled: true, body: null });
       const body = { code: error.code, message: error.message, data: error.data };
@@ -93,8 +97,15 @@ class Server {
     }
   }
 
+  // The names of some conventions have a prefix only in MCP.
+  restPath(tool) {
+    const { functions, prefix = "" } = this.about;
+    const name = prefix && tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
+    return functions + encodeURIComponent(name);
+  }
+
   async callRest(tool, args, signal) {
-    const path = BASE + this.about.functions + encodeURIComponent(tool);
+    const path = BASE + this.restPath(tool);
     const answer = await fetch(path, {
       method: "POST",
       // Any type, so that an image comes as it comes to curl.
@@ -107,9 +118,22 @@ class Server {
     if (media) return { ok: true, status: answer.status, headers, body: null, media, sent: args };
     const text = await answer.text();
     const body = readJson(text) ?? text;
-    const failure = answer.ok ? undefined : (body && body.error) || text.slice(0, 500);
-    return { ok: answer.ok, status: answer.status, headers, body, sent: args, failure };
+    const said = readDialect(this.about.dialect, body, answer.ok);
+    return { status: answer.status, headers, body, sent: args, ...said };
   }
+}
+
+// What a body says in the dialect of the app's contract: whether it failed, and its data.
+function readDialect(dialect, body, ok) {
+  if (dialect === "mcp" && body && Array.isArray(body.content)) {
+    return { ok: ok && body.isError !== true, result: body };
+  }
+  if (dialect === "envelope" && body && typeof body.success === "boolean") {
+    const failure = body.error && body.error.message;
+    return { ok: ok && body.success, data: body.success ? body.data : body.error, failure };
+  }
+  const failure = body && (body.detail || body.error || body);
+  return ok ? { ok } : { ok, failure: typeof failure === "string" ? failure.slice(0, 500) : "" };
 }
 
 // An image or audio that REST sends as bytes, as MCP's block; null for texts and JSON.

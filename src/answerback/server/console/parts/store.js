@@ -4,6 +4,8 @@ const state = {
   about: null, // What the server says about itself: name, wires, how to log in.
   servers: [], // The servers that can be chosen; one, unless an mcp.json has several.
   server: null, // The chosen one, a Server.
+  connecting: false, // Whether the server has yet to answer.
+  problem: "", // Why the server cannot be used.
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   view: "tools", // Which tab is open: start, tools, resources, prompts, tasks, history, log.
   chosen: {}, // The chosen entry of each tab, by the tab's name.

@@ -17,7 +17,8 @@ function ToolView({ tool }) {
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [wireIds, setWireIds] = useState(() => firstWires(server, tool));
+  const [pickedWires, setWireIds] = useState(null);
+  const wireIds = pickedWires || firstWires(server, tool);
   const call = calls.find((each) => each.id === shown[tool.name]);
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />

@@ -1,0 +1,146 @@
+"""`console`: opens a page in the browser that calls the tools of an App or of any server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..client.connecting import with_options
+from ..client.targets import BadTarget, ServerEntry, make_transports, read_target
+from ..server.http.server_options import ServeOptions
+from ..server.standard_streams import keep_stderr
+from ..server.uvicorn.listening import base_url, bind
+from .program import (
+    Program,
+    add_server_options,
+    refuse_server_options,
+    require_widgets,
+    write_stderr,
+)
+from .serve_flags import port_number
+from .server_connection import chosen_servers, own_options
+from .terminal_login import has_browser, terminal_login
+from .terminal_peer import TerminalPeer
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ..client.transports.http_requests import ClientAuth
+    from ..server.console.target_console import ConsoleTarget
+    from .program import ServerTarget
+
+_DESCRIPTION = """\
+The page is on this machine only. For a server, its address has a token, without which nobody can
+use it: whoever has the address can run the server's tools as you."""
+_STDIN = 0
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    parser = program.parser_with_target("console", description=_DESCRIPTION)
+    text = "the port of the page (default: a free one)"
+    parser.add_argument("--port", type=port_number, default=0, help=text)
+    text = "print the page's address, and open nothing"
+    parser.add_argument("--no-browser", action="store_true", help=text)
+    add_server_options(parser, program, timeout=False)
+    options = parser.parse_args(arguments)
+    server = program.find_server(options.target)
+    if server is None:
+        refuse_server_options(options)
+        return _serve_app(program, options)
+    return _serve_targets(server, options)
+
+
+def _serve_app(program: Program, options: Namespace) -> int:
+    """Serve an App as `serve` does on this machine; its console needs no token."""
+    from ..calls.runtime import runtime_on_loop
+    from ..registry.declarations import registry_of
+    from ..server.uvicorn.uvicorn_server import serve
+
+    app = require_widgets(program.load(options.target))
+    server = ServeOptions(port=options.port, console=True)
+    keep_stderr()
+    listener = bind(server)
+    _show(base_url(server, listener) + "/", options)
+    return serve(runtime_on_loop(registry_of(app)), server, listener)
+
+
+def _serve_targets(server: ServerTarget, options: Namespace) -> int:
+    """Serve the page for servers, which are started when it asks for them."""
+    targets = _targets(server, options)
+    # It needs uvicorn, which `console --help` does not.
+    from ..server.console.target_console import TargetConsole
+    from ..server.uvicorn.uvicorn_server import serve_targets
+
+    keep_stderr()
+    name = targets[0].name if len(targets) == 1 else str(server)
+    application = TargetConsole(name, targets)
+    served = ServeOptions(port=options.port)
+    listener = bind(served)
+    _show(f"{base_url(served, listener)}/#token={application.token}", options)
+    write_stderr("Ctrl-C ends it.")
+    serve_targets(application, listener)
+    return 0
+
+
+def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
+    """Return the servers that the page offers; raises WrongOption or BadTarget."""
+    from ..server.console.target_console import ConsoleTarget
+
+    found = chosen_servers(server, options)
+    if isinstance(found, ServerEntry):
+        entry = with_options(found, own_options(options))
+        name = options.server or entry.label
+        label = str(server) if options.server else entry.label
+        return [_target(name, label, entry, options, options.server or "")]
+    entries = read_target(found)
+    assert isinstance(entries, dict)
+    targets = []
+    for name, each in entries.items():
+        try:
+            if isinstance(each, BadTarget):
+                raise each
+            targets.append(_target(name, str(server), each, options, name))
+        except BadTarget as exc:
+            # The others can be used.
+            unusable = ConsoleTarget(name=name, target=str(server), member=name, error=str(exc))
+            targets.append(unusable)
+    return targets
+
+
+def _target(
+    name: str, label: str, entry: ServerEntry, options: Namespace, member: str = ""
+) -> ConsoleTarget:
+    from ..server.console.target_console import ConsoleTarget
+
+    if entry.transport == "rest":
+        raise BadTarget(f"{name} cannot be used: the console talks MCP to a URL, and not REST")
+    stderr = TerminalPeer(_STDIN).show_line if options.server_log else None
+    auth = _auth(entry, options) if entry.url else None
+    return ConsoleTarget(
+        name=name,
+        target=label,
+        member=member,
+        transports=make_transports(entry, auth, inherit=bool(options.inherit_env), stderr=stderr),
+        takes_token=bool(entry.url),
+    )
+
+
+def _auth(entry: ServerEntry, options: Namespace) -> ClientAuth | None:
+    """Return the login to a URL: a token, or one that asks the user at the terminal."""
+    from ..client.login.login_settings import auth_for
+
+    given: Any = own_options(options).get("auth") or terminal_login(entry.url, _STDIN)
+    return auth_for(entry.url, entry.headers, given)
+
+
+def _show(url: str, options: Namespace) -> None:
+    """Open the page, which waits until the server answers, and print its address."""
+    can_open = not options.no_browser and has_browser()
+    if can_open:
+        import webbrowser
+
+        # A thread, because some browsers return only when they are closed.
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    verb = "The console is open in your browser" if can_open else "Open the console in a browser"
+    write_stderr(f"{verb}:\n\n  {url}\n")

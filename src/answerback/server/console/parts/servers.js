@@ -1,0 +1,99 @@
+// The servers that can be chosen: one, unless `answerback console` opened an mcp.json.
+
+const PROBE_MS = 10_000;
+const EMPTY = {
+  lists: { tools: [], resources: [], templates: [], prompts: [] },
+  chosen: {},
+  calls: [],
+  drafts: {},
+  shown: {},
+  messages: [],
+};
+
+// Shows a server; what was done with it before is shown again.
+async function openServer(server) {
+  const before = state.server;
+  if (before) {
+    before.kept = Object.fromEntries(Object.keys(EMPTY).map((name) => [name, state[name]]));
+  }
+  update({ ...EMPTY, ...server.kept, server, connecting: true, problem: "" });
+  const found = { connecting: false };
+  try {
+    if (server.about.error) throw new Error(server.about.error);
+    if (server.about.foreign) await findVersion(server);
+    found.lists = await server.load();
+  } catch (error) {
+    found.problem = describeProblem(error);
+  }
+  if (state.server === server) update(found);
+}
+
+// A child process that ended has often said why.
+function describeProblem(error) {
+  const said = error.data && error.data.stderr;
+  return said ? `${error.message}\n\n${said}` : error.message;
+}
+
+// Connects with the first version of MCP that the server speaks. The others are tried in the
+// background, because older servers may never answer a version that they do not know.
+async function findVersion(server) {
+  if (server.candidates) return;
+  const [first, ...others] = server.about.versions;
+  server.candidates = others;
+  server.about.versions = [first];
+  try {
+    await server.client(first).connect();
+  } catch (error) {
+    server.about.versions = [];
+    await findOtherVersions(server);
+    if (server.about.versions.length) return;
+    server.about.versions = [first, ...others];
+    server.candidates = null;
+    throw error;
+  }
+  findOtherVersions(server);
+}
+
+async function findOtherVersions(server) {
+  for (const version of server.candidates) {
+    try {
+      await server.client(version).connect(AbortSignal.timeout(PROBE_MS));
+      server.about.versions = [...server.about.versions, version];
+      update({});
+    } catch {
+      server.client(version).close();
+      delete server.clients[version];
+    }
+  }
+}
+
+// The name that a foreign server gives itself is better than the command that starts it.
+function headingOf(about, server) {
+  const foreign = server && server.about.foreign;
+  const info = foreign ? server.client().info : about;
+  const { title, name, version } = info || {};
+  return { name: title || name || (foreign ? server.about.name : ""), version };
+}
+
+function ServerPicker() {
+  const { servers, server } = useStore();
+  if (servers.length < 2) return null;
+  return html`<label class="server-picker">
+    <span>Server</span>
+    <select
+      value=${servers.indexOf(server)}
+      onChange=${(event) => openServer(servers[event.target.value])}
+    >
+      ${servers.map((each, index) => html`<option value=${index}>${each.about.name}</option>`)}
+    </select>
+  </label>`;
+}
+
+function ServerProblem() {
+  const { server, problem } = useStore();
+  return html`<section class="server-problem" role="alert">
+    <h2>${server.about.name} cannot be used</h2>
+    <pre>${problem}</pre>
+    <button type="button" onClick=${() => openServer(server)}>Try again</button>
+  </section>`;
+}

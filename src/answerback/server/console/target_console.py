@@ -1,0 +1,329 @@
+"""TargetConsole: the ASGI application of `console TARGET`, a page for servers of any kind.
+
+The page sends MCP messages to `targets/N/mcp`, and they go to the target's child process or URL.
+Whoever can send them runs commands as this user, so each request but that for the page needs the
+start token. Only the console's URL has it, in the fragment, which browsers send to nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from ...client.client_session import OTHER_TRANSPORT
+from ...client.faults import ConnectError, NoAnswer
+from ...client.frames import Transport
+from ...contract import STANDARD
+from ...core.limits import MAX_BODY
+from ...core.reply import Reply, failure
+from ...core.shape import RESULT
+from ...core.versions import LATEST_STATEFUL, STATELESS
+from ...dialects import HttpReply, write
+from ...dialects.status_and_headers import JSON
+from ...protocol.jsonrpc import Message, Request, RpcError, error_frame, parse
+from ..asgi.request import (
+    JSON_HEADERS,
+    ClientDisconnected,
+    HeaderPairs,
+    HttpRequest,
+    Receive,
+    Scope,
+    Send,
+)
+from ..asgi.request import Message as AsgiMessage
+from ..asgi.sse import disconnected, write_until_disconnected
+from ..http.host_and_origin import Guard
+from ..http.refusals import no_route, refuse_media, refuse_method
+from ..http.server_options import WebOptions
+from .console_routes import ABOUT, VIEWS, page_for, views_reply, wants_page
+from .target_session import Exchange, TargetSession, failure_frame
+
+START_TOKEN = b"x-answerback-console"
+_ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
+_SESSION = b"mcp-session-id"
+_MAX_SESSIONS = 8
+"""How many connections to a target are kept; a page has one for each version of MCP."""
+_NO_TOKEN = failure(
+    "This console needs the token in its address; open the address that the terminal shows",
+    code="FORBIDDEN",
+)
+_NO_SESSION = failure("The connection to the server has ended; open it again", code="NOT_FOUND")
+
+
+class ConsoleTarget(msgspec.Struct, kw_only=True):
+    """A server that the page can choose."""
+
+    name: str
+    target: str
+    """What a command line or `connect` takes for it, without secrets."""
+    member: str = ""
+    """Its name in an mcp.json."""
+    transports: tuple[Callable[[], Transport], ...] = ()
+    """Functions that make the transports, in the order in which to try them."""
+    takes_token: bool = False
+    """Whether a user's token is sent to it, as to a URL."""
+    error: str = ""
+    """Why it cannot be used."""
+    sessions: dict[str, TargetSession] = {}
+    """The open connections, by the id that the page knows; the one used last is the last."""
+
+
+class TargetConsole:
+    """Serves the page, and carries its messages to the targets."""
+
+    def __init__(self, name: str, targets: list[ConsoleTarget]) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._name = name
+        self._targets = targets
+        self._guard = Guard(WebOptions())
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = HttpRequest(scope, receive, send)
+        try:
+            body = await request.body(MAX_BODY)
+        except ClientDisconnected:
+            await request.finish_unread()
+            return
+        refused = self._guard.refuse(scope, request.headers) or self._without_token(request)
+        if refused is None and isinstance(body, Reply):
+            refused = body
+        if refused is not None:
+            await _refuse(request, refused)
+        else:
+            assert isinstance(body, bytes)
+            await self._answer(request, body)
+
+    async def close(self) -> None:
+        """End all connections and their child processes."""
+        for target in self._targets:
+            for session in list(target.sessions.values()):
+                self._close(session)
+            target.sessions.clear()
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    def _without_token(self, request: HttpRequest) -> Reply[Any] | None:
+        """Return the refusal of a request without the token; the page itself needs none."""
+        given = request.headers.get(START_TOKEN, b"")
+        if wants_page(request) or hmac.compare_digest(given, self.token.encode()):
+            return None
+        return _NO_TOKEN
+
+    async def _answer(self, request: HttpRequest, body: bytes) -> None:
+        endpoint = _ENDPOINT.fullmatch(request.path)
+        number = int(endpoint[1]) if endpoint else len(self._targets)
+        if wants_page(request):
+            await request.respond_with(page_for(request))
+        elif request.path == ABOUT:
+            about = msgspec.json.encode(self._about())
+            no_store = (("Cache-Control", "no-store"),)
+            await request.respond_with(HttpReply(200, about, JSON, no_store))
+        elif request.path == VIEWS:
+            await _answer_views(request, body)
+        elif number < len(self._targets):
+            await self._answer_mcp(self._targets[number], request, body)
+        else:
+            await _refuse(request, no_route(request.path, request.root))
+
+    def _about(self) -> dict[str, Any]:
+        servers = [
+            {
+                "name": each.name,
+                "mcp": f"targets/{number}/mcp",
+                "versions": [LATEST_STATEFUL.name, *STATELESS],
+                # The page finds out which of the versions the server speaks.
+                "foreign": True,
+                "target": each.target,
+                "member": each.member,
+                "error": each.error,
+            }
+            for number, each in enumerate(self._targets)
+        ]
+        has_urls = any(each.takes_token for each in self._targets)
+        return {"name": self._name, "version": "", "auth": has_urls, "servers": servers}
+
+    async def _answer_mcp(self, target: ConsoleTarget, request: HttpRequest, body: bytes) -> None:
+        refused = refuse_method(request.method, "POST, GET, DELETE")
+        if request.method == "POST":
+            refused = refused or refuse_media(request.content_type)
+        given = request.headers.get(_SESSION, b"").decode("latin-1")
+        session = target.sessions.pop(given, None)
+        if session is not None and request.method != "DELETE":
+            # Again at the end: it was used last.
+            target.sessions[given] = session
+        if refused is not None:
+            await _refuse(request, refused)
+        elif session is None and (given or request.method != "POST"):
+            await _refuse(request, _NO_SESSION)
+        elif request.method == "POST":
+            await self._post(target, session, request, body)
+        elif session is not None and request.method == "GET":
+            await write_until_disconnected(session.listen(), request)
+        elif session is not None:
+            self._close(session)
+            await request.respond(204, (), b"")
+
+    async def _post(
+        self,
+        target: ConsoleTarget,
+        session: TargetSession | None,
+        request: HttpRequest,
+        body: bytes,
+    ) -> None:
+        try:
+            message = parse(body)
+            if session is not None:
+                await _forward(target, session, request, body, message)
+            elif isinstance(message, Request):
+                await self._begin(target, request, body, message)
+            else:
+                await _refuse(request, _NO_SESSION)
+        except RpcError as exc:
+            await request.respond(400, JSON_HEADERS, error_frame(exc.id, exc))
+
+    async def _begin(
+        self, target: ConsoleTarget, request: HttpRequest, body: bytes, message: Request
+    ) -> None:
+        """Open a connection, and send the first message.
+
+        A URL may need another transport, which its refusal of the first one shows.
+        """
+        for make in target.transports:
+            id = secrets.token_urlsafe(16)
+            session = TargetSession(make(), partial(self._drop, target, id))
+            self._keep(target, id, session)
+            try:
+                await session.open()
+            except (ConnectError, NoAnswer) as exc:
+                self._drop(target, id)
+                await request.respond(502, JSON_HEADERS, failure_frame(message.id, exc))
+                return
+            exchange = session.request(message.id, message.method, body, _headers(target, request))
+            if not await _has_begun(exchange, request):
+                self._drop(target, id)
+                return
+            if exchange.status in OTHER_TRANSPORT and make is not target.transports[-1]:
+                self._drop(target, id)
+                continue
+            if exchange.status != 200:
+                self._drop(target, id)
+            await _respond(session, exchange, request, id)
+            return
+        unusable = NoAnswer(target.error or "the server cannot be used")
+        await request.respond(502, JSON_HEADERS, failure_frame(message.id, unusable))
+
+    def _keep(self, target: ConsoleTarget, id: str, session: TargetSession) -> None:
+        """Keep a new connection, and close the one that has not been used the longest."""
+        target.sessions[id] = session
+        if len(target.sessions) > _MAX_SESSIONS:
+            self._drop(target, next(iter(target.sessions)))
+
+    def _drop(self, target: ConsoleTarget, id: str) -> None:
+        session = target.sessions.pop(id, None)
+        if session is not None:
+            self._close(session)
+
+    def _close(self, session: TargetSession) -> None:
+        closing = asyncio.ensure_future(session.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+
+async def _answer_views(request: HttpRequest, body: bytes) -> None:
+    refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
+    views = refused or await views_reply(body)
+    if isinstance(views, Reply):
+        await _refuse(request, views)
+    else:
+        await request.respond_with(views)
+
+
+async def _forward(
+    target: ConsoleTarget,
+    session: TargetSession,
+    request: HttpRequest,
+    body: bytes,
+    message: Message,
+) -> None:
+    """Send a message on an open connection, and respond with what the target answers."""
+    headers = _headers(target, request)
+    if isinstance(message, Request):
+        exchange = session.request(message.id, message.method, body, headers)
+        await _respond(session, exchange, request)
+        return
+    try:
+        await session.notify(getattr(message, "method", ""), body, headers)
+    except NoAnswer as exc:
+        await request.respond(502, JSON_HEADERS, failure_frame(None, exc))
+        return
+    await request.respond(202, (), b"")
+
+
+async def _respond(
+    session: TargetSession, exchange: Exchange, request: HttpRequest, id: str = ""
+) -> None:
+    """Send the response as JSON, or as a stream if more arrives before it."""
+    has_begun = await _has_begun(exchange, request)
+    own = ((_SESSION, id.encode()),) if id else ()
+    if (frame := exchange.only_frame) is not None:
+        await request.respond(exchange.status, (*JSON_HEADERS, *own), frame)
+        return
+    if has_begun:
+        request.send = _with_headers(request.send, own)
+        await write_until_disconnected(exchange.stream, request)
+    if not exchange.stream.ended:
+        exchange.is_abandoned = True
+        if request.headers.get(b"mcp-protocol-version", b"").decode("latin-1") in STATELESS:
+            await session.cancel(exchange)
+
+
+async def _has_begun(exchange: Exchange, request: HttpRequest) -> bool:
+    """Wait until something arrives; return False if the client disconnects before."""
+    arriving = asyncio.ensure_future(exchange.began.wait())
+    leaving = asyncio.ensure_future(disconnected(request.receive))
+    await asyncio.wait({arriving, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    arriving.cancel()
+    leaving.cancel()
+    return exchange.began.is_set()
+
+
+def _with_headers(send: Send, headers: HeaderPairs) -> Send:
+    """Return *send* that adds headers to the response."""
+
+    async def add(message: AsgiMessage) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *headers]}
+        await send(message)
+
+    return add
+
+
+def _headers(target: ConsoleTarget, request: HttpRequest) -> dict[str, str]:
+    """Return the headers of a message that the target gets: those of MCP, and the user's token."""
+    found = {
+        _CASED.get(name, name.decode()): value.decode("latin-1")
+        for name, value in request.headers.items()
+        if name.startswith(b"mcp-") and name != _SESSION
+    }
+    token = request.headers.get(b"authorization")
+    if target.takes_token and token is not None:
+        found["authorization"] = token.decode("latin-1")
+    return found
+
+
+_CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
+"""The name by which a transport looks for the header."""
+
+
+async def _refuse(request: HttpRequest, refusal: Reply[Any]) -> None:
+    await request.respond_with(write(refusal, "rest", RESULT, STANDARD))
