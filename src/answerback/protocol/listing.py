@@ -30,6 +30,8 @@ PAGE_SIZE = 1000
 CLAUDE_CODE_SIZE = "anthropic/maxResultSizeChars"
 """How many characters of the tool's results Claude Code shows; it writes larger ones to a file."""
 _MAX_CLAUDE_CODE = 500_000
+TAGS = "answerback/tags"
+"""The tags of an entry, by which clients can group the list."""
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
@@ -152,12 +154,18 @@ def _extras(settings: ToolSettings, version: Version) -> JsonObject:
         extras["title"] = settings.title
     if version.icons and settings.icons:
         extras["icons"] = icons_of(settings.icons)
-    if version.titles and settings.budget is not None:
-        size = min(settings.budget, _MAX_CLAUDE_CODE)
-        extras["_meta"] = {CLAUDE_CODE_SIZE: size, **(settings.meta or {})}
-    elif version.titles and settings.meta:
-        extras["_meta"] = settings.meta
+    if version.titles and (meta := _meta(settings)):
+        extras["_meta"] = meta
     return extras
+
+
+def _meta(settings: ToolSettings) -> JsonObject:
+    meta: JsonObject = {}
+    if settings.tags:
+        meta[TAGS] = sorted(settings.tags)
+    if settings.budget is not None:
+        meta[CLAUDE_CODE_SIZE] = min(settings.budget, _MAX_CLAUDE_CODE)
+    return meta | (settings.meta or {})
 
 
 def _resources(registry: Registry, *, are_templates: bool) -> list[Any]:

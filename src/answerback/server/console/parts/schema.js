@@ -86,10 +86,18 @@ function wordFor(value) {
   return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 }
 
-function variantsOf(schema, root) {
+// The schemas of a union; null if the schema is none. A union in a union is one union, and a union
+// that contains itself adds nothing.
+function variantsOf(schema, root, outer = []) {
   const listed = schema.anyOf || schema.oneOf;
   if (!Array.isArray(listed) || schema.properties) return null;
-  return listed.map((each) => resolved(each, root));
+  const within = [...outer, listed];
+  const variants = listed.flatMap((each) => {
+    const found = resolved(each, root);
+    if (within.includes(found.anyOf || found.oneOf)) return [];
+    return (optionsOf(found) ? null : variantsOf(found, root, within)) || [found];
+  });
+  return variants.length ? variants : null;
 }
 
 // Splits "this or null" into this and whether null is allowed.
@@ -181,12 +189,14 @@ function initialValue(schema, root, depth = 0) {
 }
 
 function objectFrom(schema, valueOf) {
-  const made = {};
-  for (const [name, each] of Object.entries(schema.properties || {})) {
-    const value = valueOf(name, each);
-    if (value !== undefined) made[name] = value;
-  }
-  return made;
+  const names = Object.entries(schema.properties || {});
+  const made = names.map(([name, each]) => [name, valueOf(name, each)]);
+  return Object.fromEntries(made.filter(([, value]) => value !== undefined));
+}
+
+// A member of an object, and not what every object inherits, such as "constructor".
+function memberOf(object, name) {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 // A value to try: the examples, the defaults, and otherwise the simplest that fits.
@@ -240,7 +250,8 @@ function sampleNumber(schema) {
 
 function sampleText(schema) {
   const sample = SAMPLE_TEXTS[schema.format]?.() ?? "text";
-  if (schema.format || schema.pattern) return schema.pattern ? "" : sample;
+  if (schema.pattern) return undefined;
+  if (schema.format) return sample;
   return sample.padEnd(schema.minLength || 0, "t").slice(0, schema.maxLength ?? Infinity);
 }
 
@@ -276,13 +287,13 @@ function shortDescription(schema, root) {
   return words.filter(Boolean).join(", ");
 }
 
-function typeWord(schema, root) {
-  if (variantsOf(schema, root)) return "";
+function typeWord(schema, root, depth = 0) {
+  if (depth > MAX_FORM_DEPTH || variantsOf(schema, root)) return "";
   if (schema.contentEncoding === "base64") return "base64";
   const type = schema.type || impliedType(schema);
   if (type === "string") return schema.format || "text";
   if (type === "array" && saysMore(schema.items)) {
-    const word = typeWord(resolved(schema.items, root), root);
+    const word = typeWord(resolved(schema.items, root), root, depth + 1);
     return word ? `list of ${word}` : "list";
   }
   return TYPE_WORDS[type] || type || "JSON";

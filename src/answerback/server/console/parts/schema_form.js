@@ -26,13 +26,15 @@ function Field({ name, schema, value, change, path, required, remove }) {
   const kind = kindOf(part, form.root);
   const id = form.idOf(path);
   const messages = form.messages.get(path) || [];
-  const grouped = GROUPS.has(kind) && fitsControl(kind, value);
+  const grouped = isGroup(part, kind, value, required, form.root);
   const described = [part.description && `${id}-hint`, messages.length && `${id}-problem`];
   const aria = {
     "aria-describedby": described.filter(Boolean).join(" ") || undefined,
     "aria-invalid": messages.length ? "true" : undefined,
   };
   const leave = !required && value !== undefined && (grouped || kind === "json" || kind === "file");
+  // An argument that is null when it is left out needs no box for null.
+  const mayBeNull = nullable && (required || part.default !== null || value === null);
   const head = html`<span class="field-name">${name}</span>
     ${required && !remove ? html`<span class="required">required</span>` : ""}
     <span class="field-type">${shortDescription(part, form.root)}</span>`;
@@ -44,15 +46,15 @@ function Field({ name, schema, value, change, path, required, remove }) {
     <${Examples} part=${part} value=${value} change=${change} />
     <div id=${`${id}-problem`} data-problems-of=${path}>${messages.map((text) => html`<p class="problem">${text}</p>`)}</div>`;
   const buttons = html`
-    ${nullable ? html`<${NullBox} ...${{ name, value, change, part }} />` : ""}
+    ${mayBeNull ? html`<${NullBox} ...${{ name, value, change, part }} />` : ""}
     ${leave ? html`<${QuietButton} label=${`Leave out ${name}`} act=${() => change(undefined)}>Leave out<//>` : ""}
     ${remove ? html`<${QuietButton} label=${`Remove ${name}`} act=${remove}>Remove<//>` : ""}`;
   if (grouped) {
-    return html`<fieldset class="field group" id=${id} aria-describedby=${aria["aria-describedby"]}>
+    return html`<fieldset class="field group" aria-describedby=${aria["aria-describedby"]}>
       <legend>${head}</legend><div class="field-buttons">${buttons}</div>${body}
     </fieldset>`;
   }
-  return html`<div class="field">
+  return html`<div class=${remove ? "field item" : "field"}>
     <div class="field-head"><label for=${id}>${head}</label><div class="field-buttons">${buttons}</div></div>
     ${body}
   </div>`;
@@ -60,6 +62,13 @@ function Field({ name, schema, value, change, path, required, remove }) {
 
 // Kinds whose control consists of several fields.
 const GROUPS = new Set(["object", "dictionary", "list", "choices", "union"]);
+
+// Whether the field consists of several fields now: not before it is added, nor for "text or number".
+function isGroup(part, kind, value, required, root) {
+  if (!GROUPS.has(kind) || !fitsControl(kind, value) || value === null) return false;
+  if (!required && value === undefined) return false;
+  return kind !== "union" || variantsOf(part, root).some((each) => GROUPS.has(kindOf(each, root)));
+}
 
 // Whether the control can show the value: the JSON beside the form may have another type.
 function fitsControl(kind, value) {
@@ -70,7 +79,7 @@ function fitsControl(kind, value) {
 }
 
 function Control({ part, ...props }) {
-  const { root } = useContext(FormContext);
+  const { root, idOf } = useContext(FormContext);
   const kind = kindOf(part, root);
   const { value, change, path, required, label } = props;
   if (value === null && props.nullable) return html`<${NullControl} ...${props} />`;
@@ -83,7 +92,7 @@ function Control({ part, ...props }) {
     };
     const shown = part.default === undefined || part.default === null ? "" : `default: ${gotText(part.default)}`;
     return html`<p class="absent">
-      <button type="button" class="small" onClick=${add}>Add ${label}</button> <span>${shown}</span>
+      <button type="button" class="small" id=${idOf(path)} aria-label=${`Add ${label}`} onClick=${add}>Add</button> <span>${shown}</span>
     </p>`;
   }
   return html`<${CONTROLS[kind]} part=${part} ...${props} />`;
@@ -318,7 +327,7 @@ function ObjectControl({ part, value, change, path }) {
       key=${name}
       name=${name}
       schema=${schema}
-      value=${given[name]}
+      value=${memberOf(given, name)}
       change=${(next) => change(withMember(given, name, next))}
       path=${memberPath(path, name)}
       required=${required.has(name)}
@@ -436,8 +445,9 @@ function UnionControl(props) {
     set(index, variants[index].type === "null" ? null : initialValue(variants[index], root));
   };
   const chosen = { default: part.default, ...variants[at] };
-  return html`<div class="union">
-    <select ...${attributes} id=${`${attributes.id}-kind`} aria-label=${`The kind of ${label || "value"}`} value=${String(at)} onChange=${choose}>
+  const isLine = !GROUPS.has(kindOf(chosen, root));
+  return html`<div class=${isLine ? "union line" : "union"}>
+    <select ...${attributes} aria-label=${`The kind of ${label || "value"}`} value=${String(at)} onChange=${choose}>
       ${variants.map((each, index) => html`<option value=${String(index)}>${variantName(each, root, index)}</option>`)}
     </select>
     ${chosen.type === "null"

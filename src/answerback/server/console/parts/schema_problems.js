@@ -173,7 +173,7 @@ function objectProblems(schema, value, root, path) {
   const properties = schema.properties || {};
   const found = [];
   for (const name of schema.required || []) {
-    if (value[name] === undefined) found.push({ path: memberPath(path, name), message: "required" });
+    if (memberOf(value, name) === undefined) found.push({ path: memberPath(path, name), message: "required" });
   }
   for (const [name, each] of Object.entries(value)) {
     const where = memberPath(path, name);
