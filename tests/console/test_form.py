@@ -117,7 +117,7 @@ def test_the_form_and_the_json_show_the_same_arguments(tool: Callable[[str], For
 
 def test_a_default_is_shown_and_left_out(tool: Callable[[str], Form]) -> None:
     form = tool("values")
-    shown = form.browser.accessible("form fieldset")
+    shown = form.browser.accessible("form fieldset.plain")
     assert "default: 2" in shown
     assert form.json() == {}
     form.call()
