@@ -47,9 +47,10 @@ class ConsolePage(NamedTuple):
 def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
     """Return the page at `/` or `/docs`, and its headers; joined at the first request."""
     parts = files(__package__) / "parts"
-    own = [(parts / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    own = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
     script = "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
-    style = "\n".join((parts / name).read_text(encoding="utf-8") for name in STYLES)
+    styles = [_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES]
+    style = "\n".join(styles)
     shell = (parts / "shell.html").read_text(encoding="utf-8").replace("{{page}}", page, 1)
     body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
     policy = "; ".join(
@@ -84,6 +85,12 @@ def _as_names(library: str) -> str:
     members = ", ".join(f"{name}: {local}" for local, name in pairs)
     names = ", ".join(name for _, name in pairs)
     return f"const {{ {names} }} = (() => {{ {body} return {{ {members} }}; }})();"
+
+
+def _compact(text: str) -> str:
+    """Return a script or a style without its indentation, empty lines and lines of comment."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _hash(text: str) -> str:
