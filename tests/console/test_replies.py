@@ -213,3 +213,45 @@ def test_an_earlier_call_is_opened_and_repeated_from_the_history(page: CallingPa
     page.until("All 3 wires send the same data.")
     page.tab("History")
     assert len(page.texts(".history tbody tr")) == 3
+
+
+def test_a_host_that_cuts_a_large_reply_says_what_is_left_of_it(page: CallingPage) -> None:
+    page.choose("register")
+    page.call()
+
+    page.button("Claude Code 2.1.280")
+    assert "the first 2 KB of 85,902 characters" in page.text(".seen .problem")
+    assert "a part" in page.text(".models tr.open")
+
+
+def test_a_long_reply_is_shown_up_to_a_limit(page: CallingPage) -> None:
+    page.choose("register")
+    page.call()
+
+    assert page.text(".wire .json").endswith("more characters")
+
+
+def test_nothing_is_wider_than_a_small_screen(page: CallingPage) -> None:
+    page.browser.viewport(360, 740)
+    page.choose("city")
+    page.call(name="oslo")
+
+    widths = []
+    for tab in ("What a model sees", "Dialects", "Rules", "Code", "History"):
+        page.tab(tab)
+        widths.append(page.browser.run("document.documentElement.scrollWidth"))
+    page.browser.viewport(1280, 800)
+    assert widths == [360] * 5
+
+
+def test_the_views_of_a_reply_are_reached_with_the_keyboard(page: CallingPage) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+
+    page.browser.run("document.querySelector('[data-tab=models]').focus()")
+    page.browser.press("ArrowRight")
+    assert page.text("[role=tab][data-tab=dialects][aria-selected=true]") == "Dialects"
+    page.browser.press("Tab")
+    page.browser.press("ArrowRight")
+    page.until('"population": 717710', ".dialects .json")
+    assert page.text(".dialects [aria-selected=true]") == "rest"
