@@ -136,7 +136,10 @@ function verdictOf(call) {
     return { kind: "failed", text: `The call failed over ${names}, but not over the other wires.` };
   }
   if (replies.length === 1) return { kind: "ok", text: `The call succeeded over ${replies[0].name}.` };
-  if (replies.some(isCut)) return { kind: "note", text: "REST sends everything; MCP's reply was cut to its budget." };
+  if (replies.some(isCut)) {
+    const rest = replies.some((reply) => reply.wire === "rest") ? "REST sends everything; " : "";
+    return { kind: "note", text: `${rest}MCP's reply was cut to its budget.` };
+  }
   const data = replies.map(comparableData).filter((value) => value !== undefined);
   const values = data.map(canonical);
   if (values.length < replies.length) return { kind: "ok", text: `The call succeeded over all ${replies.length} wires.` };
