@@ -9,7 +9,7 @@ CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
 RETURNS ?= 100000
-WEBSERVERS := apache2 nginx lighttpd fcgiwrap
+WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
 .PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps matrix ported types tasks cluster faults clean
@@ -46,7 +46,7 @@ test: setup  ## run the tests
 quick: $(READY)  ## run the tests of the edit loop: in memory, without other programs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
 
-webservers:  ## install Apache, nginx and lighttpd from Debian's packages, for the tests of CGI
+webservers:  ## install Apache, nginx, lighttpd and pgbouncer from Debian's packages, for their tests
 	@for each in $(WEBSERVERS); do command -v $$each >/dev/null || missing=$$each; done; \
 	test -z "$$missing" || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -y -qq --no-install-recommends $(WEBSERVERS); }
@@ -103,7 +103,7 @@ tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 cluster: $(READY)  ## run PostgreSQL, three servers, two workers and a proxy here, until Ctrl-C
 	$(BIN)/python -m tests.state.cluster
 
-faults: $(READY)  ## make the parts of a cluster fail under load, in about five minutes; ONLY=NAME for one
+faults: $(READY)  ## make the parts of a cluster fail under load, in about nine minutes; ONLY=NAME for one
 	$(BIN)/python -m tests.state.faults $(ONLY)
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions

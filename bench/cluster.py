@@ -133,7 +133,7 @@ def _waiting_and_growth(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
     places = empty, full = [Place(server, stack) for _ in range(2)]
     task = full.ended_task()
     for _ in range(FINISHED // BATCH):
-        full.copy(task.id, BATCH)
+        full.copy(task.id, BATCH, expires="answerback.now() + 3600")
     for place in places:
         place.prepare()
     medians = _medians(places, Place.call_times)

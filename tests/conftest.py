@@ -10,9 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
+import httpx._transports.default
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.state.postgres import Postgres
@@ -27,12 +30,18 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Each client of httpx reads all certificates again, which takes longer than most requests.
+httpx._transports.default.create_ssl_context = lru_cache(  # type: ignore[attr-defined]
+    httpx.create_ssl_context
+)
+
 # On a busy machine, examples are made slowly.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 ROOT = Path(__file__).parent.parent
-WEB_SERVERS = {f"{name} is not installed" for name in ("apache2", "fcgiwrap", "lighttpd", "nginx")}
+SERVERS = ("apache2", "fcgiwrap", "lighttpd", "nginx", "pgbouncer")
+"""The servers that `make webservers` installs."""
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
 
 
@@ -67,9 +76,11 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def state_url(postgres: Postgres) -> str:
+def state_url(postgres: Postgres) -> Iterator[str]:
     """The URL of an empty database."""
-    return postgres.new_database()
+    url = postgres.new_database()
+    yield url
+    postgres.drop(url)
 
 
 class Server:
@@ -118,6 +129,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped:
         reasons = {str(report.longrepr[-1]).removeprefix("Skipped: ") for report in skipped}
-        hint = "; `make webservers` installs the servers" if reasons & WEB_SERVERS else ""
+        missing = {f"{name} is not installed" for name in SERVERS}
+        hint = "; `make webservers` installs the servers" if reasons & missing else ""
         line = f"not run: {len(skipped)} tests ({', '.join(sorted(reasons))}){hint}"
         terminalreporter.write_line(line)

@@ -188,6 +188,31 @@ def test_equal_records_are_one_class_and_names_do_not_collide(
     assert "    users: list[GetUserReply2]\n    owner: GetUserReply2\n" in done.stdout
 
 
+def test_a_result_is_a_wrapper_or_the_functions_own_member(
+    recorded: Callable[..., Path], server: Path, answerback: Run
+) -> None:
+    """The official SDK wraps objects too; its text has them without the wrapper."""
+    wrapped = {"content": [{"type": "text", "text": '{"id": 1}'}]}
+    own = {"content": [{"type": "text", "text": '{"result": {"id": 1}}'}]}
+    data = {"structuredContent": {"result": {"id": 1}}}
+    number = {"structuredContent": {"result": 7}}
+    server.write_text(
+        "from answerback import App\napp = App('x')\n"
+        + "".join(f"@app.tool\ndef {name}() -> dict: ...\n" for name in ("a", "b", "c"))
+    )
+    lines = {"a": wrapped | data, "b": own | data, "c": number}
+    recorded(*(json.dumps({"tool": tool, "reply": reply}) for tool, reply in lines.items()))
+
+    types = answerback("types", "replies.jsonl").stdout
+    of_app = answerback("types", "replies.jsonl", "server.py").stdout
+
+    assert "class AReply(TypedDict):\n    id: int\n" in types
+    assert "class BReply(TypedDict):\n    result: BResult\n" in types
+    assert '"c": int,' in types
+    assert "class AReply(TypedDict):\n    id: int\n" in of_app
+    assert "class CReply(TypedDict):\n    result: int\n" in of_app
+
+
 def test_failures_and_images_have_no_type(recorded: Callable[..., Path], answerback: Run) -> None:
     image = {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
     recorded(
@@ -382,6 +407,37 @@ def test_a_function_whose_text_is_made_otherwise_is_left_to_the_author(
     assert done.stdout == ""
     assert note in done.stderr
     assert "server.py:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("declared", "returned", "patched"),
+    [
+        ("", "return {'a': 1} if id else 'none'", " -> GetReply"),
+        ("", "if not id:\n        return f'no {id}'\n    return {'a': 1}", " -> GetReply | str"),
+        ("", "if not id:\n        return\n    return {'a': 1}", " -> GetReply | None"),
+        (" -> dict | None", "return {'a': 1}", " -> GetReply | None"),
+        (" -> Optional[dict]", "return {'a': 1}", " -> GetReply | None"),
+        (" -> Union[str, dict]", "return {'a': 1}", " -> GetReply | str"),
+        (" -> dict[str, Any] | str", "return {'a': 1}", " -> GetReply | str"),
+        (" -> dict[str, Any]", "return {'a': 1}", " -> GetReply"),
+        (" -> list[dict]", "return [{'a': 1}]", " -> list[GetItem]"),
+        (" -> int | str", "return 1", None),
+        (" -> dict[str, int]", "return {'a': 1}", None),
+        (" -> list[str]", "return ['a']", None),
+    ],
+)
+def test_the_patch_keeps_what_a_function_may_return_besides(
+    declared: str, returned: str, patched: str | None, server: Path, answerback: Run
+) -> None:
+    server.write_text(
+        "from typing import *\nfrom answerback import App\napp = App('x')\n\n"
+        f"@app.tool(read_only=True)\ndef get(id: int = 1){declared}:\n    {returned}\n"
+    )
+
+    done = answerback("types", "server.py", "--call", "--patch")
+
+    signature = None if patched is None else f"+def get(id: int = 1){patched}:\n"
+    assert (done.stdout == "") if signature is None else (signature in done.stdout)
 
 
 def test_check_says_which_reply_does_not_fit_where(

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from tests.conftest import Server
 
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"elicitation": {"form": {}}},
     "clientInfo": {"name": "test", "version": "1"},

@@ -83,7 +83,7 @@ def test_images_are_shown_as_images_where_their_half_is() -> None:
 
 
 @EACH_HOST
-def test_a_block_for_the_user_alone_is_never_lost(host: str) -> None:
+def test_a_block_for_the_user_only_is_never_lost(host: str) -> None:
     result: dict[str, Any] = {
         "content": [
             {"type": "text", "text": "for you", "annotations": {"audience": ["user"]}},

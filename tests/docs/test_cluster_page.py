@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import httpx
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 import yaml
+from kubernetes_validate import (  # type: ignore[import-untyped]  # it ships no types
+    latest_version,
+    validate,
+)
 from tests.docs.test_cgi_servers import find
 from tests.docs.test_deployment import SECRET, served
 from tests.serving import free_port
@@ -127,6 +134,23 @@ def test_the_units_are_valid(tmp_path: Path) -> None:
             timeout=60,
         )
         assert [line for line in done.stderr.splitlines() if unit.name in line] == []
+
+
+def test_the_compose_file_is_valid() -> None:
+    schemas = files("check_jsonschema") / "builtin_schemas" / "vendor"
+    schema = json.loads((schemas / "compose-spec.json").read_text())
+
+    found = jsonschema.Draft7Validator(schema).iter_errors(yaml.safe_load(blocks("yaml")[0]))
+
+    assert [error.message for error in found] == []
+
+
+@pytest.mark.parametrize("version", ["1.31.0", latest_version()])
+def test_the_manifests_are_valid(version: str) -> None:
+    # It returns the version of the schema that it has used, and raises for an invalid manifest.
+    checked = [validate(each, version, strict=True) for each in manifests().values()]
+
+    assert checked == [version.removesuffix(".0")] * 4
 
 
 def test_the_compose_file_starts_the_tables_after_the_database_and_before_the_rest() -> None:

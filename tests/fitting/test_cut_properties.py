@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fitting.kept_replies import Fitted, difference, fitted, said
 from tests.fitting.large_values import Values
 
-from answerback import App, Link
+from answerback import App, Link, Reply, Text
 from answerback.calls.runners import run_at_once
 from answerback.core.versions import LATEST_STATEFUL
 from answerback.protocol.listing import tool_entry
@@ -71,3 +71,36 @@ def check_cut(found: Fitted) -> None:
         assert f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}" in said(reply)
     links = [block for block in reply.content if isinstance(block, Link)]
     assert [found.kept[link.uri] for link in links] == [whole.encoded]
+
+
+@settings(max_examples=EXAMPLES, derandomize="CUTS" not in os.environ, database=None)
+@given(
+    seed=st.integers(0, 10**9),
+    count=st.integers(1, 30),
+    numbers=st.sampled_from([None, 5, 500]),
+    contract=st.sampled_from(CONTRACTS),
+)
+def test_texts_beside_data_are_cut_and_named_by_their_blocks(
+    seed: int, count: int, numbers: int | None, contract: str
+) -> None:
+    values = Values(seed)
+    texts = [values.text() for _ in range(count)]
+    app = App("texts", contract=contract, budget=2500)
+    app.add_tool(lambda: None, name="tool")
+    data: Any = msgspec.UNSET if numbers is None else list(range(numbers))
+    content = tuple(map(Text, texts))
+
+    found = run_at_once(fitted(app, "tool", Reply(content=content, data=data)))
+
+    assert max(found.halves) <= 2500
+    cuts = {cut.path: cut for cut in found.reply.cuts}
+    if found.reply is found.whole or found.reply.error is not None:
+        return
+    left = cuts["content[]"].returned if "content[]" in cuts else count
+    sent = [block.text for block in found.reply.content if isinstance(block, Text)]
+    # A contract may begin with the text of the data.
+    start = next(n for n in range(len(sent)) if texts[0].startswith(sent[n]))
+    for index, (whole, text) in enumerate(zip(texts[:left], sent[start:], strict=False)):
+        expected = [cuts[f"content[{index}]"]] if text != whole else []
+        assert difference(whole, text, found.reply.cuts, f"content[{index}]") == expected
+    assert left == count or cuts["content[]"].total == count

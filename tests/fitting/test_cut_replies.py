@@ -167,13 +167,23 @@ def test_a_dict_keeps_its_entries_and_their_lists_are_cut() -> None:
 
 def test_lists_in_the_items_of_a_list_are_cut_if_one_item_is_too_large() -> None:
     def tool() -> list[Report]:
-        return [Report(str(n), n, rows(300), []) for n in range(5)]
+        return [Report(str(n), n, rows(300), []) for n in range(50)]
 
     reply = reply_to(tool)
 
-    assert [(cut.path, cut.total) for cut in reply.cuts] == [("", 5), ("0.rows", 300)]
+    assert [(cut.path, cut.total) for cut in reply.cuts] == [("", 50), ("0.rows", 300)]
     assert len(reply.data) == 1
     assert 10 < len(reply.data[0]["rows"]) < 300
+
+
+def test_a_few_items_that_are_too_large_all_stay() -> None:
+    def tool() -> list[Report]:
+        return [Report("large", 0, rows(300), []), Report("small", 1, [], ["a"])]
+
+    reply = reply_to(tool)
+
+    assert [cut.path for cut in reply.cuts] == ["0.rows"]
+    assert [each["title"] for each in reply.data] == ["large", "small"]
 
 
 class Pair(NamedTuple):
@@ -306,6 +316,20 @@ def test_data_without_a_type_is_cut_by_its_value() -> None:
     assert reply.data["query"] == "x"
 
 
+@pytest.mark.parametrize(("depth", "is_cut"), [(50, True), (150, False), (198, False)])
+def test_data_that_is_very_deep_is_cut_near_its_surface(depth: int, is_cut: bool) -> None:
+    def tool() -> Any:
+        value: Any = "text " * 1000
+        for _ in range(depth):
+            value = [value]
+        return {"rows": list(range(1000)), "deep": value}
+
+    reply = reply_to(tool, 4000)
+
+    assert reply.ok == is_cut
+    assert reply.ok or (reply.error is not None and reply.error.code == "TOO_LARGE")
+
+
 def test_the_texts_of_a_reply_without_data_are_cut_and_kept() -> None:
     def tool() -> list[Text]:
         return [Text("short"), Text("a line of the log\n" * 1000)]
@@ -326,8 +350,25 @@ def test_the_texts_of_a_reply_without_data_are_cut_and_kept() -> None:
     texts = [block for block in reply.content if isinstance(block, Text)]
     assert texts[0].text == "short"
     assert texts[1].text == "a line of the log\n" * cut.returned
-    assert msgspec.json.decode(whole) == "a line of the log\n" * 1000
+    assert msgspec.json.decode(whole) == ["short", "a line of the log\n" * 1000]
+    assert f"?path=1&offset={cut.returned}&limit={cut.returned}&unit=lines" in said(reply)
     assert max(sizes(reply)) <= 2000
+
+
+def test_of_many_texts_the_last_ones_are_left_out() -> None:
+    def tool() -> list[Text | Image]:
+        texts: list[Text | Image] = [Text(f"the text with number {n}") for n in range(500)]
+        return [*texts, Image(PNG, "image/png")]
+
+    reply = reply_to(tool)
+
+    [cut] = reply.cuts
+    assert (cut.path, cut.total, cut.unit) == ("content[]", 500, "items")
+    texts = [block.text for block in reply.content if isinstance(block, Text)]
+    assert texts[: cut.returned] == [f"the text with number {n}" for n in range(cut.returned)]
+    assert f"Showing {cut.returned} of 500 items." in texts[-1]
+    assert any(isinstance(block, Image) for block in reply.content)
+    assert 1800 < max(sizes(reply)) <= 2000
 
 
 def test_a_file_in_the_content_is_cut_if_it_is_text() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,17 @@ def test_an_owner_s_oldest_reply_makes_room_for_the_next_one(store: WholeStore) 
     assert bob.left == [b"[0]"]
 
 
+def test_a_reply_that_is_sent_again_is_kept_once_and_for_each_caller_apart(
+    store: WholeStore,
+) -> None:
+    wholes = Wholes(store, ReplyLimits())
+    ada, bob = Owner(user="ada", tool="report"), Owner(user="bob", tool="report")
+
+    uris = [asyncio.run(wholes.keep(b"[1]", each)) for each in (ada, ada, bob)]
+
+    assert uris[0] == uris[1] != uris[2]
+
+
 def test_an_owner_s_replies_stay_within_its_bytes(store: WholeStore) -> None:
     ada = _limited(store, reply_bytes=600, owner_bytes=1_000)("ada")
 
@@ -94,11 +107,26 @@ def test_the_owner_that_has_most_makes_room_for_others(
     ada, bob, greedy = caller("ada"), caller("bob"), caller("greedy")
 
     ada.keep(b"a" * 100)
-    greedy.keep(*[b"g" * 100] * 50)
+    greedy.keep(*(b"%100d" % number for number in range(50)))
     bob.keep(b"b" * 100)
 
     assert (len(ada.left), len(bob.left)) == (1, 1)
     assert 10 <= len(greedy.left) <= 18
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"count": 0}, "count=0 should be a whole number of at least 1"),
+        ({"retention": 0}, "retention=0 should be a number of seconds, up to a year"),
+        ({"owner_bytes": 9}, "owner_bytes=9 should be at least 16777216, which is reply_bytes"),
+    ],
+)
+def test_impossible_limits_are_refused_when_they_are_made(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ReplyLimits(**given)
 
 
 def test_a_reply_that_is_too_large_is_not_kept(store: WholeStore) -> None:
@@ -108,12 +136,12 @@ def test_a_reply_that_is_too_large_is_not_kept(store: WholeStore) -> None:
 
 
 def test_a_session_s_replies_are_removed_with_it_and_others_stay(store: WholeStore) -> None:
-    caller = _limited(store)
-    ada, bob = caller("ada"), caller("bob")
+    wholes = Wholes(store, ReplyLimits())
+    ada, bob = Caller(wholes, "ada"), Caller(wholes, "bob")
     ada.keep(b"[]")
     bob.keep(b"[]")
 
-    asyncio.run(Wholes(store, ReplyLimits()).forget_session("session of ada"))
+    asyncio.run(wholes.forget_session("session of ada"))
 
     assert (ada.left, bob.left) == ([], [b"[]"])
 
@@ -152,6 +180,19 @@ def test_the_workers_file_is_private_and_what_expired_is_gone_from_it(tmp_path: 
     assert rows == (0,)
     assert b"a secret text" not in path.read_bytes()
     store.close()
+
+
+def test_the_thread_that_removes_expired_replies_ends_with_them() -> None:
+    before = set(threading.enumerate())
+    wholes = Wholes(SQLiteWholes(), ReplyLimits())
+    asyncio.run(wholes.keep(b"[]", Owner()))
+    [thread] = set(threading.enumerate()) - before
+
+    del wholes
+    gc.collect()
+    thread.join(60)
+
+    assert not thread.is_alive()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -193,7 +193,10 @@ async def _refused(client: TaskClient, uri: str) -> RpcFailure:
 
 
 async def _kept(client: TaskClient, tool: str = "read_rows") -> str:
-    result = await client.call(tool)
+    return _linked(await client.call(tool))
+
+
+def _linked(result: dict[str, Any]) -> str:
     [uri] = [block["uri"] for block in result["content"] if block["type"] == "resource_link"]
     return str(uri)
 
@@ -290,6 +293,26 @@ def test_a_whole_reply_of_a_tool_that_is_no_longer_served_is_not_found() -> None
         return str(await _refused(client, uri))
 
     assert _run(app, steps).startswith("Resource not found")
+
+
+def test_a_task_s_result_leads_to_one_whole_reply_however_often_it_is_read() -> None:
+    app = _app_with_keys()
+
+    @app.tool(budget=1_000, task="required")
+    def slow() -> Report:
+        return report()
+
+    async def steps(client: TaskClient) -> list[Any]:
+        task = await client.create("slow")
+        results = [(await client.until(task))["result"], (await client.get(task))["result"]]
+        uris = [_linked(each) for each in results]
+        read = await client.request("resources/read", uri=uris[0])
+        return [uris, json.loads(read["contents"][0]["text"])]
+
+    uris, whole = _run(app, steps)
+
+    assert uris[0] == uris[1]
+    assert whole == report()
 
 
 def test_reading_a_whole_reply_is_recorded_as_a_resource() -> None:

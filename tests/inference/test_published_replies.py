@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from tests.inference.test_generated_types import loaded
 from tests.inference.trimming import REPLIES
+from tests.reading.live_servers import everything, filesystem, memory
 
 from answerback.inference.declared_types import DeclaredType
 from answerback.inference.inferring import SeenReplies
 from answerback.inference.python_source import module_source
 from answerback.inference.recorded_replies import RecordedReply, read_replies
+from answerback.inference.reply_data import data_of
 
 FILES = sorted(REPLIES.glob("*.jsonl"))
 
@@ -33,6 +35,14 @@ def source_of(replies: list[RecordedReply]) -> str:
     return module_source(seen.types())
 
 
+def typed_and_misfits(replies: list[RecordedReply]) -> tuple[int, list[Any]]:
+    """How many replies have a type, and those that do not fit it, with their problems."""
+    types: dict[str, Any] = loaded(source_of(replies))
+    typed = [each for each in replies if each.found.kind in ("data", "text")]
+    found = [(each, DeclaredType(types[each.tool]).problems_of(each.found)) for each in typed]
+    return len(typed), [(each.place, problems) for each, problems in found if problems]
+
+
 def test_there_are_the_replies_of_eleven_published_servers() -> None:
     names = [file.stem for file in FILES]
 
@@ -41,17 +51,9 @@ def test_there_are_the_replies_of_eleven_published_servers() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.stem))
 def test_every_reply_of_a_published_server_fits_its_type(file: Path) -> None:
-    replies = replies_in(file)
-    types: dict[str, Any] = loaded(source_of(replies))
+    typed, misfits = typed_and_misfits(replies_in(file))
 
-    typed = [each for each in replies if each.found.kind in ("data", "text")]
-    misfits = [
-        (each.place, problems)
-        for each in typed
-        if (problems := DeclaredType(types[each.tool]).problems_of(each.found))
-    ]
-
-    assert typed
+    assert typed > 0
     assert misfits == []
 
 
@@ -65,3 +67,23 @@ def test_the_types_of_published_servers_type_check(tmp_path: Path) -> None:
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
     assert checked.stdout == "Success: no issues found in 11 source files\n"
+
+
+@pytest.mark.slow
+def test_every_reply_of_the_reference_servers_fits_its_type(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Servers in TypeScript, run here: everything, memory and filesystem."""
+    files = tmp_path_factory.mktemp("files").resolve()
+    live = [*everything(), *memory(tmp_path), *filesystem(files)]
+    replies = [
+        RecordedReply(f"{server} {tool}", data_of(each.sent), each.name)
+        for each in live
+        for server, tool in [each.name.split()[:2]]
+        if each.sent is not None and "/" not in tool
+    ]
+
+    typed, misfits = typed_and_misfits(replies)
+
+    assert typed > 100
+    assert misfits == []

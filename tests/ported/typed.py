@@ -1,12 +1,14 @@
 """`python -m tests.ported.typed [NAME…]` infers types from the replies of published servers.
 
-For each server: the generated module type-checks, and every recorded reply fits its type.
+For each server: the generated module type-checks, and every recorded reply fits its type. Failures,
+and replies with only images, have no type.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 from tests.ported.comparison import ENVIRONMENTS
 from tests.ported.recordings import Recorded, record_all
 
-_HEAD = f"{'server':34} replies failures  tools classes  mypy  fit"
+_HEAD = f"{'server':34} replies  typed  tools  classes  mypy    fit"
 
 
 def main(names: list[str]) -> int:
@@ -37,13 +39,13 @@ def _typed(recorded: Recorded, folder: Path) -> tuple[str, bool]:
     module.write_text(inferred.stdout)
     mypy = _run("-m", "mypy", "--strict", "--config-file=", str(module))
     check = _run("-m", "answerback", "types", str(replies), str(module), "--check")
-    tools = {line["tool"] for line in recorded.lines}
-    fitting = check.stderr.splitlines()[-1] if check.stderr else ""
-    failures = len(recorded.lines) - int((fitting.split(" of ")[1:] or ["0"])[0].split()[0])
+    found = re.search(r"([\d,]+) of ([\d,]+) repl", check.stderr)
+    fitting, typed = found.groups() if found is not None else ("0", "0")
+    tools = len({line["tool"] for line in recorded.lines})
+    classes = inferred.stdout.count("TypedDict)") + inferred.stdout.count("TypedDict(\n")
     row = (
-        f"{recorded.package:34} {len(recorded.lines):7} {failures:8} {len(tools):6} "
-        f"{inferred.stdout.count('TypedDict)') + inferred.stdout.count('TypedDict('):7}  "
-        f"{'ok' if mypy.returncode == 0 else 'FAILED'}    {fitting}"
+        f"{recorded.package:34} {len(recorded.lines):7} {typed:>6} {tools:6} {classes:8}  "
+        f"{'ok' if mypy.returncode == 0 else 'FAILED':6}  {fitting} of {typed}"
     )
     is_good = inferred.returncode == mypy.returncode == check.returncode == 0
     if not is_good:

@@ -244,7 +244,7 @@ GOOD = [
         ),
     ),
     good(
-        "a text for the user alone",
+        "a text for the user only",
         blocks_result(
             {"type": "text", "text": "Enjoy!", "annotations": {"audience": ["user"]}},
             text_block('{"result":7}'),

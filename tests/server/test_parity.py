@@ -9,6 +9,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ import pytest
 from tests.conftest import Server, serving
 from tests.forked import run as run_forked
 from tests.protocol.recording_client import Client, over_http, over_stdio
+from tests.state.hosts import started
+from tests.state.postgres import Postgres
+from tests.state.proxy import round_robin
+from tests.state.stores import make_tables
 
 from answerback import App, Reply
 from answerback.core.shape import RESULT
@@ -171,21 +176,37 @@ def test_a_call_gets_the_same_reply_on_every_wire(
 
 
 @pytest.fixture(scope="module")
-def three_workers() -> Iterator[Server]:
+def three_workers() -> Iterator[str]:
+    """The URL of a server with three processes."""
     with serving(EVERYTHING, "--workers", "3") as server:
-        yield server
+        yield server.url
 
 
+@pytest.fixture(scope="module")
+def three_hosts(postgres: Postgres) -> Iterator[str]:
+    """The URL of a proxy, which sends each request to the next of three hosts."""
+    url = postgres.new_database()
+    make_tables(url)
+    with ExitStack() as stack:
+        ports = [
+            stack.enter_context(started(url, EVERYTHING, "serve", *flags)).port
+            for flags in ([], ["--workers", "2"], ["--no-tasks"])
+        ]
+        yield stack.enter_context(round_robin(*ports))
+
+
+@pytest.mark.parametrize("servers", ["three_workers", "three_hosts"])
 @pytest.mark.parametrize(("name", "arguments", "code"), CASES)
-def test_a_call_gets_the_same_reply_from_any_of_three_workers(
+def test_a_call_gets_the_same_reply_from_any_of_several_servers(
     everything: App,
-    three_workers: Server,
+    request: pytest.FixtureRequest,
+    servers: str,
     name: str,
     arguments: dict[str, Any],
     code: str | None,
 ) -> None:
     expected = over_memory(everything, "", name, arguments)
-    found = over_rest(everything, three_workers.url, name, arguments)
+    found = over_rest(everything, request.getfixturevalue(servers), name, arguments)
 
     assert reply_in(everything, name, found) == reply_in(everything, name, expected)
     assert found.status == expected.status
@@ -194,21 +215,22 @@ def test_a_call_gets_the_same_reply_from_any_of_three_workers(
 ERAS = ["2025-11-25", "2026-07-28"]
 
 
+SERVERS = ["stdio", "everything_served", "three_workers", "three_hosts"]
+
+
 @pytest.fixture(
     scope="module",
-    params=[(wire, version) for wire in ("stdio", "http", "workers") for version in ERAS],
+    params=[(servers, version) for servers in SERVERS for version in ERAS],
     ids="-".join,
 )
-def mcp(
-    request: pytest.FixtureRequest, everything_served: Server, three_workers: Server
-) -> Iterator[Client]:
+def mcp(request: pytest.FixtureRequest) -> Iterator[Client]:
     """An initialized client of one era over one wire."""
-    wire, version = request.param
-    if wire == "stdio":
+    servers, version = request.param
+    if servers == "stdio":
         opened = over_stdio(EVERYTHING, version)
     else:
-        url = everything_served.url if wire == "http" else three_workers.url
-        opened = over_http(url, version)
+        found = request.getfixturevalue(servers)
+        opened = over_http(found.url if isinstance(found, Server) else found, version)
     with opened as client:
         assert "result" in client.open()
         yield client

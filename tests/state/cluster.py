@@ -19,11 +19,14 @@ from typing import Any
 import httpx
 import psycopg
 from tests.serving import free_port
+from tests.state.networks import Network, Place
 from tests.state.postgres import Postgres
 from tests.state.tcp_proxy import Proxy
 
 APP = Path(__file__).with_name("fault_app.py")
 SECRET = "s" * 32
+FINAL = ("completed", "failed", "cancelled")
+"""The states in which a task has ended."""
 _SECONDS = 60.0
 
 
@@ -38,17 +41,19 @@ class Member:
         self.flags: list[str] = []
         """Further flags of this member."""
         self.process: subprocess.Popen[bytes] | None = None
+        self.place = Place()
         self._cluster = cluster
         self._command = [sys.executable, str(APP), *arguments, "--port", str(self.port)]
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.place.address}:{self.port}"
 
     def start(self) -> None:
+        place = self.place
         with open(self._cluster.folder / f"{self.name}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [*self._command, *self.flags],
+                [*place.prefix, *self._command, *place.flags, *self.flags],
                 stdout=log,
                 stderr=log,
                 env={**self._cluster.environment, **self.environment},
@@ -60,7 +65,8 @@ class Member:
         ends = monotonic() + _SECONDS
         while True:
             with suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                # Without the certificates, which take longer to read than the answer.
+                if httpx.get(f"{self.url}/readyz", timeout=5, verify=False).status_code == 200:
                     return
             assert monotonic() < ends, f"{self.name} is not ready"
             sleep(0.05)
@@ -68,6 +74,10 @@ class Member:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
             self.process.send_signal(how)
+            self.wait_until_ended()
+
+    def wait_until_ended(self) -> None:
+        if self.process is not None:
             self.process.wait(_SECONDS)
             self.process = None
 
@@ -80,11 +90,18 @@ class Member:
 class Cluster:
     """PostgreSQL, three servers and two workers. The first server also runs tasks.
 
-    With *cuts* the processes reach PostgreSQL through a proxy that can cut their connections.
+    With *cuts* the processes reach PostgreSQL through a proxy that can cut their connections. In a
+    *network* each of them can be cut off.
     """
 
     def __init__(
-        self, folder: Path, postgres: Postgres, *, cuts: bool = False, database: str | None = None
+        self,
+        folder: Path,
+        postgres: Postgres,
+        *,
+        cuts: bool = False,
+        database: str | None = None,
+        network: Network | None = None,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
@@ -107,7 +124,18 @@ class Cluster:
         self.workers = [
             Member(self, f"worker-{number}", "worker", "--concurrency", "10") for number in (1, 2)
         ]
-        self.proxy = Proxy([server.port for server in self.servers])
+        if network is not None:
+            self._spread_over(network)
+        self.proxy = Proxy([(server.place.address, server.port) for server in self.servers])
+
+    def _spread_over(self, network: Network) -> None:
+        own = f"127.0.0.1:{self.postgres.port}"
+        for member in self.members:
+            member.place = network.place(member.name, self.postgres)
+            if member.place.database is not None:
+                address, port = member.place.database
+                url = self.database.replace(own, f"{address}:{port}")
+                member.environment["ANSWERBACK_STATE"] = url
 
     @property
     def members(self) -> list[Member]:
@@ -144,10 +172,19 @@ class Cluster:
         with psycopg.connect(self.database, connect_timeout=5) as connection:
             return dict(connection.execute(query).fetchall())
 
+    def final_states(self) -> dict[str, str]:
+        """The states of the tasks that have ended, by id."""
+        query = "SELECT id, state FROM answerback.tasks WHERE tool IN ('once', 'again')"
+        with psycopg.connect(self.database, connect_timeout=5) as connection:
+            found: dict[str, str] = dict(connection.execute(query).fetchall())
+        return {id: state for id, state in found.items() if state in FINAL}
+
     def close(self) -> None:
         for member in self.members:
-            with suppress(ProcessLookupError):
-                member.stop()
+            if member.process is not None:
+                member.process.terminate()
+        for member in self.members:
+            member.wait_until_ended()
         self.proxy.close()
         if self.wire is not None:
             self.wire.close()

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Server
-from tests.state.hosts import answerback, started
+from tests.state.hosts import started
+from tests.state.stores import make_tables
 
 
 @pytest.fixture
 def start_app(state_url: str) -> Iterator[Callable[..., Server]]:
     """Starts servers and workers that share a database: `start_app(path, "serve")`."""
-    assert answerback(state_url, "state", "init").returncode == 0
+    make_tables(state_url)
     with ExitStack() as stack:
 
         def start(path: Path, command: str, *flags: str) -> Server:

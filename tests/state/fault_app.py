@@ -1,8 +1,8 @@
 """An app whose tools write down each start, for clusters in which something fails.
 
-FAULT_CLOCK moves the clock of the process by so many seconds. FAULT_BOOT is the boot id that the
-process shows to others, as if it ran on another machine, where its process id is one that this
-machine does not have.
+FAULT_CLOCK moves the clock of the process by so many seconds. FAULT_LEASE is how many seconds a
+claim lasts. FAULT_BOOT is the boot id that the process shows to others, as if it ran on another
+machine, where its process id is one that this machine does not have.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ if moved := float(os.environ.get("FAULT_CLOCK", "0")):
     # Before the imports, because some modules take the function by its name.
     time.time = lambda: real() + moved
 
-from answerback import App, Limits
+from typing import TypedDict
+
+from answerback.tasks import task_runner
+
+if lease := os.environ.get("FAULT_LEASE"):
+    task_runner.LEASE = float(lease)
+
+from answerback import App, Context, Limits
 from answerback.options import Task
+from answerback.resilience import Limit
 from answerback.tasks import task_watch
 
 if boot := os.environ.get("FAULT_BOOT"):
@@ -62,6 +70,24 @@ async def pay(n: int) -> int:
     """A plain call with a key; must never start twice."""
     note("pay", n)
     return n
+
+
+RATION = 400
+
+
+@app.tool(limit=Limit(f"{RATION}/h"))
+def rationed(n: int) -> int:
+    return n
+
+
+class Named(TypedDict):
+    name: str
+
+
+@app.tool
+async def greet(ctx: Context) -> str:
+    answer = await ctx.elicit("What is your name?", Named)
+    return f"Hello, {answer['name']}!"
 
 
 @app.tool

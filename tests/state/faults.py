@@ -1,6 +1,9 @@
-"""Makes the parts of a cluster fail under load, and looks at what became of each task and call.
+"""Makes the parts of a cluster fail under load, and looks at what became of each task, call and
+session.
 
-`make faults` runs all of them and shows a table. The moments are random, from the seed SEED.
+`make faults` runs all kinds of faults and shows a table. The moments are random, from the seed
+SEED. Where network namespaces can be made it runs in namespaces of its own; NETWORK=proxy cuts the
+network by proxies there too.
 """
 
 from __future__ import annotations
@@ -8,26 +11,27 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
+from threading import Timer
+from time import monotonic
 
-import psycopg
-from tests.state.cluster import SECRET, Cluster
-from tests.state.load import Load
+from tests.state.cluster import Cluster
+from tests.state.fault_app import RATION
+from tests.state.fault_kinds import KINDS, LOSES, Fault, Run
+from tests.state.load import MANY_CALLS, TOOLS, Load
+from tests.state.networks import Namespaces, enter_namespaces, new_network
 from tests.state.postgres import Postgres
-
-from answerback.state.migrations import VERSION
-from answerback.tasks.task_runner import LEASE
+from tests.state.session_load import Sessions
 
 SEED = int(os.environ.get("SEED", "23"))
+_BOUND = 600.0
+"""The seconds after which a kind of fault is given up."""
 _SMALL_WAL = ("min_wal_size=32MB", "max_wal_size=32MB")
 
 
@@ -35,8 +39,9 @@ _SMALL_WAL = ("min_wal_size=32MB", "max_wal_size=32MB")
 class Row:
     """What one kind of fault did."""
 
-    fault: str
+    said: str
     load: Load
+    sessions: Sessions
     seconds: float
     may_lose: bool
     """Whether tasks may fail because their worker was killed."""
@@ -47,244 +52,96 @@ class Row:
 
     @property
     def wrong(self) -> list[str]:
+        wrong = [*self.load.wrong, *self.sessions.wrong]
         lost = self.states["failed"] + self.load.calls["lost"]
         if lost and not self.may_lose:
-            return [*self.load.wrong, f"{lost} were lost, and no process was killed"]
-        return self.load.wrong
+            wrong.append(f"{lost} were lost, and no process was killed")
+        return wrong
 
-
-Fault = Callable[[Cluster, Load, random.Random], str]
-
-
-def kills(cluster: Cluster, load: Load, chance: random.Random, rounds: int = 20) -> str:
-    """Kill a worker, a server or PostgreSQL at a random moment of each round."""
-    killed: Counter[str] = Counter()
-    for number in range(rounds):
-        victim = ("worker", "server", "PostgreSQL")[number % 3]
-        killed[victim] += 1
-
-        def strike(
-            victim: str = victim, moment: int = number * 100 + chance.randrange(100)
-        ) -> None:
-            load.wait_for(moment)
-            if victim == "PostgreSQL":
-                cluster.postgres.stop(signal.SIGKILL)
-                cluster.postgres.start()
-            else:
-                members = cluster.workers if victim == "worker" else cluster.servers
-                chance.choice(members).restart(signal.SIGKILL)
-
-        load.send(range(number * 100, (number + 1) * 100), strike)
-    return "killed: " + ", ".join(f"{count} x {name}" for name, count in killed.items())
-
-
-def stopped_database(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Stop all processes of PostgreSQL for some seconds, twice."""
-
-    def strike() -> None:
-        for moment in (chance.randrange(100), chance.randrange(100, 200)):
-            load.wait_for(moment)
-            cluster.postgres.pause()
-            sleep(5)
-            cluster.postgres.resume()
-
-    load.send(range(200), strike)
-    return "all processes of PostgreSQL stopped for 2 x 5 s"
-
-
-def terminated_connections(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """End all connections from within PostgreSQL, ten times."""
-    ended = 0
-
-    def strike() -> None:
-        nonlocal ended
-        for number in range(10):
-            load.wait_for(number * 30 + chance.randrange(30))
-            with psycopg.connect(cluster.database, autocommit=True) as connection:
-                ended += connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                    " WHERE application_name = 'answerback'"
-                ).rowcount
-
-    load.send(range(300), strike)
-    return f"{ended} connections ended by pg_terminate_backend"
-
-
-def cut_connections(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Cut all connections to PostgreSQL ten times; lose the replies to ten commits; then nothing
-    passes for some seconds.
-    """
-    wire = cluster.wire
-    assert wire is not None
-    lost = 0
-
-    def strike() -> None:
-        nonlocal lost
-        for number in range(10):
-            load.wait_for(number * 40 + chance.randrange(40))
-            wire.cut()
-            wire.lose_reply(b"COMMIT")
-            lost += wire.lost.wait(5)
-        wire.stall()
-        sleep(4)
-        wire.resume()
-
-    load.send(range(400), strike)
-    return f"cut by a proxy 10 times, {lost} commits without a reply, silent for 4 s"
-
-
-def full_disk(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Leave PostgreSQL no space for some seconds."""
-    postgres = cluster.postgres
-    how = ""
-
-    def strike() -> None:
-        nonlocal how
-        load.wait_for(chance.randrange(150))
-        with no_space(postgres) as how:
-            sleep(5)
-        # Without space for its log PostgreSQL ends, and an operator starts it again.
-        if not postgres.is_running:
-            postgres.start()
-            how += "; PostgreSQL ended and was started again"
-
-    load.send(range(200), strike)
-    return how
-
-
-@contextmanager
-def no_space(postgres: Postgres) -> Iterator[str]:
-    """Fill the file system of PostgreSQL; where it has none of its own, forbid larger files."""
-    if os.path.ismount(postgres.folder):
-        ballast = postgres.folder / "ballast"
-        with suppress(OSError), open(ballast, "wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
-        try:
-            yield "a full tmpfs for 5 s"
-        finally:
-            ballast.unlink()
-        return
-    postgres.limit_files(8192)
-    try:
-        yield "no file could grow for 5 s (RLIMIT_FSIZE, because no tmpfs could be mounted)"
-    finally:
-        if postgres.is_running:
-            postgres.limit_files(None)
-
-
-def different_clocks(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Let the clocks of the hosts differ by up to 100 seconds."""
-    clocks = {"server-2": "50", "server-3": "-50", "worker-1": "50", "worker-2": "-50"}
-    for member in cluster.members:
-        if member.name in clocks:
-            member.environment["FAULT_CLOCK"] = clocks[member.name]
-            member.restart()
-    load.send(range(chance.randrange(150, 250)))
-    return "clocks 50 s ahead and 50 s behind"
-
-
-def forged_boot_id(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Kill a worker that says it runs on another machine: only its lease shows that it is dead."""
-    stranger = cluster.workers[0]
-    stranger.environment["FAULT_BOOT"] = "00000000-0000-0000-0000-000000000000:1"
-    stranger.restart()
-
-    killed = 0.0
-
-    def strike() -> None:
-        nonlocal killed
-        load.wait_for(chance.randrange(50, 150))
-        stranger.stop(signal.SIGKILL)
-        killed = monotonic()
-
-    load.send(range(200), strike)
-    load.finish()
-    seconds = monotonic() - killed
-    if "failed" in load.states.values() and seconds < LEASE / 2:
-        load.wrong.append(f"claims of another machine were given up after {seconds:.0f} s")
-    return f"a worker with a forged boot id killed; its tasks ended after {seconds:.0f} s"
-
-
-def rotated_secret(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Change the secret, one process after the other."""
-    new = "n" * 32
-
-    def strike() -> None:
-        # A process must open what another has sealed, so each knows both before one seals anew.
-        for secret in (f"{SECRET},{new}", f"{new},{SECRET}"):
-            cluster.environment["ANSWERBACK_SECRET"] = secret
-            for member in cluster.members:
-                member.restart()
-        cluster.command("state", "rekey")
-
-    load.send(range(400), strike)
-    cluster.command("state", "rekey")
-    report = cluster.command("state", "check")
-    if "number 2 has sealed 0 records and can go" not in report:
-        load.wrong.append(report)
-    cluster.environment["ANSWERBACK_SECRET"] = new
-    for member in cluster.members:
-        member.restart()
-    return "all processes restarted with new secrets, records sealed anew"
-
-
-def upgraded_tables(cluster: Cluster, load: Load, chance: random.Random) -> str:
-    """Bring the tables to the next version, then restart one process after the other."""
-
-    def strike() -> None:
-        load.wait_for(chance.randrange(100))
-        with psycopg.connect(cluster.database) as connection:
-            # A later version may add what this one does not know.
-            connection.execute("ALTER TABLE answerback.tasks ADD COLUMN later text DEFAULT 'new'")
-            connection.execute(
-                "INSERT INTO answerback.schema_version (version) VALUES (%s)", (VERSION + 1,)
-            )
-        for member in cluster.members:
-            member.restart()
-
-    load.send(range(400), strike)
-    return f"tables upgraded to version {VERSION + 1}, all processes restarted"
-
-
-KINDS: dict[str, Fault] = {
-    "kills": kills,
-    "stop": stopped_database,
-    "disk": full_disk,
-    "terminate": terminated_connections,
-    "cuts": cut_connections,
-    "clocks": different_clocks,
-    "boot": forged_boot_id,
-    "secret": rotated_secret,
-    "upgrade": upgraded_tables,
-}
-_LOSES = ("kills", "boot")
-_TASKS = ("tasks", "completed", "failed", "again")
-_CALLS = ("calls", "lost", "refused")
-_HEADS = ("fault", *_TASKS, *_CALLS, "wrong", "seconds")
+    @property
+    def cells(self) -> dict[str, object]:
+        calls, states, sessions = self.load.calls, self.states, self.sessions
+        return {
+            "tasks": len(self.load.tasks),
+            "completed": states["completed"],
+            "failed": states["failed"],
+            "again": self.load.again,
+            "calls": calls.total(),
+            "lost": calls["lost"],
+            "limited": calls["refused"],
+            "503": self.load.away,
+            "sessions": len(sessions.kept) + len(sessions.ended),
+            "ended": len(sessions.ended),
+            "resumed": sessions.resumed,
+            "asked": sessions.questions.total(),
+            "died": sessions.questions["lost"],
+            "wrong": len(self.wrong),
+            "seconds": f"{self.seconds:.0f}",
+        }
 
 
 def run(kind: str, fault: Fault | None = None) -> Row:
     """Make one kind of fault in a cluster of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        postgres = _postgres(stack, on_tmpfs=kind == "disk")
-        cluster = Cluster(folder, postgres, cuts=kind == "cuts")
+        network = new_network() if kind == "network" else None
+        if network is not None:
+            stack.callback(network.close)
+        address = network.address if isinstance(network, Namespaces) else None
+        postgres = _postgres(stack, address, on_tmpfs=kind == "disk")
+        cluster = Cluster(folder, postgres, cuts=kind == "cuts", network=network)
         stack.callback(cluster.close)
         cluster.start()
-        load = Load(cluster.url, folder / "starts")
+        load = Load(cluster.url, folder / "starts", MANY_CALLS if kind == "kills" else TOOLS)
+        sessions = Sessions(
+            cluster.url,
+            [server.url for server in cluster.servers],
+            may_lose_answers=kind == "kills",
+        )
+        given = Run(cluster, load, sessions, random.Random(SEED), network)
         began = monotonic()
-        said = (fault or KINDS[kind])(cluster, load, random.Random(SEED))
-        load.finish()
-        row = Row(said, load, monotonic() - began, kind in _LOSES)
+        said = _made(given, fault or KINDS[kind])
+        row = Row(said, load, sessions, monotonic() - began, kind in LOSES)
         if row.wrong:
-            kept = Path(tempfile.mkdtemp(prefix="answerback-faults-"))
-            shutil.copytree(folder, kept / kind)
-            row.load.wrong.append(f"the logs are in {kept / kind}")
+            kept = Path(tempfile.mkdtemp(prefix="answerback-faults-")) / kind
+            shutil.copytree(folder, kept)
+            shutil.copy(postgres.folder / "log", kept / "postgres.log")
+            load.wrong.append(f"the logs are in {kept}")
         return row
 
 
-def _postgres(stack: ExitStack, *, on_tmpfs: bool) -> Postgres:
+def _made(run: Run, fault: Fault) -> str:
+    """Make a fault under load, and look at what became of the load; return what was done."""
+    load, sessions = run.load, run.sessions
+    bound = Timer(_BOUND, load.give_up, (f"it took more than {_BOUND:.0f} s",))
+    bound.start()
+    sessions.start()
+    said = "it could not be made"
+    try:
+        said = fault(run)
+        load.finish()
+    except Exception as exc:  # noqa: BLE001 -- the other kinds go on, and the table shows it
+        load.wrong.append(repr(exc))
+    finally:
+        sessions.finish()
+        bound.cancel()
+    _compare(run)
+    return said
+
+
+def _compare(run: Run) -> None:
+    """Compare what the clients saw with the database, and with the limit."""
+    load = run.load
+    kept, seen = Counter(run.cluster.final_states().values()), Counter(load.states.values())
+    if kept != seen:
+        load.wrong.append(f"the database has {dict(kept)}, and the clients saw {dict(seen)}")
+    # Killed servers lose the tokens that they hold, and without the database each counts its part.
+    passed = load.calls["passed"]
+    if load.calls["refused"] and not RATION / 2 < passed < 2 * RATION:
+        load.wrong.append(f"{passed} calls passed a limit of {RATION}")
+
+
+def _postgres(stack: ExitStack, address: str | None, *, on_tmpfs: bool) -> Postgres:
     folder = None
     if on_tmpfs:
         folder = Path(tempfile.mkdtemp(prefix="answerback-pg-"))
@@ -292,27 +149,26 @@ def _postgres(stack: ExitStack, *, on_tmpfs: bool) -> Postgres:
         mount = ["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(folder)]
         if subprocess.run(mount, capture_output=True, check=False).returncode == 0:
             stack.callback(subprocess.run, ["umount", str(folder)], check=False)
-    postgres = Postgres(durable=True, settings=_SMALL_WAL, folder=folder)
+    postgres = Postgres(durable=True, settings=_SMALL_WAL, folder=folder, address=address)
     stack.callback(postgres.close)
     return postgres
 
 
 def _table(rows: dict[str, Row]) -> str:
-    line = "{:10}" + "{:>10}" * (len(_HEADS) - 1) + "\n"
-    table = line.format(*_HEADS)
+    heads = list(next(iter(rows.values())).cells)
+    line = "{:10}" + "{:>10}" * len(heads) + "  {}\n"
+    table = line.format("fault", *heads, "done")
     for kind, row in rows.items():
-        load, states = row.load, row.states
-        tasks = (len(load.tasks), states["completed"], states["failed"], load.again)
-        calls = (load.calls.total(), load.calls["lost"], load.refused)
-        table += line.format(kind, *tasks, *calls, len(row.wrong), f"{row.seconds:.0f}")
+        table += line.format(kind, *row.cells.values(), row.said)
     return table
 
 
 def main(only: list[str]) -> int:
+    enter_namespaces()
     rows: dict[str, Row] = {}
     for kind in only or KINDS:
         row = rows[kind] = run(kind)
-        sys.stdout.write(f"{kind}: {row.fault} ({row.seconds:.0f} s)\n")
+        sys.stdout.write(f"{kind}: {row.said} ({row.seconds:.0f} s)\n")
         sys.stdout.writelines(f"  {each}\n" for each in row.wrong)
         sys.stdout.flush()
     sys.stdout.write("\n" + _table(rows))

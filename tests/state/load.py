@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import httpx
+from tests.state.cluster import FINAL
 
-FINAL = ("completed", "failed", "cancelled")
 TOOLS = ("once", "pay", "again", "add")
+"""The tools that are called in turn: half of the calls make tasks."""
+MANY_CALLS = ("once", "again", *("add", "pay") * 6, *("add", "rationed") * 4)
+"""The same with ten times as many calls as tasks."""
+_KEYED = ("once", "again", "pay")
 _SECONDS = 90.0
 """How long one call is repeated, or one task is waited for."""
 _REPEATED = (409, 429, 502, 503)
@@ -23,10 +27,10 @@ _REPEATED = (409, 429, 502, 503)
 class Load:
     """Sends numbered calls to a cluster, each until it is acknowledged; any thread may use it.
 
-    Half of them create tasks. All but the calls of `add` have a key.
+    The calls that could do harm if they ran twice have a key.
     """
 
-    def __init__(self, url: str, starts: Path) -> None:
+    def __init__(self, url: str, starts: Path, tools: Sequence[str] = TOOLS) -> None:
         self._client = httpx.Client(
             base_url=url,
             timeout=10,
@@ -34,18 +38,20 @@ class Load:
             limits=httpx.Limits(max_keepalive_connections=0),
         )
         self._starts = starts
+        self._tools = tools
         self.tasks: dict[int, str] = {}
         """The paths of the acknowledged tasks, by number."""
         self.states: dict[int, str] = {}
         """The tasks' final states, by number."""
         self.calls: Counter[str] = Counter()
-        """How many plain calls had a result, and how many were lost with their server."""
-        self.refused = 0
+        """How many plain calls had a result, were lost with their server, or were over a limit."""
+        self.away = 0
         """How many requests got 503, because the database was away."""
         self.again = 0
         """How many tasks started more than once."""
         self.wrong: list[str] = []
-        self._is_broken = False
+        self._broken: str | None = None
+        """Why no more calls are sent."""
         self._acknowledged = 0
         self._changed = threading.Condition()
 
@@ -67,8 +73,12 @@ class Load:
         try:
             fault()
         except BaseException:
-            self._is_broken = True
+            self.give_up("the fault could not be made")
             raise
+
+    def give_up(self, reason: str) -> None:
+        """Let all calls and tasks fail that have no answer yet."""
+        self._broken = reason
 
     def finish(self) -> None:
         """Wait until each task has ended, and look at how; a second time nothing happens."""
@@ -79,7 +89,7 @@ class Load:
         starts = Counter(self._starts.read_text().splitlines())
         for n, outcome in zip(self.tasks, outcomes, strict=True):
             self.states[n] = outcome["status"]
-            self._check(n, outcome, starts[f"{TOOLS[n % 4]} {n}"])
+            self._check(n, outcome, starts[f"{self._tool(n)} {n}"])
         self.again = sum(count > 1 for count in starts.values())
         for line, count in starts.items():
             if count > 1 and not line.startswith("again"):
@@ -92,31 +102,51 @@ class Load:
         else:
             # Only a tool that is not idempotent may fail, and only because its worker was lost.
             lost = "may have taken effect" in str(outcome)
-            is_right = outcome["status"] == "failed" and lost and TOOLS[n % 4] == "once"
+            is_right = outcome["status"] == "failed" and lost and self._tool(n) == "once"
         if not is_right:
-            self.wrong.append(f"{TOOLS[n % 4]} {n}: {outcome}, {starts} starts")
+            self.wrong.append(f"{self._tool(n)} {n}: {outcome}, {starts} starts")
+
+    def _tool(self, n: int) -> str:
+        return self._tools[n % len(self._tools)]
 
     def _send(self, n: int) -> None:
-        self._send_one(n)
+        outcome = self._send_one(n)
         with self._changed:
+            if outcome is not None:
+                self.calls[outcome] += 1
             self._acknowledged += 1
             self._changed.notify_all()
 
-    def _send_one(self, n: int) -> None:
-        tool = TOOLS[n % 4]
+    def _send_one(self, n: int) -> str | None:
+        """Send one call; return what became of it, unless it has made a task."""
+        tool = self._tool(n)
         arguments = {"x": n, "y": 0} if tool == "add" else {"n": n}
-        headers = {} if tool == "add" else {"Idempotency-Key": f"{tool}-{n}"}
+        headers = {"Idempotency-Key": f"{tool}-{n}"} if tool in _KEYED else {}
         response = self._repeated(
-            lambda: self._client.post(f"/functions/{tool}", json=arguments, headers=headers)
+            lambda: self._client.post(f"/functions/{tool}", json=arguments, headers=headers),
+            may_be_refused=tool == "rationed",
         )
         if response.status_code == 202:
             self.tasks[n] = str(httpx.URL(response.headers["Location"]).path)
-        elif response.status_code == 200 and response.json() == {"result": n}:
-            self.calls["answered"] += 1
-        elif tool == "pay" and "may have taken effect" in response.text:
-            self.calls["lost"] += 1
-        else:
-            self.wrong.append(f"{tool} {n}: {response.status_code} {response.text}")
+            return None
+        if response.status_code == 200 and response.json() == {"result": n}:
+            return "passed" if tool == "rationed" else "answered"
+        if response.status_code == 429:
+            return "refused"
+        if tool == "pay" and "may have taken effect" in response.text:
+            return "lost"
+        self.wrong.append(f"{tool} {n}: {response.status_code} {response.text}")
+        return "wrong"
+
+    def _note_refusal(self, response: httpx.Response) -> None:
+        """Count an answer without the database, which plain calls do not need."""
+        if response.status_code != 503:
+            return
+        self.away += 1
+        path = response.request.url.path
+        needs_it = not path.endswith(("/add", "/rationed"))
+        if "Retry-After" not in response.headers or ("database" in response.text and not needs_it):
+            self.wrong.append(f"{path}: {response.status_code} {response.text}")
 
     def _ended(self, path: str) -> dict[str, Any]:
         ends = monotonic() + _SECONDS
@@ -131,17 +161,20 @@ class Load:
             found["result"] = self._repeated(lambda: self._client.get(f"{path}/result")).json()
         return found
 
-    def _repeated(self, request: Callable[[], httpx.Response]) -> httpx.Response:
-        """Repeat a request while servers or the database are away."""
+    def _repeated(
+        self, request: Callable[[], httpx.Response], *, may_be_refused: bool = False
+    ) -> httpx.Response:
+        """Repeat a request while servers or the database are away, or a queue is full."""
         ends = monotonic() + _SECONDS
         while True:
+            assert self._broken is None, self._broken
             try:
                 response = request()
             except httpx.HTTPError:
                 assert monotonic() < ends, "no server answers"
             else:
-                assert not self._is_broken, "the fault could not be made"
-                self.refused += response.status_code == 503
-                if response.status_code not in _REPEATED or monotonic() > ends:
+                self._note_refusal(response)
+                is_refused = may_be_refused and response.status_code == 429
+                if is_refused or response.status_code not in _REPEATED or monotonic() > ends:
                     return response
             sleep(0.1)

@@ -21,6 +21,8 @@ from tests.serving import free_port
 _NOBODY = 65534
 """PostgreSQL refuses to run as root."""
 _START_SECONDS = 60
+_ROOM = 2 * 1024**3
+"""The bytes that a PostgreSQL in memory must find free."""
 
 
 def _programs() -> Path:
@@ -35,7 +37,8 @@ def _programs() -> Path:
 class Postgres:
     """A cluster in a temporary folder, which can be stopped, killed and started again.
 
-    Without *durable* it does not wait for the disk, which is faster.
+    Without *durable* it does not wait for the disk, and lies in memory if there is room. With
+    *address* it also serves the network of that address.
     """
 
     def __init__(
@@ -44,17 +47,30 @@ class Postgres:
         durable: bool = False,
         settings: tuple[str, ...] = (),
         folder: Path | None = None,
+        address: str | None = None,
     ) -> None:
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+        where = None if durable else _memory()
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-", dir=where))
+        self._made = 0
         self.port = free_port()
         self._user: dict[str, Any] = {}
         if os.geteuid() == 0:
             self._user = {"user": _NOBODY, "group": _NOBODY}
         if self._user:
             os.chown(self.folder, _NOBODY, _NOBODY)
-        self._settings = [*settings, *(() if durable else ("fsync=off",))]
+        listens = "127.0.0.1" if address is None else f"127.0.0.1,{address}"
+        self._settings = [
+            f"port={self.port}",
+            f"listen_addresses={listens}",
+            "unix_socket_directories=",
+            *settings,
+            *(() if durable else ("fsync=off",)),
+        ]
         self._process: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-U", "postgres", "-A", "trust", "--no-sync", "-D", str(self.data))
+        if address is not None:
+            with open(self.data / "pg_hba.conf", "a") as rules:
+                rules.write(f"host all all {address}/24 trust\n")
         self.start()
 
     @property
@@ -67,19 +83,23 @@ class Postgres:
     def new_database(self) -> str:
         """Make an empty database; return its URL."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            row = connection.execute("SELECT count(*) FROM pg_database").fetchone()
-            assert row is not None
-            name = f"state{row[0]}"
+            self._made += 1
+            name = f"state{self._made}"
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database, and end the connections to it."""
+        name = url.rpartition("/")[2]
+        with psycopg.connect(self.url(), autocommit=True, connect_timeout=10) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
     def start(self) -> None:
         self._launch()
         self.wait_until_ready()
 
     def _launch(self) -> None:
-        options = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
-        settings = [part for each in [*options, *self._settings] for part in ("-c", each)]
+        settings = [part for each in self._settings for part in ("-c", each)]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [_programs() / "postgres", "-D", self.data, *settings],
@@ -170,6 +190,13 @@ class Postgres:
         if found.returncode:
             sys.stderr.buffer.write(found.stderr)
         found.check_returncode()
+
+
+def _memory() -> str | None:
+    """Return a folder in memory, if there is enough."""
+    folder = "/dev/shm"
+    has_room = os.path.isdir(folder) and shutil.disk_usage(folder).free > _ROOM
+    return folder if has_room else None
 
 
 def _children(pid: int) -> list[int]:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
+from time import monotonic
 from typing import Any
 
 import httpx
 
 VERSION = "2025-11-25"
 JSON, EVENTS = "application/json", "text/event-stream"
-TIMEOUT = httpx.Timeout(60)
 
 
 class Session:
     """Opened at the server at *url*; later requests say where they go."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seconds: float = 60) -> None:
+        # Each request has a connection of its own, which a proxy may send to any host.
+        self._client = httpx.Client(
+            timeout=seconds, verify=False, limits=httpx.Limits(max_keepalive_connections=0)
+        )
         self.headers = {"Accept": f"{JSON}, {EVENTS}", "MCP-Protocol-Version": VERSION}
         opened = self.post(
             url,
@@ -37,7 +42,7 @@ class Session:
 
     def send(self, url: str, message: dict[str, Any]) -> httpx.Response:
         message = {"jsonrpc": "2.0", **message}
-        return httpx.post(f"{url}/mcp", json=message, headers=self.headers, timeout=TIMEOUT)
+        return self._client.post(f"{url}/mcp", json=message, headers=self.headers)
 
     def call(self, url: str, tool: str, /, **arguments: Any) -> Any:
         """Call a tool; return its result's data."""
@@ -49,12 +54,19 @@ class Session:
         response = self.post(url, "tools/list")
         return {tool["name"] for tool in frames_of(response.text)[-1]["result"]["tools"]}
 
+    def ping(self, url: str) -> httpx.Response:
+        return self.post(url, "ping")
+
     def status(self, url: str) -> int:
         """The status of a ping."""
-        return self.post(url, "ping").status_code
+        return self.ping(url).status_code
 
     def end(self, url: str) -> httpx.Response:
-        return httpx.delete(f"{url}/mcp", headers=self.headers, timeout=TIMEOUT)
+        return self._client.delete(f"{url}/mcp", headers=self.headers)
+
+    def close(self) -> None:
+        """Close the client's connections; the session goes on."""
+        self._client.close()
 
     @contextmanager
     def calling(self, url: str, id: int, tool: str, **arguments: Any) -> Iterator[Events]:
@@ -62,9 +74,7 @@ class Session:
         params = {"name": tool, "arguments": arguments}
         message = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
         headers = {**self.headers, "Accept": f"{EVENTS}, {JSON}"}
-        with httpx.stream(
-            "POST", f"{url}/mcp", json=message, headers=headers, timeout=TIMEOUT
-        ) as response:
+        with self._client.stream("POST", f"{url}/mcp", json=message, headers=headers) as response:
             yield Events(response)
 
     @contextmanager
@@ -72,7 +82,7 @@ class Session:
         """Open a GET stream, or resume a stream."""
         resumed = {} if last_event is None else {"Last-Event-ID": last_event}
         headers = {**self.headers, **resumed, "Accept": EVENTS}
-        with httpx.stream("GET", f"{url}/mcp", headers=headers, timeout=TIMEOUT) as response:
+        with self._client.stream("GET", f"{url}/mcp", headers=headers) as response:
             assert response.status_code == 200, response.read()
             yield Events(response)
 
@@ -83,10 +93,14 @@ class Events:
     def __init__(self, response: httpx.Response) -> None:
         self._lines = response.iter_lines()
         self.last_id: str | None = None
+        self.ends = inf
+        """When to stop reading, by the monotonic clock: comments keep a stream open."""
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the messages up to the end of the stream."""
         for line in self._lines:
+            if monotonic() > self.ends:
+                raise httpx.ReadTimeout("the stream has no end")
             name, _, value = line.partition(": ")
             if name == "id":
                 self.last_id = value

@@ -10,14 +10,20 @@ from itertools import cycle
 from typing import Any
 
 _CHUNK = 65_536
+_CONNECT = 1.0
+"""Seconds after which the next target is tried."""
+Target = tuple[str, int]
 
 
 class Proxy:
     """Sends each new connection to the next target that answers; runs in a thread of its own."""
 
-    def __init__(self, targets: Sequence[int], port: int = 0) -> None:
+    def __init__(self, targets: Sequence[int | Target], port: int = 0) -> None:
         self._count = len(targets)
-        self._targets = cycle(targets)
+        # A target without an address is on loopback.
+        self._targets = cycle(
+            ("127.0.0.1", target) if isinstance(target, int) else target for target in targets
+        )
         self._open: set[asyncio.StreamWriter] = set()
         self._loses_after: bytes | None = None
         self._following = b""
@@ -92,7 +98,8 @@ class Proxy:
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         for _ in range(self._count):
             with suppress(OSError):
-                return await asyncio.open_connection("127.0.0.1", next(self._targets))
+                async with asyncio.timeout(_CONNECT):
+                    return await asyncio.open_connection(*next(self._targets))
         return None
 
     async def _pass(

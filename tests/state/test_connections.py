@@ -78,20 +78,15 @@ def _answers(database: Database) -> bool:
         return False
 
 
-def test_a_database_that_was_restarted_is_used_again_at_once(state_url: str) -> None:
-    server = Postgres()
-    try:
-        make_tables(server.url())
-        database = Database(server.url())
-        database.now()
+def test_a_database_that_was_restarted_is_used_again_at_once(
+    postgres: Postgres, database: Database
+) -> None:
+    database.now()
 
-        server.stop()
-        server.start()
+    postgres.stop()
+    postgres.start()
 
-        assert database.now() > 0
-        database.close()
-    finally:
-        server.close()
+    assert database.now() > 0
 
 
 def test_connections_that_the_server_ends_are_replaced(database: Database, state_url: str) -> None:
@@ -212,8 +207,10 @@ def _relay(port: int) -> Iterator[_Relay]:
 
 
 def test_a_listening_connection_that_went_silent_is_replaced(
-    postgres: Postgres, state_url: str
+    postgres: Postgres, state_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The seconds after which a silent connection is asked.
+    monkeypatch.setattr("answerback.state.notices._LISTEN", 1.0)
     make_tables(state_url)
     ready, received = threading.Event(), threading.Event()
     with _relay(postgres.port) as relay:

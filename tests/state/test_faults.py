@@ -18,29 +18,25 @@ import psycopg
 import pytest
 from tests.fuzz.stdio_client import wait_until
 from tests.state.cluster import Cluster, Member
-from tests.state.faults import different_clocks, kills, no_space
+from tests.state.fault_kinds import Run, kills, no_space, set_clocks
 from tests.state.load import Load
 from tests.state.postgres import Postgres
+from tests.state.session_load import Sessions
+from tests.state.stores import make_tables
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
-def own_postgres() -> Iterator[Postgres]:
-    """A PostgreSQL that keeps its promise when it is killed."""
-    postgres = Postgres(durable=True)
-    yield postgres
-    postgres.close()
+def cluster(postgres: Postgres, tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster that is not started yet.
 
-
-@pytest.fixture
-def cluster(own_postgres: Postgres, tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path, own_postgres)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.close()
+    Its PostgreSQL does not wait for the disk, which matters only if the whole machine crashes.
+    """
+    cluster = Cluster(tmp_path, postgres)
+    yield cluster
+    cluster.close()
+    postgres.drop(cluster.database)
 
 
 @pytest.fixture
@@ -48,23 +44,36 @@ def load(cluster: Cluster) -> Load:
     return Load(cluster.url, cluster.folder / "starts")
 
 
+@pytest.fixture
+def run(cluster: Cluster, load: Load) -> Run:
+    sessions = Sessions(cluster.url, [server.url for server in cluster.servers])
+    return Run(cluster, load, sessions, random.Random(1))
+
+
 def test_nothing_is_lost_or_doubled_if_workers_servers_and_the_database_are_killed(
-    cluster: Cluster, load: Load
+    run: Run,
 ) -> None:
-    kills(cluster, load, random.Random(1), rounds=3)
-    load.finish()
+    run.cluster.start()
+    run.sessions.start()
+    kills(run, rounds=3, calls=100)
+    run.load.finish()
+    run.sessions.finish()
 
-    assert load.wrong == []
-    assert len(load.tasks) == 150
-    assert load.calls.total() == 150
+    assert run.load.wrong == []
+    assert run.sessions.wrong == []
+    assert run.sessions.ended
+    assert len(run.load.tasks) == 150
+    assert run.load.calls.total() == 150
 
 
-def test_hosts_whose_clocks_differ_lose_no_task(cluster: Cluster, load: Load) -> None:
-    different_clocks(cluster, load, random.Random(1))
-    load.finish()
+def test_hosts_whose_clocks_differ_lose_no_task(run: Run) -> None:
+    set_clocks(run.cluster)
+    run.cluster.start()
+    run.load.send(range(100))
+    run.load.finish()
 
-    assert load.wrong == []
-    assert set(load.states.values()) == {"completed"}
+    assert run.load.wrong == []
+    assert set(run.load.states.values()) == {"completed"}
 
 
 class Hosts:
@@ -81,7 +90,9 @@ class Hosts:
         self._starts.touch()
 
     def start(self) -> None:
-        self.cluster.command("state", "init")
+        make_tables(self.cluster.database)
+        # Claims last shorter, so that a worker renews them sooner.
+        self.cluster.environment["FAULT_LEASE"] = "9"
         self.server.start()
         self.server.wait_until_ready()
 
@@ -99,13 +110,10 @@ class Hosts:
 
 
 @pytest.fixture
-def hosts(own_postgres: Postgres, tmp_path: Path) -> Iterator[Hosts]:
-    hosts = Hosts(Cluster(tmp_path, own_postgres))
-    try:
-        hosts.start()
-        yield hosts
-    finally:
-        hosts.cluster.close()
+def hosts(cluster: Cluster) -> Hosts:
+    hosts = Hosts(cluster)
+    hosts.start()
+    return hosts
 
 
 def test_a_task_on_another_machine_is_not_given_up_although_its_process_is_unknown_here(
@@ -142,6 +150,7 @@ def test_a_server_that_starts_after_a_long_outage_lets_workers_renew_their_claim
 
 def test_a_full_disk_costs_no_acknowledged_task(cluster: Cluster, load: Load) -> None:
     postgres = cluster.postgres
+    cluster.start()
 
     def fill() -> None:
         with no_space(postgres):

@@ -6,17 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
 from tests.conftest import Server
 from tests.fuzz.stdio_client import wait_until
-from tests.state.hosts import answerback, environment
+from tests.state.hosts import answerback, environment, started
 from tests.state.postgres import Postgres
+from tests.state.stores import make_tables
 
 JOBS = Path(__file__).parent / "jobs.py"
 ASYNC = {"Prefer": "respond-async"}
@@ -28,6 +30,28 @@ Start = Callable[..., Server]
 def start(start_app: Callable[..., Server]) -> Start:
     """Starts servers and workers of the app with jobs."""
     return partial(start_app, JOBS)
+
+
+class Hosts(NamedTuple):
+    """Two servers that leave the tasks to a worker."""
+
+    first: Server
+    second: Server
+    worker: Server
+
+
+@pytest.fixture(scope="module")
+def hosts(postgres: Postgres) -> Iterator[Hosts]:
+    """Hosts that several tests share: each calls tools of its own."""
+    url = postgres.new_database()
+    make_tables(url)
+    with ExitStack() as stack:
+        stack.callback(postgres.drop, url)
+
+        def begin(*arguments: str) -> Server:
+            return stack.enter_context(started(url, JOBS, *arguments))
+
+        yield Hosts(begin("serve", "--no-tasks"), begin("serve", "--no-tasks"), begin("worker"))
 
 
 def create(server: Server, tool: str, /, **arguments: Any) -> str:
@@ -56,35 +80,30 @@ def result(server: Server, path: str) -> Any:
     return httpx.get(f"{server.url}{path}/result", timeout=30).json()["result"]
 
 
-def test_a_task_of_one_server_is_run_by_a_worker_and_read_at_another_server(start: Start) -> None:
-    first, second = start("serve", "--no-tasks"), start("serve", "--no-tasks")
-    worker = start("worker")
+def test_a_task_of_one_server_is_run_by_a_worker_and_read_at_another_server(hosts: Hosts) -> None:
+    found = result(hosts.second, create(hosts.first, "job", steps=3))
 
-    found = result(second, create(first, "job", steps=3))
-
-    assert found == worker.process.pid
+    assert found == hosts.worker.process.pid
 
 
-def test_a_task_is_cancelled_at_another_host(start: Start, tmp_path: Path) -> None:
-    first, second = start("serve"), start("serve", "--no-tasks")
-    path = create(first, "until", path=str(tmp_path / "never"))
+def test_a_task_is_cancelled_at_another_host(hosts: Hosts, tmp_path: Path) -> None:
+    path = create(hosts.first, "until", path=str(tmp_path / "never"))
     wait_until((tmp_path / "never.begun").exists)
 
-    httpx.delete(f"{second.url}{path}", timeout=30)
+    httpx.delete(f"{hosts.second.url}{path}", timeout=30)
 
-    assert ended(first, path) == "cancelled"
+    assert ended(hosts.first, path) == "cancelled"
 
 
-def test_a_key_that_one_host_has_used_gives_the_same_reply_at_another(start: Start) -> None:
-    hosts = [start("serve"), start("serve")]
+def test_a_key_that_one_host_has_used_gives_the_same_reply_at_another(hosts: Hosts) -> None:
     headers = {"Idempotency-Key": "one"}
 
     replies = [
         httpx.post(f"{each.url}/functions/pid", json={"n": 1}, headers=headers).json()["result"]
-        for each in hosts
+        for each in (hosts.first, hosts.second)
     ]
 
-    assert replies == [hosts[0].process.pid] * 2
+    assert replies == [hosts.first.process.pid] * 2
 
 
 def test_hosts_count_the_calls_and_tasks_of_a_limit_together(start: Start) -> None:
@@ -99,18 +118,16 @@ def test_hosts_count_the_calls_and_tasks_of_a_limit_together(start: Start) -> No
     assert statuses == [202, 202, 200, 429, 429, 429]
 
 
-def test_a_breaker_that_opens_at_one_host_refuses_calls_at_another(start: Start) -> None:
-    first, second = start("serve"), start("serve")
-
+def test_a_breaker_that_opens_at_one_host_refuses_calls_at_another(hosts: Hosts) -> None:
     def pay(server: Server, succeed: bool) -> dict[str, Any]:
         url = f"{server.url}/functions/pay"
         reply: dict[str, Any] = httpx.post(url, json={"succeed": succeed}, timeout=30).json()
         return reply
 
-    before = pay(second, True)
-    pay(first, False)
+    before = pay(hosts.second, True)
+    pay(hosts.first, False)
 
-    wait_until(lambda: "error" in pay(second, True))
+    wait_until(lambda: "error" in pay(hosts.second, True))
     assert "error" not in before
 
 
@@ -128,9 +145,9 @@ def test_an_idempotent_task_of_a_killed_worker_is_run_again_by_another(start: St
 
 
 def test_a_database_that_is_away_costs_the_tasks_and_not_the_calls(
-    postgres: Postgres, start: Start
+    postgres: Postgres, hosts: Hosts
 ) -> None:
-    server = start("serve")
+    server = hosts.first
     postgres.pause()
     try:
         task = httpx.post(
@@ -169,6 +186,22 @@ def test_a_server_without_tables_or_without_a_secret_says_what_to_do(state_url: 
     assert (without_tables.returncode, without_secret.returncode) == (2, 2)
 
 
+def test_a_host_with_another_secret_is_refused(start: Start, state_url: str) -> None:
+    start("serve")
+
+    other = subprocess.run(
+        [sys.executable, str(JOBS), "serve", "--port", "0"],
+        env={**environment(state_url), "ANSWERBACK_SECRET": "n" * 32},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert "set ANSWERBACK_SECRET=new,old to change it" in other.stderr
+    assert other.returncode == 2
+
+
 def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: str) -> None:
     server = start("serve")
     path = create(server, "job", steps=1)
@@ -184,8 +217,9 @@ def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: 
 
     before, rekeyed, after = run("check"), run("rekey"), run("check")
 
-    assert "number 2 has sealed 1 record" in before
-    assert rekeyed == "1 record sealed anew\n"
+    # The other record is the key of the fingerprints.
+    assert "number 2 has sealed 2 records" in before
+    assert rekeyed == "2 records sealed anew\n"
     assert "number 2 has sealed 0 records and can go" in after
 
 

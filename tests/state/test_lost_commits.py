@@ -11,8 +11,9 @@ import httpx
 import psycopg
 import pytest
 from tests.fuzz.stdio_client import wait_until
-from tests.state.hosts import answerback, started
+from tests.state.hosts import started
 from tests.state.postgres import Postgres
+from tests.state.stores import make_tables
 from tests.state.tcp_proxy import Proxy
 from tests.state.test_hosts import ASYNC, JOBS, ended, result
 
@@ -22,7 +23,7 @@ KEY = {"Idempotency-Key": "k-1"}
 @pytest.fixture
 def proxy(postgres: Postgres, state_url: str) -> Iterator[Proxy]:
     """A proxy before a database with tables."""
-    assert answerback(state_url, "state", "init").returncode == 0
+    make_tables(state_url)
     proxy = Proxy([postgres.port])
     yield proxy
     proxy.close()

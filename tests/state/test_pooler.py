@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
+from tests.docs.test_cgi_servers import find
 from tests.fuzz.stdio_client import wait_until
 from tests.serving import free_port
 from tests.state.postgres import Postgres
@@ -21,29 +23,33 @@ from answerback.state.shared import SharedState
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id
 
-PROGRAM = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
 _NOBODY = 65534
 
 
 @pytest.fixture
-def pooled_url(postgres: Postgres, state_url: str, tmp_path: Path) -> Iterator[str]:
+def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     """The database's URL through a pooler that has two connections to the server."""
-    if PROGRAM is None:
-        pytest.skip("pgbouncer is not installed; on Debian: apt-get install pgbouncer")
+    program = find("pgbouncer")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        with pooling(program, Path(folder), postgres, state_url) as url:
+            yield url
+
+
+@contextmanager
+def pooling(program: str, folder: Path, postgres: Postgres, state_url: str) -> Iterator[str]:
     port, name = free_port(), state_url.rpartition("/")[2]
-    users, settings = tmp_path / "users.txt", tmp_path / "pgbouncer.ini"
+    users, settings = folder / "users.txt", folder / "pgbouncer.ini"
     users.write_text('"postgres" ""\n')
     settings.write_text(
         f"[databases]\n{name} = host=127.0.0.1 port={postgres.port} user=postgres\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = any\nauth_file = {users}\npool_mode = transaction\ndefault_pool_size = 2\n"
     )
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        os.chmod(folder, 0o755)
     # It refuses to run as root.
     user = _NOBODY if os.geteuid() == 0 else None
     process = subprocess.Popen(
-        [PROGRAM, settings],
+        [program, settings],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         user=user,

@@ -8,12 +8,15 @@ from functools import partial
 import psycopg
 import pytest
 from tests.fuzz.stdio_client import wait_until
-from tests.state.stores import SECRET, Make, make_tables
+from tests.state.postgres import Postgres
+from tests.state.stores import SECRET, Make, make_tables, postgres_store
 from tests.tasks.store_clock import NOW, StoreClock
 
 from answerback import success
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
+from answerback.gates.used_rows import UsedRows
+from answerback.state.kept_changes import SessionRows
 from answerback.state.maintenance import check_state, rekey
 from answerback.state.shared import SharedState
 from answerback.tasks import postgres_store as postgres_module
@@ -148,12 +151,39 @@ def test_a_secret_can_go_once_no_part_of_a_record_needs_it(make: Make, state_url
     rewritten = rekey(state_url, [NEW, SECRET])
     after = check_state(state_url, [NEW, SECRET], processes=1).lines
 
-    assert "secrets: number 2 has sealed 1 record" in before
-    assert rewritten == 1
+    # The other record is the key of the fingerprints.
+    assert "secrets: number 2 has sealed 2 records" in before
+    assert rewritten == 2
     assert "secrets: number 2 has sealed 0 records and can go" in after
     new = make(NEW)
     assert new.add(_task(idempotency_key="k", fingerprint=mark), LIMITS).id == task.id
     assert new.get(task.id).arguments == b"{}"  # type: ignore[union-attr]  # it is there
+
+
+def test_a_key_is_found_by_every_host_while_the_secret_is_changed(make: Make) -> None:
+    task = _task(owner="ann", idempotency_key="k", fingerprint=b"same")
+
+    found = [make(*each).add(task, LIMITS).id for each in ((SECRET, NEW), (NEW, SECRET))]
+
+    assert found == [task.id] * 2
+    assert len(make(NEW, SECRET).page("ann", None, 10)) == 1
+
+
+def test_owners_and_keys_cannot_be_read_or_guessed_from_a_database(postgres: Postgres) -> None:
+    found = []
+    for url in (postgres.new_database(), postgres.new_database()):
+        store = postgres_store(url, "jobs")
+        task = store.add(_task(owner="ann", idempotency_key="order-7"), LIMITS)
+        with psycopg.connect(url) as connection:
+            rows = connection.execute("SELECT * FROM answerback.tasks").fetchall()
+            [[owner, key]] = connection.execute("SELECT owner, key FROM answerback.tasks")
+        assert store.page("ann", None, 10) == [task]
+        assert "ann" not in repr(rows)
+        assert "order" not in repr(rows)
+        found += [owner, bytes(key).hex()]
+
+    # Who has one database cannot look for the same owner or key in another one.
+    assert len(set(found)) == 4
 
 
 def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_url: str) -> None:
@@ -169,11 +199,57 @@ def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_
     assert store.remove_expired() == 3001
 
 
+def test_what_has_not_expired_is_not_read_when_expired_rows_are_removed(
+    postgres: Postgres,
+) -> None:
+    url = postgres.new_database()
+    make_tables(url)
+    columns = "app, tool, owner, state, worker, lease, fence, record, arguments, expires"
+    far = 2.0**33
+    with psycopg.connect(url) as connection:
+        for statement in (
+            f"INSERT INTO answerback.tasks (id, {columns}) SELECT n::text, 'jobs', 'report', '',"
+            f" 'completed', '', 0, 0, '', '', {far} FROM generate_series(1, 5000) AS n",
+            "INSERT INTO answerback.used_tokens (digest, expires)"
+            f" SELECT n::text::bytea, {far} FROM generate_series(1, 5000) AS n",
+            "INSERT INTO answerback.sessions (app, nonce, expires)"
+            f" SELECT 'jobs', n::text::bytea, {far} FROM generate_series(1, 5000) AS n",
+        ):
+            connection.execute(statement.encode())
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+    shared = SharedState(url, [SECRET])
+
+    PostgresStore(shared, "jobs").remove_expired()
+    UsedRows(shared).add(b"token", int(far))
+    SessionRows(shared, "jobs").remove_expired()
+    shared.close()
+
+    names = ("tasks_expiry", "used_tokens_expiry", "sessions_expiry")
+    query = (
+        "SELECT indexrelname, idx_scan, idx_tup_read FROM pg_stat_user_indexes"
+        " WHERE indexrelname = ANY(%s)"
+    )
+
+    def reads() -> dict[str, tuple[int, int]]:
+        # The connections of the state report what they have read when they end.
+        with psycopg.connect(url) as connection:
+            rows = connection.execute(query, (list(names),)).fetchall()
+        return {name: (scans, read) for name, scans, read in rows}
+
+    wait_until(lambda: all(scans for scans, _ in reads().values()))
+    assert {name: read for name, (_, read) in reads().items()} == dict.fromkeys(names, 0)
+
+
 def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:
     own, other = make(), make()
     changes = own.changes()
-    while changes.wait(5, is_urgent=False) is None:
-        pass
+
+    def is_heard() -> bool:
+        other._tell("first")
+        return "first" in (changes.wait(1, is_urgent=False) or ())
+
+    wait_until(is_heard)
 
     # Nobody reads them meanwhile.
     for number in range(20_000):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -18,10 +19,14 @@ import pytest
 from tests.conftest import Server
 from tests.fuzz.stdio_client import wait_until
 from tests.serving import free_port
-from tests.state.hosts import answerback, environment
+from tests.state.hosts import environment, started
 from tests.state.postgres import Postgres
 from tests.state.proxy import round_robin
 from tests.state.sessions import Session
+from tests.state.stores import make_tables
+
+from answerback import App
+from answerback.server.asgi import database_bus
 
 TALKS = Path(__file__).parent / "talks.py"
 Start = Callable[..., Server]
@@ -59,10 +64,14 @@ def start(start_app: Start) -> Start:
     return partial(start_app, TALKS, "serve")
 
 
-@pytest.fixture
-def hosts(start: Start) -> list[str]:
-    """The addresses of three servers."""
-    return [start().url for _ in range(3)]
+@pytest.fixture(scope="module")
+def hosts(postgres: Postgres) -> Iterator[list[str]]:
+    """The addresses of three servers, which several tests share: each has sessions of its own."""
+    url = postgres.new_database()
+    make_tables(url)
+    with ExitStack() as stack:
+        stack.callback(postgres.drop, url)
+        yield [stack.enter_context(started(url, TALKS, "serve")).url for _ in range(3)]
 
 
 def test_a_session_goes_on_at_every_host_behind_a_proxy(start: Start) -> None:
@@ -202,7 +211,9 @@ def test_a_tool_disabled_at_one_host_is_disabled_at_all_and_at_later_ones(start:
     assert wait_until(lambda: all("extra" in session.tools(url) for url in urls))
 
 
-def test_a_resumed_stream_of_a_killed_host_ends_with_an_error(start: Start, tmp_path: Path) -> None:
+def test_a_resumed_stream_of_a_killed_host_ends_with_an_error(
+    start: Start, state_url: str, tmp_path: Path
+) -> None:
     lost, other = start(), start()
     session = Session(other.url)
     with session.calling(lost.url, 7, "until", path=str(tmp_path / "never")) as events:
@@ -210,6 +221,10 @@ def test_a_resumed_stream_of_a_killed_host_ends_with_an_error(start: Start, tmp_
         wait_until((tmp_path / "never.begun").exists)
         lost.process.send_signal(signal.SIGKILL)
         lost.process.wait(60)
+    with psycopg.connect(state_url) as connection:
+        # As if it had shown 12 seconds ago that it lives; 15 would be too long.
+        query = "UPDATE answerback.processes SET seen = seen - 12 WHERE number = %s"
+        connection.execute(query, (last_event.partition(".")[0],))
 
     with session.listening(other.url, last_event) as events:
         frames = list(events)
@@ -271,7 +286,7 @@ def test_workers_and_hosts_share_their_sessions(start: Start) -> None:
 
 @pytest.mark.parametrize("lifespan", ["on", "off"])
 def test_sessions_are_shared_under_another_asgi_server(state_url: str, lifespan: str) -> None:
-    assert answerback(state_url, "state", "init").returncode == 0
+    make_tables(state_url)
     with (
         _served_by_uvicorn(state_url, lifespan) as first,
         _served_by_uvicorn(state_url, lifespan) as second,
@@ -325,6 +340,8 @@ def test_hosts_agree_on_a_tool_that_several_of_them_switch_at_the_same_time(
         list(threads.map(switch, hosts))
 
     assert wait_until(lambda: len({"extra" in session.tools(url) for url in hosts}) == 1)
+    session.call(hosts[0], "set_extra", on=True)
+    assert wait_until(lambda: all("extra" in session.tools(url) for url in hosts))
 
 
 def test_changes_are_found_by_polling_if_no_notice_arrives(start: Start) -> None:
@@ -343,7 +360,7 @@ def test_after_a_crash_of_the_database_sessions_go_on_and_stay_ended(
 ) -> None:
     hosts = [start_app(TALKS, "serve").url for _ in range(2)]
     session, ended = Session(hosts[0]), Session(hosts[0])
-    ended.end(hosts[0])
+    assert ended.end(hosts[0]).status_code == 204
 
     postgres.stop(signal.SIGKILL)
     postgres.start()
@@ -358,4 +375,47 @@ def test_after_a_crash_of_the_database_sessions_go_on_and_stay_ended(
             return bool(events.next()["result"]["isError"])
 
     assert wait_until(is_answered_elsewhere)
-    assert {ended.status(url) for url in hosts} == {404}
+    assert wait_until(lambda: {ended.status(url) for url in hosts} == {404})
+
+
+def test_an_application_that_is_started_again_gets_notices_again(
+    state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tables(state_url)
+    monkeypatch.setenv("ANSWERBACK_STATE", state_url)
+    monkeypatch.setenv("ANSWERBACK_SECRET", "s" * 32)
+    # Only a notice can be in time.
+    monkeypatch.setattr(database_bus, "_POLL", 3600.0)
+
+    def with_extra() -> App:
+        app = App("talks")
+        app.add_tool(extra)
+        return app
+
+    one, two = with_extra(), with_extra()
+    first, second = one.asgi(signals=False), two.asgi(signals=False)
+    before = listening()
+
+    async def restart_and_switch() -> None:
+        await first.start()
+        await second.start()
+        await first.stop()
+        await asyncio.to_thread(wait_until, lambda: listening() <= before + 1)
+        await first.start()
+        await asyncio.to_thread(two.disable, "extra")
+        await asyncio.to_thread(wait_until, lambda: "extra" not in one.tools)
+        await first.stop()
+        await second.stop()
+
+    asyncio.run(restart_and_switch())
+
+    assert "extra" not in one.tools
+
+
+def listening() -> int:
+    """How many threads of this process listen."""
+    return sum(thread.name == "answerback-listen" for thread in threading.enumerate())
+
+
+def extra() -> str:
+    return "extra"

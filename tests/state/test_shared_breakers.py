@@ -29,7 +29,7 @@ class Process:
         breakers = SharedBreakers(self.state, "shop")
         breakers.share(self.bank)
         breakers.share(self.post)
-        self.state.parts.append(breakers)
+        self.state.add(breakers)
         self.state.start()
 
     def _breaker(self, service: str, reset: float) -> Breaker:
@@ -114,6 +114,19 @@ def test_a_process_that_starts_later_finds_the_open_breakers_whose_time_is_not_o
     assert later.bank.state == "closed"
 
 
+@pytest.mark.usefixtures("no_polling")
+def test_a_state_that_starts_again_sends_and_follows_breakers_again(start: Start) -> None:
+    one, two = start(), start()
+    one.state.close()
+
+    one.state.start()
+    fail(one.post)
+    fail(two.bank)
+
+    wait_until(lambda: two.post.state == one.bank.state == "open")
+    assert (one.post.state, two.bank.state) == ("open", "open")
+
+
 def test_a_store_of_the_author_is_kept(start: Start) -> None:
     class Always:
         state: State = "closed"
@@ -135,4 +148,3 @@ def test_a_store_of_the_author_is_kept(start: Start) -> None:
     breakers.share(breaker)
 
     assert breaker.store is store
-    assert not breakers.is_used

@@ -290,3 +290,36 @@ def test_a_closed_state_leaves_a_limit_to_its_process(start: Start) -> None:
     found = outcomes([host], 3)
 
     assert found == {"passed": 2, "RATE_LIMITED": 1}
+
+
+def test_a_tool_that_is_registered_while_hosts_serve_is_counted_by_all(start: Start) -> None:
+    hosts = [start(), start()]
+    for host in hosts:
+
+        @host.app.tool(limit=Limit("1/h"))
+        def late() -> None:
+            return
+
+        included = App("more")
+        host.app.include(included, prefix="more_")
+
+        @included.tool(limit=Limit("1/h"))
+        def later() -> None:
+            return
+
+    def codes(tool: str) -> list[str | None]:
+        replies = [asyncio.run(host.app.call(tool)) for host in hosts]
+        return [None if reply.error is None else reply.error.code for reply in replies]
+
+    assert codes("late") == [None, "RATE_LIMITED"]
+    assert codes("more_later") == [None, "RATE_LIMITED"]
+
+
+def test_a_state_that_starts_again_shares_its_limits_again(start: Start) -> None:
+    hosts = [start(limit=Limit("1/h")), start(limit=Limit("1/h"))]
+    hosts[0].state.close()
+
+    hosts[0].state.start()
+    found = [host.search() for host in hosts]
+
+    assert found == ["passed", "RATE_LIMITED"]

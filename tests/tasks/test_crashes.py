@@ -229,6 +229,45 @@ def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_pat
     assert ran == ["full", "other"]
 
 
+def test_a_task_that_is_claimed_while_its_server_shuts_down_is_run_to_its_end(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tasks.db"
+    claims, goes_on = threading.Event(), threading.Event()
+
+    class SlowToClaim(SQLiteStore):
+        def claim(self, *arguments: Any) -> list[TaskRecord]:
+            claimed = super().claim(*arguments)
+            if claimed:
+                claims.set()
+                goes_on.wait(60)
+            return claimed
+
+    app = ServedApp("jobs", limits=Limits(shutdown=30))
+    app.task_store = SlowToClaim(path, durable=False)
+
+    @app.tool(task="optional")
+    async def job() -> str:
+        return "done"
+
+    async def shut_down() -> None:
+        asgi = app.asgi()
+        assert await asgi.start() is None
+        await asyncio.to_thread(claims.wait, 60)
+        stopping = asyncio.create_task(asgi.stop())
+        # It must not end as long as tasks are claimed.
+        await asyncio.wait({stopping}, timeout=0.5)
+        goes_on.set()
+        await stopping
+
+    task = TaskRecord(id=new_id(), tool="job", arguments=b"{}", created=1e9, changed=1e9)
+    SQLiteStore(path, durable=False).add(task, TaskLimits())
+    asyncio.run(shut_down())
+
+    [kept] = SQLiteStore(path).page(None, None, 10)
+    assert kept.state == "completed"
+
+
 def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path) -> None:
     path = tmp_path / "tasks.db"
     call = {"name": "slow_compute", "arguments": {"seconds": 0.3}, "task": {}}

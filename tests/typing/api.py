@@ -35,7 +35,7 @@ from answerback import (
 )
 from answerback.client import FilledPrompt, RemoteServer, RemoteTool
 from answerback.models import to_openai
-from answerback.options import Access, Shown, Task, TaskLimits, Values
+from answerback.options import Access, ReplyLimits, Shown, Task, TaskLimits, Values
 from answerback.resilience import Breaker, Limit, Retry
 
 parts = App("parts")
@@ -223,7 +223,7 @@ assert_type(Shown("accounts").name, str | None)
 app.add_tool(add, invoking="…")  # type: ignore[call-arg]  # it is part of widget=
 App("a", task_limits=TaskLimits())  # type: ignore[call-arg]  # it is part of limits=
 App("a", access=Access(url="https://example.com/mcp", sessions=False))
-App("a", limits=Limits(tasks=TaskLimits(slots=20)))
+App("a", limits=Limits(tasks=TaskLimits(slots=20), replies=ReplyLimits(retention=600)))
 CSP(["https://example.com"])  # type: ignore[call-arg]  # members are given by name
 
 App("a", values=Values(returns="value", nan="null"), codes={"CITY_UNKNOWN": 404})
@@ -256,6 +256,7 @@ assert_type(read(b"{}"), Reply[Any])
 assert_type(read({}, into=Point, strict=True), Reply[Point])
 assert_type(read({}, Point | None), Reply[Any])
 assert_type(read("x").for_model(budget=4000, untrusted=True), str)
+assert_type(read("x").as_seen_by("claude-code", max_chars=100_000).text, str)
 
 
 def narrowed(reply: Reply[Point]) -> Point | None:

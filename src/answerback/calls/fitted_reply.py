@@ -15,7 +15,8 @@ from ..fitting.cut_pages import Paging
 from ..fitting.fit import fit
 from ..fitting.whole_store import Owner
 from ..tools.context import Context
-from .call import Call, Outcome
+from ..tools.paging import open_cursor, part_cursor
+from .call import Call
 
 if TYPE_CHECKING:
     from .runtime import Runtime
@@ -33,23 +34,12 @@ async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
     owner = owner_of_call(call)
     paging = None
     if tool.is_paged:
-        from ..tools.paging import part_cursor
-
         paging = Paging(call.part or _part(call), lambda part: part_cursor(part, call))
     return await fit(reply, tool, call.shape, lambda body: runtime.wholes.keep(body, owner), paging)
 
 
-async def fitted_outcome(outcome: Outcome, call: Call) -> Outcome:
-    """Return the outcome of a call whose reply was stored whole, as MCP sends it."""
-    if not isinstance(outcome, Reply) or call.tool is None or call.tool.settings.budget is None:
-        return outcome
-    return await fitted_reply(outcome, call)
-
-
 def _part(call: Call) -> KeptPart | None:
     """Return the kept part that a stored reply continues, which its cursor names."""
-    from ..tools.paging import open_cursor
-
     cursor = msgspec.json.decode(call.arguments, type=_Cursor).cursor
     # The stored reply was a success; the key that signed its cursor may be another by now.
     with suppress(ToolError):

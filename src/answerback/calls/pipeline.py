@@ -44,8 +44,7 @@ def pipeline(
             return _refusal(call, tools, max_calls)
         running.add(call)
         call.runtime = running_in
-        before = CURRENT.set(call)
-        began = perf_counter()
+        before, began = CURRENT.set(call), perf_counter()
         try:
             is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
@@ -58,7 +57,7 @@ def pipeline(
             if isinstance(value, CoroutineType):
                 value = await value
             reply = _shaped(reply_to(tool, value), call, tool)
-            return reply if tool.settings.budget is None else await _fitted(reply, call)
+            return reply if tool.budget is None else await _fitted(reply, call)
         except NeedsInput as question:
             return question
         except BaseException as exc:

@@ -158,12 +158,10 @@ class Runtime:
 
     async def kept_page(self, part: KeptPart, owner: str) -> Page[Any] | None:
         """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
-        from ..core.list_page import Page
-        from ..fitting.kept_lists import kept_list
+        from ..fitting.kept_lists import kept_page
 
         whole = await self.wholes.find(part.id, owner)
-        found = None if whole is None else kept_list(whole.body, part)
-        return found if isinstance(found, Page) else None
+        return None if whole is None else kept_page(whole.body, part)
 
     @cached_property
     def admit(self) -> Handler:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 
-from ..inference.inferred_types import TEXT, InferredType, UnionOf
+from ..inference.inferred_types import ANY, NONE, TEXT, InferredType, UnionOf
 from ..inference.inferring import SeenReplies
 from ..inference.python_source import annotation, definitions, import_lines
 from ..tools.tool import Tool
@@ -103,6 +103,7 @@ def _patch_function(file: PythonFile, node: _Function, kind: InferredType) -> bo
     returned = [each for each in _returns(node) if each.value is not None]
     dumps = [each for each in returned if _is_dumps(each.value)]
     others = [each for each in returned if not _is_dumps(each.value)]
+    kind = _with_unseen(kind, node)
     text = annotation(kind)
     if kind == TEXT and node.returns is not None:
         return False
@@ -111,8 +112,8 @@ def _patch_function(file: PythonFile, node: _Function, kind: InferredType) -> bo
         line = others[0].lineno
         file.note(
             node,
-            f"{node.name} returns JSON text, but line {line} is not `return json.dumps(…)`; "
-            f"return the object itself everywhere, then write -> {text}",
+            f"{node.name} returns JSON text, but line {line} is not `return json.dumps(…)`; raise "
+            f"ToolError where it fails, return the object elsewhere, and write -> {text}",
         )
         return False
     for each in dumps:
@@ -130,6 +131,48 @@ def _patch_function(file: PythonFile, node: _Function, kind: InferredType) -> bo
     else:
         file.insert(_colon(file, node), f" -> {text}")
     return True
+
+
+def _with_unseen(kind: InferredType, node: _Function) -> InferredType:
+    """Return the type with `str` and `None`, if the function may return them and no reply has.
+
+    It declares a union with them, or declares nothing and returns them, as for an error.
+    """
+    found = [kind] if not isinstance(kind, UnionOf) else list(kind.members)
+    if ANY in found:
+        return kind
+    for unseen in (TEXT, NONE):
+        if unseen not in found and any(_unseen_type(each) == unseen for each in _possible(node)):
+            found.append(unseen)
+    return kind if len(found) == 1 else UnionOf(tuple(found))
+
+
+def _possible(node: _Function) -> list[ast.expr | None]:
+    """Return what a function may return: the members of a declared union, else its values."""
+    if node.returns is None:
+        return [each.value for each in _returns(node)]
+    members = _union_members(node.returns)
+    return [*members] if len(members) > 1 else []
+
+
+def _union_members(declared: ast.expr) -> list[ast.expr]:
+    match declared:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [*_union_members(left), *_union_members(right)]
+        case ast.Subscript(value=ast.Name(id="Union"), slice=ast.Tuple(elts=members)):
+            return members
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=member):
+            return [*_union_members(member), ast.Constant(None)]
+    return [declared]
+
+
+def _unseen_type(value: ast.expr | None) -> InferredType | None:
+    match value:
+        case None | ast.Constant(value=None):
+            return NONE
+        case ast.Name(id="str") | ast.Constant(value=str()) | ast.JoinedStr():
+            return TEXT
+    return None
 
 
 def _returns(node: ast.AST) -> Iterator[ast.Return]:

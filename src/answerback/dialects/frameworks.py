@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .hosts import (
-    Cut,
+    CutByHost,
     Describe,
     Host,
     HostOutput,
@@ -40,10 +40,10 @@ def _has_audio(result: Json) -> bool:
     return any(block.get("type") == "audio" for _, block in content_blocks(result))
 
 
-def _raised_by_langchain(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
-    return (
-        Cut([], "nothing: it raises NotImplementedError for audio") if _has_audio(result) else None
-    )
+def _raised_by_langchain(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
+    if not _has_audio(result):
+        return None
+    return CutByHost([], "nothing: it raises NotImplementedError for audio")
 
 
 def _openai_agents(result: Json) -> HostOutput:

@@ -45,7 +45,7 @@ class HostOutput(NamedTuple):
     """Whether the model is told that the call failed."""
 
 
-class Cut(NamedTuple):
+class CutByHost(NamedTuple):
     """The texts that are left of a reply that is too large, and what happened to the rest."""
 
     texts: list[str]
@@ -63,7 +63,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     size: str = "not known"
     """What it does with a large reply."""
-    cut: Callable[[list[str], Json, int | None], Cut | None] | None = None
+    cut: Callable[[list[str], Json, int | None], CutByHost | None] | None = None
     """Cuts texts that are too large; None if nothing is cut."""
     images: str = "shown"
 
@@ -276,37 +276,39 @@ def _repeats_result(result: Json) -> bool:
     return is_wrapped and len(texts) == 1 and decoded(texts[0]) == data["result"]
 
 
-def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     size = sum(map(len, texts))
     if is_failed(result):
         kept = 11_000
         if size <= kept:
             return None
-        return Cut([_middle_cut("\n".join(texts), kept)], f"about {kept:,} of {size:,} characters")
+        return CutByHost(
+            [_middle_cut("\n".join(texts), kept)], f"about {kept:,} of {size:,} characters"
+        )
     if size <= (max_chars or 50_000):
         return None
     preview = "\n".join(texts)[: 2 * _KB]
-    return Cut([preview], f"the first 2 KB of {size:,} characters; a file has the rest")
+    return CutByHost([preview], f"the first 2 KB of {size:,} characters; a file has the rest")
 
 
-def _cut_by_codex(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_codex(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     kept = 10_000 * CHARACTERS_PER_TOKEN
     size = sum(map(len, texts))
     if size <= kept:
         return None
     note = f"about {kept:,} of {size:,} characters, without the middle"
-    return Cut([_middle_cut("\n".join(texts), kept)], note)
+    return CutByHost([_middle_cut("\n".join(texts), kept)], note)
 
 
-def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     whole = "\n".join(texts)
     if len(whole) <= 50_000:
         return None
     note = f"the first 4,096 and the last 1,024 of {len(whole):,} characters; a file has the rest"
-    return Cut([f"{whole[:4_096]}…{whole[-1_024:]}"], note)
+    return CutByHost([f"{whole[:4_096]}…{whole[-1_024:]}"], note)
 
 
-def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     whole = "\n\n".join(texts)
     lines, kept = whole.split("\n"), 50 * _KB
     if len(lines) <= 2_000 and len(whole.encode()) <= kept:
@@ -318,13 +320,13 @@ def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> C
             break
         shown.append(line)
     note = f"the first {len(shown):,} of {len(lines):,} lines; a file has the rest"
-    return Cut(["\n".join(shown)], note)
+    return CutByHost(["\n".join(shown)], note)
 
 
-def _cut_by_claude_ai(texts: list[str], result: Json, max_chars: int | None) -> Cut | None:
+def _cut_by_claude_ai(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     if len(json_text(result)) <= _MB:
         return None
-    return Cut(
+    return CutByHost(
         ["Tool result is too large. Maximum size is 1MB."], "nothing: it is larger than 1 MB"
     )
 

@@ -17,7 +17,7 @@ from .frameworks import FRAMEWORKS
 from .hosts import (
     CHARACTERS_PER_TOKEN,
     HOSTS,
-    Cut,
+    CutByHost,
     Half,
     Host,
     Json,
@@ -108,7 +108,9 @@ def _received(reply: Reply[Any]) -> Json | None:
     return raw if isinstance(raw, dict) and isinstance(raw.get("content"), list) else None
 
 
-def _cut(host: Host, parts: list[OutputPart], result: Json, max_chars: int | None) -> Cut | None:
+def _cut(
+    host: Host, parts: list[OutputPart], result: Json, max_chars: int | None
+) -> CutByHost | None:
     if host.cut is None:
         return None
     return host.cut([each.text for each in parts if each.media is None], result, max_chars)
@@ -160,6 +162,8 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
 
 
 _WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+")
+_MAX_WORDS_IN = 100_000
+"""The words of longer texts, in characters, are not compared: that takes long."""
 _MAX_VALUES = 10_000
 """Larger data, or data that contains itself, is not looked for in a text."""
 _PARTS = {"text": "text", "image": "image", "audio": "audio", "resource_link": "link"}
@@ -232,7 +236,9 @@ def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
 
 def _has_words(shown: str, text: Any) -> bool:
     """Return whether all words of a text are shown, as those of a text made from the data are."""
-    return isinstance(text, str) and _words(text) <= _words(shown)
+    if not isinstance(text, str) or len(text) + len(shown) > _MAX_WORDS_IN:
+        return False
+    return _words(text) <= _words(shown)
 
 
 def _words(text: str) -> set[str]:

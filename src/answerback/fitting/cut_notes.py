@@ -1,4 +1,4 @@
-"""What a reply says about the parts that were left out, and how a client gets them."""
+"""Notes in a reply about the parts that were left out, and how a client gets them."""
 
 from __future__ import annotations
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
-from ..core.content import Block, Embedded, Text, changed_block
+from ..core.content import Text
 from ..core.reply import Cut, Reply, failure
 from ..core.shape import Shape
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
+from .content_texts import CONTENT, ContentTexts
 from .cut_notes import Said, link, notes
 from .cut_pages import Paging, items_cut, path_in_whole, shortened
 from .kept_lists import ITEMS
-from .pieces import CutPlan, Single, TextPiece, characters, cut_largest
+from .pieces import CutPlan, Single, characters, cut_largest
 from .sent_size import is_over, sent_size
 from .value_schema import ValueSchemas
 from .wholes import PREFIX
@@ -38,7 +39,7 @@ async def fit(
 
     *keep* keeps the whole if the reply is too large. *paging* is for a tool that returns pages.
     """
-    budget = tool.settings.budget
+    budget = tool.budget
     if budget is None or reply.error is not None:
         return reply
     if not is_over(reply, shape, tool.contract, budget):
@@ -66,8 +67,8 @@ class LargeReply:
         self._keep = keep
         self._paging = paging
         self._part = None if paging is None else paging.part
+        self._texts = ContentTexts(reply.content)
         self._uris: dict[str, str | None] = {}
-        self._texts = {f"content[{n}]": text for n, text in _texts(reply)}
 
     async def cut_lists(self) -> Reply[Any] | None:
         """Return the reply with its lists cut; None if that is not enough."""
@@ -75,9 +76,7 @@ class LargeReply:
 
     async def cut_texts(self) -> Reply[Any] | None:
         """Return the reply with its lists and texts cut; None if that is not enough."""
-        texts = [
-            Single(path, TextPiece(path, _encode(text), {})) for path, text in self._texts.items()
-        ]
+        texts = self._texts.parts()
         data = self._data_part(cuts_texts=True)
         # The two halves have nothing in common, if the text is the author's own.
         if texts and self._tool.contract.text in ("own", "readable"):
@@ -118,10 +117,7 @@ class LargeReply:
     async def _with_notes(self, kept: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
         reply = self._reply
         encoded = kept.get("", reply.encoded)
-        content = tuple(
-            changed_block(block, text=msgspec.json.decode(kept[path])) if path in kept else block
-            for path, block in _named(reply.content)
-        )
+        content = self._texts.content_with(kept.get(CONTENT))
         if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
             encoded = shortened(encoded, cut, await self._uri(""), self._paging)
             if self._part is not None:
@@ -131,7 +127,12 @@ class LargeReply:
             text = data_text(encoded, self._shape, self._tool.contract, is_part=True)
             content = (Text(text), *content)
         said = [await self._said(cut) for cut in cuts]
-        return _replace(reply, content=content + notes(said), encoded=encoded, cuts=tuple(cuts))
+        return _replace(
+            reply,
+            content=content + notes(said),
+            encoded=encoded,
+            cuts=tuple(each.cut for each in said),
+        )
 
     def _shows_data_only_without_texts(self) -> bool:
         """Return whether the note, which is a text, would replace the text of the data."""
@@ -140,22 +141,24 @@ class LargeReply:
         return not self._shape.structured or self._tool.contract.text in ("own", "readable")
 
     async def _said(self, cut: Cut) -> Said:
-        if cut.path not in self._texts:
-            path = path_in_whole(cut.path, self._part)
-            before = None
-            if self._paging is not None and cut.path == ITEMS:
-                before = 0 if self._part is None else self._part.offset
-            return Said(cut, await self._uri(""), path, cut.path, before)
-        is_all = self._reply.encoded is None and len(self._texts) == 1
-        return Said(cut, await self._uri(cut.path), "", "" if is_all else cut.path)
+        if cut.path.startswith(CONTENT):
+            named = self._texts.named(cut)
+            is_all = self._reply.encoded is None and (len(self._texts) == 1 or cut.path == CONTENT)
+            path = self._texts.path_in_whole(cut)
+            return Said(named, await self._uri(CONTENT), path, "" if is_all else named.path)
+        path = path_in_whole(cut.path, self._part)
+        before = None
+        if self._paging is not None and cut.path == ITEMS:
+            before = 0 if self._part is None else self._part.offset
+        return Said(cut, await self._uri(""), path, cut.path, before)
 
     async def _uri(self, path: str) -> str | None:
-        """Return the URI of the whole: of the data, or of a text in the content."""
+        """Return the URI of the whole: of the data, or of the texts in the content."""
         if not path and self._part is not None:
             return PREFIX + self._part.id
         if path not in self._uris:
-            body = _encode(self._texts[path]) if path else self._reply.encoded
-            self._uris[path] = await self._keep(body or b"null")
+            whole = self._texts.whole if path else self._reply.encoded
+            self._uris[path] = await self._keep(whole or b"null")
         return self._uris[path]
 
     def _checked(self, reply: Reply[Any]) -> Reply[Any] | None:
@@ -175,9 +178,8 @@ class LargeReply:
         """Return the error for a reply that its schema does not allow to cut."""
         reply, contract = self._reply, self._tool.contract
         size = sent_size(reply, self._shape, contract)
-        texts = list(self._texts.values())
-        whole = reply.encoded or _encode(texts[0] if len(texts) == 1 else texts)
-        uri = await self._keep(whole)
+        whole = reply.encoded or self._texts.whole
+        uri = await self._uri(CONTENT if reply.encoded is None else "")
         error = failure(
             f"The reply has {size:,} characters, more than the {self._budget:,} that are sent, "
             "and it cannot be cut to that size within its schema",
@@ -200,17 +202,3 @@ _BEGINS = "It begins: "
 def _size(parts: list[Single], kept: dict[str, bytes]) -> int:
     cut = (characters(kept[part.name]) if part.name in kept else part.size for part in parts)
     return sum(cut)
-
-
-def _named(content: tuple[Block, ...]) -> Iterator[tuple[str, Block]]:
-    return ((f"content[{n}]", block) for n, block in enumerate(content))
-
-
-def _texts(reply: Reply[Any]) -> Iterator[tuple[int, str]]:
-    """Yield the texts that may be cut; an embedded file only if it has no form of its own."""
-    for n, block in enumerate(reply.content):
-        match block:
-            case Text(text=text):
-                yield n, text
-            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
-                yield n, text

@@ -22,7 +22,12 @@ _pages = msgspec.json.Decoder(_KeptPage)
 
 def kept_list(body: bytes, part: KeptPart) -> list[msgspec.Raw] | Page[msgspec.Raw]:
     """Return the rest of a kept list; in a page if it is a page's."""
-    if not part.path.endswith(ITEMS):
-        return _items.decode(find(body, part.path))[part.offset :]
+    if part.path.endswith(ITEMS):
+        return kept_page(body, part)
+    return _items.decode(find(body, part.path))[part.offset :]
+
+
+def kept_page(body: bytes, part: KeptPart) -> Page[msgspec.Raw]:
+    """Return a kept page with the rest of its items."""
     page = _pages.decode(find(body, part.path.removesuffix(ITEMS).removesuffix(".")))
     return Page(page.items[part.offset :], total=page.total, next=page.next)

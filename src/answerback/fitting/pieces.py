@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,8 +23,13 @@ from .value_schema import Schema, ValueSchemas, decode_items, decode_members, ki
 LONG_TEXT = 200
 """A text of at most so many characters is never cut: it may be a name, an address or a key. A cut
 text keeps at least as many."""
+FEW = 10
+"""A list of at most so many items keeps them all, if its first item is too large to stay whole."""
 _NEAR = 4
 """A line border is near if the text loses at most this fraction more than it must: a quarter."""
+
+_DEEPEST = 60
+"""Values inside so many others stay whole: pieces call each other, as deep as the data is."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -34,7 +39,7 @@ def characters(encoded: bytes) -> int:
     return len(encoded) if encoded.isascii() else len(encoded.decode())
 
 
-class Piece:
+class ValuePiece:
     """A value that stays whole."""
 
     def __init__(self, path: str, encoded: bytes) -> None:
@@ -58,20 +63,30 @@ class CutPlan(msgspec.Struct, frozen=True):
     schemas: ValueSchemas
     cuts_texts: bool = False
 
-    def piece(self, path: str, schema: object, encoded: bytes) -> Piece:
-        """Return the piece for a value with this schema."""
+    def piece(self, path: str, schema: object, encoded: bytes, depth: int = 0) -> ValuePiece:
+        """Return the piece for a value with this schema, which is inside *depth* others."""
         kind = kind_of(encoded)
-        if kind == "other" or (kind == "string" and not self.cuts_texts):
-            return Piece(path, encoded)
+        if kind == "other" or depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
+            return ValuePiece(path, encoded)
         found = self.schemas.resolved(schema, encoded)
         if found is None:
-            return Piece(path, encoded)
+            return ValuePiece(path, encoded)
         if kind == "array" and value_schema.is_free_list(found):
-            return ListPiece(path, encoded, found, self)
+            return ListPiece(path, encoded, found, Below(self, depth + 1))
         if kind != "string":
-            return GroupPiece(path, encoded, found, self)
+            return GroupPiece(path, encoded, found, Below(self, depth + 1))
         is_cut = value_schema.is_free_text(found)
-        return TextPiece(path, encoded, found) if is_cut else Piece(path, encoded)
+        return TextPiece(path, encoded, found) if is_cut else ValuePiece(path, encoded)
+
+
+class Below(NamedTuple):
+    """Makes the pieces of a value's members or items."""
+
+    plan: CutPlan
+    depth: int
+
+    def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
+        return self.plan.piece(path, schema, encoded, self.depth)
 
 
 def below(path: str, step: str | int) -> str:
@@ -79,7 +94,7 @@ def below(path: str, step: str | int) -> str:
     return f"{path}.{step}" if path else str(step)
 
 
-class TextPiece(Piece):
+class TextPiece(ValuePiece):
     """A text that may be cut: at the end of a line, if one is near."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema) -> None:
@@ -114,10 +129,10 @@ def line_count(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n"))
 
 
-class ListPiece(Piece):
+class ListPiece(ValuePiece):
     """A list that may be cut after an item."""
 
-    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: Below) -> None:
         super().__init__(path, encoded)
         self.items: list[msgspec.Raw] = decode_items(encoded)
         self.least = min(max(1, value_schema.least(schema, "minItems")), len(self.items))
@@ -135,23 +150,23 @@ class ListPiece(Piece):
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
         return self._column.cut(room, cuts)[""]
 
-    def piece(self, index: int) -> Piece:
+    def piece(self, index: int) -> ValuePiece:
         """Return the piece for an item."""
         schema = value_schema.item_schema(self._schema, index)
         return self._plan.piece(below(self.path, index), schema, bytes(self.items[index]))
 
 
-class GroupPiece(Piece):
+class GroupPiece(ValuePiece):
     """An object or a tuple: all its members stay, and some may be cut."""
 
-    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: Below) -> None:
         super().__init__(path, encoded)
         self._is_object = encoded.startswith(b"{")
         self._schema = schema
         self._plan = plan
 
     @cached_property
-    def _members(self) -> dict[str, Piece]:
+    def _members(self) -> dict[str, ValuePiece]:
         schema = self._schema
         if self._is_object:
             members = decode_members(self.encoded)
@@ -197,7 +212,7 @@ class Cuttable(Protocol):
 class Single:
     """A member that is cut by itself."""
 
-    def __init__(self, name: str, piece: Piece) -> None:
+    def __init__(self, name: str, piece: ValuePiece) -> None:
         self.name = name
         self._piece = piece
         self.size = piece.size
@@ -212,25 +227,30 @@ class Columns:
 
     def __init__(self, lists: Mapping[str, ListPiece]) -> None:
         self._lists = lists
+        self._count = max(len(each.items) for each in lists.values())
         self._least = max(each.least for each in lists.values())
         self.size = sum(each.size for each in lists.values())
 
     @cached_property
-    def _first(self) -> dict[str, list[Piece]]:
-        """The items that stay in any case, by list."""
-        indexes = range(self._least)
-        return {name: [each.piece(n) for n in indexes] for name, each in self._lists.items()}
-
-    @cached_property
     def smallest(self) -> int:
-        items = (piece.smallest for first in self._first.values() for piece in first)
-        return sum(items) + self._punctuation(self._least)
+        return self._smallest(self._first(self._least))
+
+    def _first(self, count: int) -> dict[str, list[ValuePiece]]:
+        """Return the pieces of the first items, by list."""
+        return {
+            name: [each.piece(index) for index in range(count)]
+            for name, each in self._lists.items()
+        }
+
+    def _smallest(self, first: dict[str, list[ValuePiece]]) -> int:
+        items = [piece.smallest for pieces in first.values() for piece in pieces]
+        return sum(items) + self._punctuation(len(items) // len(first))
 
     def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
         count = self._fitting(room)
-        self._note(max(count, self._least), cuts)
         if count < self._least:
             return self._cut_inside(room, cuts)
+        self._note(count, cuts)
         return {name: _encode(each.items[:count]) for name, each in self._lists.items()}
 
     def _fitting(self, room: int) -> int:
@@ -245,14 +265,20 @@ class Columns:
         return len(lists[0])
 
     def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        """Keep as few items as possible, and cut what is in them."""
-        items = {piece.path: piece for first in self._first.values() for piece in first}
+        """Cut the items, because even the first do not fit: all of them if there are few."""
+        count = self._count
+        first = self._first(count) if count <= FEW else {}
+        if not first or self._smallest(first) > room:
+            count = self._least
+            first = self._first(count)
+        self._note(count, cuts)
+        items = {piece.path: piece for pieces in first.values() for piece in pieces}
         kept = {path: piece.encoded for path, piece in items.items()}
         singles = [Single(path, piece) for path, piece in items.items()]
-        kept |= cut_largest(singles, room - self._punctuation(self._least), cuts)
+        kept |= cut_largest(singles, room - self._punctuation(count), cuts)
         return {
-            name: _encode([msgspec.Raw(kept[piece.path]) for piece in first])
-            for name, first in self._first.items()
+            name: _encode([msgspec.Raw(kept[piece.path]) for piece in pieces])
+            for name, pieces in first.items()
         }
 
     def _note(self, count: int, cuts: list[Cut]) -> None:
@@ -265,7 +291,7 @@ class Columns:
         return len(self._lists) * (len("[]") + max(count - 1, 0))
 
 
-def cuttable(members: Mapping[str, Piece]) -> list[Cuttable]:
+def cuttable(members: Mapping[str, ValuePiece]) -> list[Cuttable]:
     """Return the members that may be cut, in their order; lists of equal length are together."""
     found: dict[str | int, Cuttable | dict[str, ListPiece]] = {}
     for name, piece in members.items():

@@ -33,42 +33,50 @@ class PostgresWholes:
     def __init__(self, shared: SharedState, app: str) -> None:
         self._database = shared.database
         self._sealer = shared.sealer
+        self._fingerprints = shared.fingerprints
         self._app = app
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        digest = _digest(id)
-        account = self._sealer.fingerprint(owner.account.encode())
-        sealed = self._sealer.seal(body, self._place(owner.user, digest))
+        digest, user = _digest(id), self._owner(owner.user)
+        account = self._fingerprints.of(place_of("account", owner.account))
         # A whole need not survive a crash of the database's machine.
         with self._database.transaction(durable=False) as cursor:
+            cursor.execute(
+                f"UPDATE answerback.wholes SET expires = {NOW} + %s"
+                f" WHERE app = %s AND digest = %s AND expires > {NOW}",
+                (limits.retention, self._app, digest),
+            )
+            if cursor.rowcount:
+                return
             _remove_expired(cursor)
+            sealed = self._sealer.seal(body, self._place(user, digest))
             self._make_room(cursor, account, len(body), limits)
             cursor.execute(
                 "INSERT INTO answerback.wholes"
                 " (digest, app, account, owner, session, tool, expires, size, body)"
-                f" VALUES (%s, %s, %s, %s, %s, %s, {NOW} + %s, %s, %s)",
+                f" VALUES (%s, %s, %s, %s, %s, %s, {NOW} + %s, %s, %s)"
+                " ON CONFLICT (app, digest) DO UPDATE SET expires = excluded.expires",
                 (
-                    *(digest, self._app, account, owner.user, owner.session, owner.tool),
+                    *(digest, self._app, account, user, owner.session, owner.tool),
                     *(limits.retention, len(body), sealed),
                 ),
             )
 
-    def get(self, id: str) -> KeptReply | None:
+    def get(self, id: str, user: str) -> KeptReply | None:
         digest = _digest(id)
         rows = self._database.rows(
             "SELECT owner, tool, body FROM answerback.wholes"
-            f" WHERE app = %s AND digest = %s AND expires > {NOW}",
-            *(self._app, digest),
+            f" WHERE app = %s AND digest = %s AND owner = ANY(%s) AND expires > {NOW}",
+            *(self._app, digest, ["", self._owner(user)]),
         )
         if not rows:
             return None
-        [(user, tool, sealed)] = rows
+        [(owner, tool, sealed)] = rows
         try:
-            body = self._sealer.open(bytes(sealed), self._place(user, digest))
+            return KeptReply(tool, self._sealer.open(bytes(sealed), self._place(owner, digest)))
         except CannotOpen as exc:
             logger().error("a whole reply of %r cannot be read: %s", tool, exc)
             return None
-        return KeptReply(user, tool, body)
 
     def forget_session(self, session: str) -> None:
         self._database.rows(
@@ -105,8 +113,12 @@ class PostgresWholes:
             cursor.execute(_IN_ORDER_OF_REMOVAL, (self._app,))
             _remove(cursor, surplus_of_all(cursor.fetchall(), size, limits))
 
-    def _place(self, user: str, digest: bytes) -> bytes:
-        return place_of(self._app, user, digest.hex(), "body")
+    def _owner(self, user: str) -> str:
+        """Return the user's fingerprint; empty without one."""
+        return self._fingerprints.of(place_of("owner", user)).hex() if user else ""
+
+    def _place(self, owner: str, digest: bytes) -> bytes:
+        return place_of(self._app, owner, digest.hex(), "body")
 
 
 def _digest(id: str) -> bytes:

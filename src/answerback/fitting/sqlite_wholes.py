@@ -71,6 +71,9 @@ class SQLiteWholes:
         now, size = self._now(), len(body)
         with self._transaction() as connection:
             connection.execute("DELETE FROM wholes WHERE expires <= ?", (now,))
+            again = "UPDATE wholes SET expires = ? WHERE id = ?"
+            if connection.execute(again, (now + limits.retention, id)).rowcount:
+                return
             _make_room(connection, owner.account, size, limits)
             row = (id, owner.account, owner.user, owner.session, owner.tool)
             added = connection.execute(
@@ -80,12 +83,12 @@ class SQLiteWholes:
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
 
-    def get(self, id: str) -> KeptReply | None:
+    def get(self, id: str, user: str) -> KeptReply | None:
         with self._opened() as connection:
             row = connection.execute(
-                "SELECT user, tool, body FROM wholes JOIN bodies USING (number)"
-                " WHERE id = ? AND expires > ?",
-                (id, self._now()),
+                "SELECT tool, body FROM wholes JOIN bodies USING (number)"
+                " WHERE id = ? AND user IN ('', ?) AND expires > ?",
+                (id, user, self._now()),
             ).fetchone()
         return None if row is None else KeptReply(*row)
 

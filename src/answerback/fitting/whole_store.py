@@ -34,9 +34,6 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptReply(NamedTuple):
-    """A kept reply."""
-
-    user: str
     tool: str
     body: bytes
 
@@ -49,9 +46,13 @@ class WholeStore(Protocol):
         """Whether methods may take long, so that an event loop calls them in a thread."""
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        """Keep a whole; earlier ones are removed if there are too many."""
+        """Keep a whole, or keep it longer if it has been kept already.
 
-    def get(self, id: str) -> KeptReply | None: ...
+        Earlier ones are removed if there are too many.
+        """
+
+    def get(self, id: str, user: str) -> KeptReply | None:
+        """Return a whole; None if it is unknown, expired or another user's."""
 
     def forget_session(self, session: str) -> None:
         """Remove the wholes of a session that has ended."""

@@ -6,9 +6,11 @@ A client reads one as the resource `answerback://replies/{id}`, or a range of it
 from __future__ import annotations
 
 import secrets
+from base64 import urlsafe_b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 from weakref import finalize
@@ -41,17 +43,25 @@ _EXPIRY_SECONDS = 60.0
 
 
 class Wholes:
-    """Keeps whole replies in a store, within its limits."""
+    """Keeps whole replies in a store, within its limits.
 
-    def __init__(self, store: WholeStore, limits: ReplyLimits) -> None:
+    *key* returns the key of the ids, which nobody can guess. A reply that is sent again, as a
+    task's is each time a client asks, has the same id and is kept once.
+    """
+
+    def __init__(
+        self, store: WholeStore, limits: ReplyLimits, key: Callable[[], bytes] | None = None
+    ) -> None:
         self._store = store
         self._limits = limits
+        made = secrets.token_bytes(32)
+        self._key = key or (lambda: made)
         self._threads: ThreadPoolExecutor | None = None
         self._removing = removing = BackgroundWork(
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
         # The thread has no reference to this object, and ends with it.
-        finalize(self, removing.close).atexit = False
+        finalize(self, _close, removing, store).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Keep the JSON of the returned data; return its URI.
@@ -61,24 +71,27 @@ class Wholes:
         """
         if len(body) > self._limits.reply_bytes:
             return None
-        id = secrets.token_urlsafe(_ID_BYTES)
         try:
-            await self._off_loop(len(body), self._store.add, id, body, owner, self._limits)
+            id = await self._off_loop(len(body), self._add, body, owner)
         except Unavailable as exc:
             logger().warning("a whole reply of %r cannot be kept: %s", owner.tool, exc)
             return None
         self._removing.wake()
         return PREFIX + id
 
+    def _add(self, body: bytes, owner: Owner) -> str:
+        digest = blake2b(body, key=self._key(), digest_size=_ID_BYTES)
+        digest.update(msgspec.msgpack.encode(owner))
+        id = urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+        self._store.add(id, body, owner, self._limits)
+        return id
+
     async def find(self, id: str, user: str) -> KeptReply | None:
         """Return a whole; None if it is unknown, expired or another user's."""
         # PostgreSQL and SQLite refuse some texts.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
-        whole = await self._off_loop(LARGE_BODY, self._store.get, id)
-        if whole is None or (whole.user and whole.user != user):
-            return None
-        return whole
+        return await self._off_loop(LARGE_BODY, self._store.get, id, user)
 
     async def read(self, whole: KeptReply, part: ReplyPart) -> Range:
         """Return a part of a whole; raises InvalidInput for a range that it does not have."""
@@ -92,8 +105,7 @@ class Wholes:
             logger().warning("the whole replies of a session cannot be removed: %s", exc)
 
     def close(self) -> None:
-        self._removing.close()
-        self._store.close()
+        _close(self._removing, self._store)
         if self._threads is not None:
             self._threads.shutdown(wait=False)
             self._threads = None
@@ -114,6 +126,11 @@ def range_uri(uri: str, part: ReplyPart) -> str:
     return f"{uri}?{query}" if query else uri
 
 
+def _close(removing: BackgroundWork, store: WholeStore) -> None:
+    removing.close()
+    store.close()
+
+
 def _remove_expired(store: WholeStore) -> None:
     with suppress(Unavailable):
         store.remove_expired()
@@ -121,12 +138,11 @@ def _remove_expired(store: WholeStore) -> None:
 
 def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Wholes:
     """Return the kept replies of an app: in the shared database, in a file, or in this process."""
-    store: WholeStore
-    if state is not None:
-        # It needs the driver of the database.
-        from .postgres_wholes import PostgresWholes
+    limits = registry.limits.replies
+    if state is None:
+        return Wholes(SQLiteWholes(path), limits)
+    # It needs the driver of the database.
+    from .postgres_wholes import PostgresWholes
 
-        store = PostgresWholes(state, registry.name)
-    else:
-        store = SQLiteWholes(path)
-    return Wholes(store, registry.limits.replies)
+    key = partial(state.fingerprints.of, b"ids of whole replies")
+    return Wholes(PostgresWholes(state, registry.name), limits, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ..state.database import NOW
+from ..state.database import NOW_ONCE
 
 if TYPE_CHECKING:
     from ..state.shared import SharedState
@@ -26,8 +26,8 @@ class UsedRows:
         with self._database.transaction() as cursor:
             cursor.execute(
                 "DELETE FROM answerback.used_tokens WHERE digest IN (SELECT digest"
-                f" FROM answerback.used_tokens WHERE expires < {NOW} - {_SPARE}"
-                f" LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+                f" FROM answerback.used_tokens WHERE expires < {NOW_ONCE} - {_SPARE}"
+                f" ORDER BY expires LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
             )
             cursor.execute(
                 "INSERT INTO answerback.used_tokens (digest, expires) VALUES (%s, %s)"

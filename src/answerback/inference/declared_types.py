@@ -35,7 +35,9 @@ def _is_open(node: Node) -> bool:
         case nodes.Array(item=item):
             return _holds_open(item)
         case nodes.Union(members=members):
-            return any(map(_is_open, members))
+            # Beside other types, a text is one of them.
+            others = [each for each in members if not isinstance(each, nodes.Null)]
+            return any(map(_holds_open, others)) or all(map(_is_open, others))
     return False
 
 

@@ -26,7 +26,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATE_NODE, _DATETIME_NODE = Scalar(date), Scalar(datetime)
 
 
-class Counter:
+class ReplyCounter:
     """Numbers the replies, and bounds the number of places."""
 
     def __init__(self) -> None:
@@ -96,11 +96,13 @@ class Evidence:
         """The members of all objects here, if they have too many names."""
         self.same_as: Evidence | None = None
         """The place around this one that has the same objects, as in a tree."""
+        self.is_tree = False
+        """Whether another place is the same as this one."""
         self.is_opaque = False
         """Whether a value here was not looked into."""
         self._last_reply = self._last_object_reply = 0
 
-    def add(self, value: Json, counter: Counter) -> None:
+    def add(self, value: Json, counter: ReplyCounter) -> None:
         """Count a value, and what is in it."""
         self.count += 1
         if self._last_reply != counter.reply:
@@ -135,7 +137,7 @@ class Evidence:
         if not float("-inf") < number < float("inf"):
             self.nulls += 1
 
-    def _add_items(self, items: list[Json], counter: Counter) -> None:
+    def _add_items(self, items: list[Json], counter: ReplyCounter) -> None:
         if self.items is None:
             self.items = Evidence()
             self.is_opaque |= not counter.take_place()
@@ -143,7 +145,7 @@ class Evidence:
             for item in items:
                 self.items.add(item, counter)
 
-    def _add_members(self, found: dict[str, Json], counter: Counter) -> None:
+    def _add_members(self, found: dict[str, Json], counter: ReplyCounter) -> None:
         self.objects += 1
         if self._last_object_reply != counter.reply:
             self._last_object_reply = counter.reply
@@ -155,7 +157,7 @@ class Evidence:
                 return
             self._member(name, counter).add(value, counter)
 
-    def _member(self, name: str, counter: Counter) -> Evidence:
+    def _member(self, name: str, counter: ReplyCounter) -> Evidence:
         if self.values is not None:
             return self.values
         assert self.members is not None

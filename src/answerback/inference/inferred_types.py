@@ -134,7 +134,7 @@ class _Inference:
             return known
         if len(path) >= MAX_NESTED:
             return ANY
-        if has_free_keys(evidence):
+        if not evidence.is_tree and has_free_keys(evidence):
             return DictOf(self._known(evidence.merged_values(), (*path, "Value")))
         fold_recursion(evidence)
         if evidence.values is not None:
@@ -215,6 +215,7 @@ def _fold(root: Evidence, name: str) -> bool:
     branch = Evidence()
     branch.members, branch.objects = place.members, place.objects
     place.members, place.objects, place.same_as = None, 0, root
+    root.is_tree = True
     root.merge(branch)
     return True
 

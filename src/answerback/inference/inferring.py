@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from ..core.json_value import Json
-from .evidence import Counter, Evidence
+from .evidence import Evidence, ReplyCounter
 from .inferred_types import infer_type
 from .python_source import ToolType
 from .recorded_replies import RecordedReply
@@ -31,7 +31,7 @@ class SeenReplies:
     def __init__(self, dicts: Collection[str] = ()) -> None:
         self._dicts = dicts
         self.tools: dict[str, Seen] = {}
-        self._counter = Counter()
+        self._counter = ReplyCounter()
 
     def add(self, recorded: RecordedReply) -> None:
         """Count a reply; after too many tools, those with new names are left out."""

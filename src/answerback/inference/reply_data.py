@@ -24,7 +24,7 @@ class ReplyData(msgspec.Struct, frozen=True):
     is_json_text: bool = False
     """Whether the data is JSON in a text that the function returned."""
     wrapper: Json = msgspec.UNSET
-    """The object `{"result": …}` around the data; it may be the function's own."""
+    """The object `{"result": …}` around the data, if it may be the function's own."""
     why: str = ""
     """Why the reply cannot be read."""
 
@@ -38,10 +38,12 @@ def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
     found = _data_in(read_reply)
     if found.kind != "data" or read_reply.shape is not None or schema is not None:
         return found
-    if read_reply.data_from == "structuredContent" and _is_wrapped(read_reply):
-        inner = _data(read_reply.data["result"])
+    if read_reply.data_from != "structuredContent" or not _is_wrapped(read_reply):
+        return found
+    inner = _data(read_reply.data["result"])
+    if _shows_wrapper(read_reply):
         return msgspec.structs.replace(inner, wrapper=read_reply.data)
-    return found
+    return inner
 
 
 def data_of_record(reply: Any) -> ReplyData:
@@ -99,14 +101,19 @@ def _is_wrapped(reply: Reply[Any]) -> bool:
     """Return whether `{"result": …}` is a wrapper, for a server whose schema is not known.
 
     Only an object may stand by itself in `structuredContent`. A server that wraps an object too
-    says so in its text, which has the object without the wrapper.
+    shows it without the wrapper in its text.
     """
     data = reply.data
     if not isinstance(data, dict) or data.keys() != {"result"}:
         return False
-    if not isinstance(data["result"], dict):
-        return True
+    return not isinstance(data["result"], dict) or not _shows_wrapper(reply)
+
+
+def _shows_wrapper(reply: Reply[Any]) -> bool:
+    """Return whether the text has the wrapper too, or there is no text."""
     match reply.content:
+        case ():
+            return True
         case (Text(text=text),):
-            return _json_in(text) != data
+            return bool(_json_in(text) == reply.data)
     return False

@@ -165,7 +165,7 @@ def _meta(settings: ToolSettings) -> JsonObject:
         meta[TAGS] = sorted(settings.tags)
     if settings.budget is not None:
         meta[CLAUDE_CODE_SIZE] = min(settings.budget, _MAX_CLAUDE_CODE)
-    return meta | (settings.meta or {})
+    return {**meta, **(settings.meta or {})}
 
 
 def _resources(registry: Registry, *, are_templates: bool) -> list[Any]:

@@ -37,6 +37,7 @@ from .server_info import ServerInfo
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
     from ..tasks.service import TaskService
+    from ..tools.tool import Tool
 
 RELATED_TASK = PREFIX + "related-task"
 POLL_MS = 500
@@ -98,7 +99,7 @@ class TaskMethods:
             from ..tasks.keyed_calls import run_once
 
             run = partial(run_once, self.service, key=key, handle=self._runtime.handlers.tools)
-            return run if tool.settings.budget is None else partial(_run_and_fit, run)
+            return run if tool.budget is None else partial(self._run_and_fit, run)
         return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
@@ -222,8 +223,8 @@ class TaskMethods:
         shape = reply.shape or RESULT
         if tool is not None:
             shape = tool.shape_of_stored(shape)
-            if tool.settings.budget is not None:
-                reply = await self._fitted(reply, task, peer, shape)
+            if tool.budget is not None:
+                reply = await self._fitted(reply, self._call(task, peer, tool, shape))
         if not version.stateless:
             reply = msgspec.structs.replace(
                 reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
@@ -232,23 +233,21 @@ class TaskMethods:
         pieces = dialect.write_in_pieces(reply, shape, contract, version, server_info=server_info)
         return b"".join(pieces)
 
-    async def _fitted(
-        self, reply: Reply[Any], task: TaskRecord, peer: McpPeer, shape: Shape
-    ) -> Reply[Any]:
+    def _call(self, task: TaskRecord, peer: McpPeer, tool: Tool, shape: Shape) -> Call:
+        """Return the call whose reply is sent now."""
+        call = Call(task.tool, task.arguments, peer, wire="mcp", caller=peer.caller, tool=tool)
+        call.shape, call.runtime = shape, self._runtime
+        return call
+
+    async def _run_and_fit(self, run: Handler, call: Call) -> Outcome:
+        outcome = await run(call)
+        return await self._fitted(outcome, call) if isinstance(outcome, Reply) else outcome
+
+    async def _fitted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
         """Return a stored reply within its tool's budget."""
         from ..calls.fitted_reply import fitted_reply
 
-        call = Call(task.tool, task.arguments, peer, wire="mcp", caller=peer.caller)
-        call.tool, call.shape = self._registry.tools[task.tool], shape
-        call.runtime = self._runtime
         return await fitted_reply(reply, call)
-
-
-async def _run_and_fit(run: Handler, call: Call) -> Outcome:
-    """Run a call whose reply is stored whole, and return what MCP sends of it."""
-    from ..calls.fitted_reply import fitted_outcome
-
-    return await fitted_outcome(await run(call), call)
 
 
 def missing_tasks(message: str) -> RpcError:

@@ -67,33 +67,41 @@ class SharedBreakers:
         self._lock = allocate_lock()
         self._services: dict[str, ServiceState] = {}
         self._listeners: dict[str, Callable[[], None]] = {}
+        self._is_started = False
         self._unwritten: set[str] = set()
         self._versions: dict[str, int] = {}
         """The version of each row that this process knows."""
         self._work = BackgroundWork("answerback-breakers", self._read_and_write, _POLL)
 
-    @property
-    def is_used(self) -> bool:
-        return bool(self._services)
-
     def share(self, breaker: Breaker) -> None:
         """Share a breaker's state, unless its author gave it a store."""
         service, state = breaker.service, breaker.store
         if isinstance(state, ServiceState) and service not in self._services:
-            listener = partial(self._note, service)
             self._services[service] = state
-            self._listeners[service] = listener
-            state.listeners.append(listener)
+            self._listeners[service] = partial(self._note, service)
+            state.listeners.append(self._listeners[service])
+            if self._is_started:
+                self._follow_others()
 
     def start(self) -> None:
+        if self._work.is_closed:
+            self._work.open()
+            for service, state in self._services.items():
+                state.listeners.append(self._listeners[service])
+        self._is_started = True
+        if self._services:
+            self._follow_others()
+
+    def _follow_others(self) -> None:
         self._notices.listen(_TOPIC, lambda _: self._work.wake())
         self._work.wake()
 
     def close(self) -> None:
-        for service, state in self._services.items():
-            state.listeners.remove(self._listeners[service])
-        self._services.clear()
-        self._work.close()
+        if not self._work.is_closed:
+            for service, state in self._services.items():
+                state.listeners.remove(self._listeners[service])
+            self._work.close()
+            self._is_started = False
 
     def _note(self, service: str) -> None:
         """Remember that a call of this process has opened or closed a breaker."""

@@ -17,7 +17,7 @@ import msgspec
 
 from ..errors import Unavailable
 from ..state.background_work import BackgroundWork
-from ..state.live_processes import LiveProcesses
+from ..state.members import BEAT
 from ..state.sealing import place_of
 from ..state.shared import SharedState
 from ..state.token_rows import TokenRows, Wanted
@@ -26,8 +26,6 @@ from .limit import MAX_KEYS, Buckets, Limit
 
 _BLOCKS = 4
 """The processes together hold at most a quarter of a limit as unspent tokens."""
-_BEAT = 2.0
-"""The seconds between two counts of the processes."""
 _SPENT_SOON = 1.0
 """The seconds in which a call spends the token that was asked for it."""
 _CLEANING = 60.0
@@ -167,39 +165,39 @@ class SharedLimits:
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self.processes = 1
-        """How many processes count calls now."""
+        """How many processes serve the app now."""
         self.is_away = False
         """Whether the database does not answer; each process then counts its part of a limit."""
         self._app = app
         self._rows = TokenRows(shared)
-        self._live = LiveProcesses(shared.database, app)
+        self._members = shared.members(app)
         self._lock = allocate_lock()
         self._asked: dict[Asked, list[Future[None]]] = {}
         self._given_back: dict[Asked, int] = {}
-        self._shared: list[tuple[Limit, Buckets]] = []
-        self._beats_at = self._cleans_at = 0.0
-        self._work = BackgroundWork("answerback-limits", self._answer_all, _BEAT)
-
-    @property
-    def is_used(self) -> bool:
-        return bool(self._shared)
+        self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
+        self._cleans_at = 0.0
+        self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
 
     def share(self, limit: Limit, name: str) -> None:
         """Count a limit in the database under this name, unless its author gave it a store."""
         own = limit.store
         if type(own) is Buckets:
             place = f"{self._app}\0{name}\0{limit.rate}"
-            limit.store = SharedBuckets(self, place, own)
-            self._shared.append((limit, own))
+            limit.store = shared = SharedBuckets(self, place, own)
+            self._shared.append((limit, own, shared))
 
     def start(self) -> None:
-        """Do nothing: the first counted call starts the thread, so idle processes do not count."""
+        """Count in the database again after `close`. The first counted call starts the thread."""
+        if self._work.is_closed:
+            self._work.open()
+            self.is_away = False
+            for limit, _, shared in self._shared:
+                limit.store = shared
 
     def close(self) -> None:
         """Count in this process only, from now on."""
-        for limit, own in self._shared:
+        for limit, own, _ in self._shared:
             limit.store = own
-        self._shared.clear()
         self.is_away = True
         self._work.close()
 
@@ -236,15 +234,11 @@ class SharedLimits:
             self._end(asked)
             if is_away:
                 self._end(self._take_asked())
-        if self._work.is_closed:
-            self._leave()
 
     def _beat(self) -> None:
         """Count the processes and clean the table, if it is time for that."""
+        self.processes = max(1, len(self._members.beat(at_once=self.is_away)))
         now = monotonic()
-        if now >= self._beats_at or self.is_away:
-            self.processes = self._live.beat()
-            self._beats_at = now + _BEAT
         if now >= self._cleans_at:
             if self._rows.remove_full():
                 self._work.wake()
@@ -277,9 +271,3 @@ class SharedLimits:
             for answer in answers:
                 if answer.set_running_or_notify_cancel():
                     answer.set_result(None)
-
-    def _leave(self) -> None:
-        try:
-            self._live.leave()
-        except Unavailable:
-            return  # The other processes notice it within seconds.

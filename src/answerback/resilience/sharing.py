@@ -10,14 +10,21 @@ from .shared_breakers import SharedBreakers
 from .shared_limits import SharedLimits
 
 
-def share_policies(policies: Mapping[str, object], shared: SharedState, app: str) -> None:
-    """Share what the policies hold; each has the name of its tool, the same on all hosts."""
-    limits, breakers = SharedLimits(shared, app), SharedBreakers(shared, app)
-    for name, policy in policies.items():
-        if not isinstance(policy, Policy):
-            continue
-        for number, limit in enumerate(policy.limits):
-            limits.share(limit, f"{name} {number}")
-        if policy.breaker is not None:
-            breakers.share(policy.breaker)
-    shared.parts += [part for part in (limits, breakers) if part.is_used]
+class PolicySharing:
+    """The limits and breakers of one app."""
+
+    def __init__(self, shared: SharedState, app: str) -> None:
+        self._limits = SharedLimits(shared, app)
+        self._breakers = SharedBreakers(shared, app)
+        shared.add(self._limits)
+        shared.add(self._breakers)
+
+    def share(self, policies: Mapping[str, object]) -> None:
+        """Share what is not shared yet; a policy has its tool's name, the same on all hosts."""
+        for name, policy in policies.items():
+            if not isinstance(policy, Policy):
+                continue
+            for number, limit in enumerate(policy.limits):
+                self._limits.share(limit, f"{name} {number}")
+            if policy.breaker is not None:
+                self._breakers.share(policy.breaker)

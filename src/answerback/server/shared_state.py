@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
+    from ..registry.declarations import Change, Registry
+    from ..resilience.sharing import PolicySharing
     from ..state.shared import SharedState
 
 
@@ -19,13 +23,49 @@ def use_state(runtime: Runtime, shared: SharedState | None) -> bool:
     registry = runtime.registry
     runtime.state = shared
     runtime.task_store = PostgresStore(shared, registry.name)
-    entries = [*registry.tools.items(), *registry.resources.items(), *registry.prompts.items()]
-    policies = {
-        f"{entry.noun} {name}": entry.policy for name, entry in entries if entry.policy is not None
-    }
-    if policies:
-        # Imported here, so that apps without limits and breakers do not pay for it.
-        from ..resilience.sharing import share_policies
-
-        share_policies(policies, shared, registry.name)
+    shared.add(_Policies(registry, shared))
     return True
+
+
+class _Policies:
+    """Shares the limits and breakers of an app, also of entries that are registered later."""
+
+    def __init__(self, registry: Registry, shared: SharedState) -> None:
+        self._registry = registry
+        self._shared = shared
+        self._lock = allocate_lock()
+        self._sharing: PolicySharing | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+        self.start()
+
+    def start(self) -> None:
+        if self._unsubscribe is None:
+            self._unsubscribe = self._registry.changes.subscribe(self._on_change)
+            self._share()
+
+    def close(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    def _on_change(self, change: Change) -> None:
+        if change.kind != "resource":
+            self._share()
+
+    def _share(self) -> None:
+        tables = (self._registry.tools, self._registry.resources, self._registry.prompts)
+        found = {
+            f"{entry.noun} {name}": entry.policy
+            for table in tables
+            for name, entry in table.items()
+            if entry.policy is not None
+        }
+        if not found:
+            return
+        with self._lock:
+            if self._sharing is None:
+                # Imported here, so that apps without limits and breakers do not pay for it.
+                from ..resilience.sharing import PolicySharing
+
+                self._sharing = PolicySharing(self._shared, self._registry.name)
+            self._sharing.share(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from ..core.log import logger
 
@@ -23,8 +24,18 @@ class BackgroundWork:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._woken = threading.Event()
+        self._end = threading.Event()
+        """Set when the present thread should end."""
         self._runs = False
-        self.is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._end.is_set()
+
+    def open(self) -> None:
+        """Allow a thread again after `close`."""
+        if self.is_closed:
+            self._forget()
 
     def wake(self) -> None:
         """Call the function soon; the first time, this starts the thread."""
@@ -37,19 +48,20 @@ class BackgroundWork:
     def _start(self) -> None:
         with self._lock:
             if not self._runs and not self.is_closed:
-                threading.Thread(target=self._run, name=self._name, daemon=True).start()
+                work = partial(self._run, self._woken, self._end)
+                threading.Thread(target=work, name=self._name, daemon=True).start()
                 self._runs = True
 
     def close(self) -> None:
         """Call the function once more, if the thread runs, and end the thread."""
-        self.is_closed = True
+        self._end.set()
         self._woken.set()
 
-    def _run(self) -> None:
-        while not self.is_closed:
-            self._woken.clear()
+    def _run(self, woken: threading.Event, end: threading.Event) -> None:
+        while not end.is_set():
+            woken.clear()
             self._call()
-            self._woken.wait(self._seconds)
+            woken.wait(self._seconds)
         self._call()
 
     def _call(self) -> None:

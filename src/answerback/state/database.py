@@ -44,6 +44,9 @@ _PAUSE = 0.5
 _RETRY_AFTER = 5
 NOW = "answerback.now()"
 """The database's time in SQL, in seconds since 1970."""
+NOW_ONCE = f"(SELECT {NOW})"
+"""The same, read once in a statement: only then can an index find what is older. The planner does
+not know the time, and takes the index if the rows are ordered by it."""
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
 """The errors of a database that is away, full, or cannot be written."""
 
@@ -135,6 +138,10 @@ class Database:
     def now(self) -> float:
         """Return the database's time, in seconds since 1970."""
         return float(self.rows(f"SELECT {NOW}")[0][0])
+
+    def open(self) -> None:
+        """Keep idle connections again after `close`."""
+        self._is_closed = False
 
     def close(self) -> None:
         """Close the idle connections; the others are closed when their transactions end."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..core.log import logger
-from .database import NOW, Database
+from .database import NOW, NOW_ONCE, Database
 from .sealing import CannotOpen, place_of
 from .shared import SharedState
 
@@ -92,8 +92,8 @@ class SessionRows:
     def remove_expired(self) -> None:
         self._database.rows(
             "DELETE FROM answerback.sessions WHERE (app, nonce) IN (SELECT app, nonce"
-            f" FROM answerback.sessions WHERE expires < {NOW} - {_SPARE}"
-            f" LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+            f" FROM answerback.sessions WHERE expires < {NOW_ONCE} - {_SPARE}"
+            f" ORDER BY expires LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
         )
 
     def _read(self, row: tuple[bytes, float, bool, bytes | None]) -> SessionRow:

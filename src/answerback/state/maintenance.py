@@ -11,6 +11,7 @@ import psycopg
 
 from ..types.describe import counted
 from .database import MAX_CONNECTIONS
+from .fingerprints import KEY_PLACE
 from .migrations import VERSION, WrongTables, check_version, migrate, version_of
 from .sealing import CannotOpen, Sealer, place_of
 from .shared import connected
@@ -19,22 +20,34 @@ _BATCH = 500
 _REKEY_SECONDS = 86_400.0
 
 
-class _Sealed(msgspec.Struct, frozen=True):
-    """A table with sealed columns. Each is written at its own time, so their keys may differ."""
+class SealedTable(msgspec.Struct, frozen=True):
+    """A table with sealed columns, each written at its own time, so their keys may differ."""
 
-    table: str
-    id: str
-    """The id in the place of a sealed value, in SQL."""
-    columns: tuple[str, ...]
+    name: str
+    key: tuple[str, ...]
+    """The columns of the primary key."""
+    place: tuple[str, ...]
+    """SQL expressions for the place of a sealed value, without its last part."""
+    columns: dict[str, str]
+    """The sealed columns, and the last part of the place of each."""
 
     @property
     def key_ids(self) -> list[str]:
+        """SQL expressions for the ids of the keys that have sealed a row."""
         return [f"substring({column} from 1 for 4)" for column in self.columns]
 
 
+_TASK_COLUMNS = ("record", "arguments", "answers", "result")
+# Messages between processes are not here: each is gone after a minute.
 _TABLES = (
-    _Sealed("answerback.tasks", "id", ("record", "arguments", "answers", "result")),
-    _Sealed("answerback.wholes", "encode(digest, 'hex')", ("body",)),
+    SealedTable(
+        "tasks", ("number",), ("app", "owner", "id"), {each: each for each in _TASK_COLUMNS}
+    ),
+    SealedTable(
+        "sessions", ("app", "nonce"), ("app", "encode(nonce, 'hex')"), {"state": "session"}
+    ),
+    SealedTable("wholes", ("number",), ("app", "owner", "encode(digest, 'hex')"), {"body": "body"}),
+    SealedTable("fingerprint_key", ("id",), (), {"sealed": KEY_PLACE}),
 )
 
 
@@ -85,14 +98,7 @@ def _connections(connection: psycopg.Connection[Any], processes: int) -> str:
 
 def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list[str]:
     """Count the rows that each secret has sealed."""
-    rows: Counter[bytes] = Counter()
-    for each in _TABLES:
-        query = (
-            f"SELECT seal, count(DISTINCT number) FROM {each.table},"
-            f" unnest(ARRAY[{', '.join(each.key_ids)}]) AS seal"
-            " WHERE seal IS NOT NULL GROUP BY 1"
-        )
-        rows.update({bytes(key): count for key, count in connection.execute(query.encode())})
+    rows = _sealed_by_each_key(connection)
     if not secrets:
         total = counted(sum(rows.values()), "record")
         return [f"secrets: {total}; set ANSWERBACK_SECRET to see which secret each one needs"]
@@ -107,54 +113,72 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
     return lines
 
 
+def _sealed_by_each_key(connection: psycopg.Connection[Any]) -> Counter[bytes]:
+    """Count the rows that need each key, by the key's id."""
+    found: Counter[bytes] = Counter()
+    for table in _TABLES:
+        query = (
+            f"SELECT seal, count(DISTINCT ({', '.join(table.key)})) FROM answerback.{table.name},"
+            f" unnest(ARRAY[{', '.join(table.key_ids)}]) AS seal WHERE seal IS NOT NULL GROUP BY 1"
+        )
+        for key, count in connection.execute(query.encode()):
+            found[bytes(key)] += count
+    return found
+
+
 def rekey(url: str, secrets: Sequence[bytes]) -> int:
     """Seal all records with the first secret; return how many. Servers may run meanwhile."""
     sealer = Sealer(*secrets)
     with connected(url, _REKEY_SECONDS) as connection:
-        return sum(_rekey(connection, sealer, each) for each in _TABLES)
+        return sum(_rekey_table(connection, sealer, table) for table in _TABLES)
 
 
-def _rekey(connection: psycopg.Connection[Any], sealer: Sealer, sealed: _Sealed) -> int:
-    needs_it = " OR ".join(f"{key} <> %s" for key in sealed.key_ids)
-    query = (
-        f"SELECT number FROM {sealed.table} WHERE number > %s AND ({needs_it})"
-        " ORDER BY number LIMIT %s"
-    )
-    done, last = 0, 0
+def _rekey_table(connection: psycopg.Connection[Any], sealer: Sealer, table: SealedTable) -> int:
+    key = ", ".join(table.key)
+    needs_it = " OR ".join(f"{each} <> %s" for each in table.key_ids)
+    firsts = [sealer.first] * len(table.columns)
+    done = 0
+    last: tuple[Any, ...] = ()
     while True:
-        values = (last, *[sealer.first] * len(sealed.columns), _BATCH)
-        rows = connection.execute(query.encode(), values).fetchall()
+        later = f" AND ({key}) > ({', '.join(['%s'] * len(last))})" if last else ""
+        query = (
+            f"SELECT {key} FROM answerback.{table.name} WHERE ({needs_it}){later}"
+            f" ORDER BY {key} LIMIT {_BATCH}"
+        )
+        rows = connection.execute(query.encode(), (*firsts, *last)).fetchall()
         if not rows:
             return done
-        for [number] in rows:
+        for row in rows:
             # One at a time: a server waits for a locked record, and gives up after seconds.
             with connection.transaction():
-                done += _seal_anew(connection, sealer, sealed, number)
-        last = int(rows[-1][0])
+                done += _seal_anew(connection, sealer, table, row)
+        last = rows[-1]
 
 
 def _seal_anew(
-    connection: psycopg.Connection[Any], sealer: Sealer, sealed: _Sealed, number: int
+    connection: psycopg.Connection[Any], sealer: Sealer, table: SealedTable, key: tuple[Any, ...]
 ) -> int:
+    """Seal one row with the first secret; return 0 if it has gone or cannot be opened."""
+    this = " AND ".join(f"{column} = %s" for column in table.key)
     row = connection.execute(
-        f"SELECT app, owner, {sealed.id}, {', '.join(sealed.columns)} FROM {sealed.table}"
-        " WHERE number = %s FOR UPDATE".encode(),
-        (number,),
+        f"SELECT {', '.join([*table.place, *table.columns])} FROM answerback.{table.name}"
+        f" WHERE {this} FOR UPDATE".encode(),
+        key,
     ).fetchone()
     if row is None:
         return 0
-    app, owner, id, *values = row
-    anew = []
+    place, values = row[: len(table.place)], row[len(table.place) :]
+    sealed = []
     try:
-        for column, value in zip(sealed.columns, values, strict=True):
-            place = place_of(app, owner, id, column)
-            opened = None if value is None else sealer.open(bytes(value), place)
-            anew.append(None if opened is None else sealer.seal(opened, place))
+        for part, value in zip(table.columns.values(), values, strict=True):
+            owner = place_of(*place, part)
+            opened = None if value is None else sealer.open(bytes(value), owner)
+            sealed.append(None if opened is None else sealer.seal(opened, owner))
     except CannotOpen:
         return 0
-    assignments = ", ".join(f"{column} = %s" for column in sealed.columns)
+    assignments = ", ".join(f"{column} = %s" for column in table.columns)
     connection.execute(
-        f"UPDATE {sealed.table} SET {assignments} WHERE number = %s".encode(), (*anew, number)
+        f"UPDATE answerback.{table.name} SET {assignments} WHERE {this}".encode(), (*sealed, *key)
     )
     return 1
 

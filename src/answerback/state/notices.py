@@ -51,8 +51,17 @@ class Notices:
         self._changed = threading.Condition()
         self._unsent: dict[str, None] = {}
         self._listeners: dict[str, Listener] = {}
-        self._is_closed = False
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self._end = threading.Event()
+        """Set when the present threads should end."""
         self._sends = self._listens = False
+
+    def open(self) -> None:
+        """Allow threads again after `close`; each topic needs a new listener."""
+        if self._end.is_set():
+            self._start_anew()
 
     def send(self, topic: str, id: str) -> None:
         """Tell the other processes soon; without the database nobody is told."""
@@ -61,7 +70,7 @@ class Notices:
             self._changed.notify()
             starts, self._sends = not self._sends, True
         if starts:
-            threading.Thread(target=self._send_all, name="answerback-notify", daemon=True).start()
+            self._begin(self._send_all, "answerback-notify")
 
     def listen(self, topic: str, listener: Listener) -> None:
         """Call *listener* with the ids of this topic that other processes send."""
@@ -69,18 +78,21 @@ class Notices:
             self._listeners[topic] = listener
             starts, self._listens = not self._listens, True
         if starts:
-            threading.Thread(target=self._listen, name="answerback-listen", daemon=True).start()
+            self._begin(self._listen, "answerback-listen")
+
+    def _begin(self, work: Callable[[threading.Event], None], name: str) -> None:
+        threading.Thread(target=work, args=(self._end,), name=name, daemon=True).start()
 
     def close(self) -> None:
         with self._changed:
-            self._is_closed = True
+            self._end.set()
             self._listeners.clear()
-            self._changed.notify()
+            self._changed.notify_all()
 
-    def _send_all(self) -> None:
+    def _send_all(self, end: threading.Event) -> None:
         while True:
             with self._changed:
-                while not self._unsent and not self._is_closed:
+                while not self._unsent and not end.is_set():
                     self._changed.wait()
                 if not self._unsent:
                     return
@@ -92,15 +104,15 @@ class Notices:
                     break  # Already logged; who waits also polls.
             threading.Event().wait(_GAP)
 
-    def _listen(self) -> None:
+    def _listen(self, end: threading.Event) -> None:
         pause = _FIRST_PAUSE
-        while not self._is_closed:
+        while not end.is_set():
             try:
                 with open_connection(self._url, monotonic() + _LISTEN) as connection:
                     connection.execute(f"LISTEN {_CHANNEL}".encode())
                     pause = _FIRST_PAUSE
                     self._tell_all(None)
-                    while not self._is_closed:
+                    while not end.is_set():
                         connection.ends = monotonic() + 2 * _LISTEN
                         for notice in connection.notifies(timeout=_LISTEN):
                             self._receive(notice.payload)
@@ -108,7 +120,7 @@ class Notices:
                         # Without an answer the network or the server has gone, and says nothing.
                         connection.execute("SELECT 1")
             except (psycopg.Error, OSError):
-                threading.Event().wait(pause)
+                end.wait(pause)
                 pause = min(2 * pause, _LAST_PAUSE)
 
     def _receive(self, payload: str) -> None:

@@ -28,7 +28,6 @@ class Sealer:
     def __init__(self, *secrets: bytes) -> None:
         derived = [hmac.digest(secret, b"answerback state", "sha256") for secret in secrets]
         self._ciphers = {key_id(key): AESGCM(key) for key in derived}
-        self._mac = hmac.digest(derived[0], b"fingerprints", "sha256")
         self.first = key_id(derived[0])
         """The id of the key that seals."""
         self.keys = tuple(self._ciphers)
@@ -49,10 +48,6 @@ class Sealer:
             return cipher.decrypt(nonce, rest, owner)
         except (InvalidTag, ValueError):
             raise CannotOpen("the value was sealed for another record, or it was changed") from None
-
-    def fingerprint(self, value: bytes) -> bytes:
-        """Return a digest of *value* that only who has the secret can make."""
-        return hmac.digest(self._mac, value, "sha256")
 
 
 def key_id(key: bytes) -> bytes:

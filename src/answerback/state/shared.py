@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 import psycopg
 
 from ..core.secrets.mask import mask
 from ..core.signing import SECRET, secrets_from_environment
-from ..errors import AnswerbackError
+from ..errors import AnswerbackError, Unavailable
 from .database import BoundedConnection, Database, open_connection
+from .fingerprints import Fingerprints, fingerprint_key
+from .members import Members
 from .migrations import WrongTables, check_version, migrate
 from .notices import Notices
-from .sealing import Sealer
+from .sealing import CannotOpen, Sealer
 
 _SECONDS = 30.0
 """The seconds that a command may wait for the database."""
@@ -31,7 +33,7 @@ class StatePart(Protocol):
     """A part of a server that keeps threads for what it shares."""
 
     def start(self) -> None:
-        """Start in this process; again does nothing."""
+        """Start in this process, also after `close`; again does nothing."""
 
     def close(self) -> None: ...
 
@@ -43,16 +45,41 @@ class SharedState:
         self.database = Database(url)
         self.notices = Notices(self.database, listen)
         self.sealer = Sealer(*secrets)
+        self.fingerprints = Fingerprints(self.database, self.sealer)
         self.parts: list[StatePart] = []
+        self._is_started = False
+        self._members: dict[str, Members] = {}
+
+    def members(self, app: str) -> Members:
+        """Return the processes that serve an app, of which this one may be a member."""
+        if app not in self._members:
+            self._members[app] = Members(self.database, app)
+        return self._members[app]
+
+    def add(self, part: StatePart) -> None:
+        """Start a part with the state, at once if the state has started."""
+        self.parts.append(part)
+        if self._is_started:
+            part.start()
 
     def start(self) -> None:
-        """Start the parts, in the process that serves: threads do not survive a fork."""
+        """Start, in the process that serves: threads do not survive a fork.
+
+        Again does nothing, and after `close` everything starts again.
+        """
+        self.database.open()
+        self.notices.open()
+        self._is_started = True
         for part in self.parts:
             part.start()
 
     def close(self) -> None:
+        self._is_started = False
         for part in self.parts:
             part.close()
+        for members in self._members.values():
+            with suppress(Unavailable):  # The others notice it within seconds.
+                members.leave()
         self.notices.close()
         self.database.close()
 
@@ -73,9 +100,28 @@ def open_state(url: str, *, listen: str | None = None, init: bool = False) -> Sh
             if init:
                 migrate(connection)
             check_version(connection)
+            _check_secret(connection, Sealer(*secrets))
     except WrongTables as exc:
         raise CannotUseState(str(exc)) from None
     return SharedState(url, secrets, listen)
+
+
+def _check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
+    """Raise CannotUseState unless the secret is the one with which the other hosts seal."""
+
+    def rows(query: str, *values: object) -> list[tuple[Any, ...]]:
+        cursor = connection.execute(query.encode(), values)
+        return cursor.fetchall() if cursor.description else []
+
+    try:
+        fingerprint_key(rows, sealer)
+    except CannotOpen:
+        raise CannotUseState(
+            f"{SECRET} is not the secret that this database was first used with, nor one that "
+            f"`answerback state rekey` has put in its place; set {SECRET}=new,old to change it. "
+            "If the old one is lost, so are the records: drop the schema answerback, "
+            "and run: answerback state init"
+        ) from None
 
 
 @contextmanager

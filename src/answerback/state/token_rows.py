@@ -35,11 +35,11 @@ class Granted(msgspec.Struct, frozen=True):
 class TokenRows:
     def __init__(self, shared: SharedState) -> None:
         self._database = shared.database
-        self._sealer = shared.sealer
+        self._fingerprints = shared.fingerprints
 
     def take(self, wanted: Sequence[Wanted]) -> list[Granted]:
         """Take tokens out of several buckets, as many as there are; raises Unavailable."""
-        keys = [self._sealer.fingerprint(each.bucket) for each in wanted]
+        keys = [self._fingerprints.of(each.bucket) for each in wanted]
         # All processes lock the rows in the same order, so that they do not wait in a circle.
         order = sorted(range(len(keys)), key=keys.__getitem__)
         rows = self._database.rows(

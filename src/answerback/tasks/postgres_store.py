@@ -12,7 +12,7 @@ import msgspec
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import Unavailable
-from ..state.database import NOW, Database
+from ..state.database import NOW, NOW_ONCE, Database
 from ..state.notices import Notices
 from ..state.sealing import CannotOpen, place_of
 from ..state.shared import SharedState
@@ -48,9 +48,9 @@ _COLUMNS = "id, owner, lease, record, arguments, answers, result"
 _WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
 _CLAIMABLE = f"{_WAITING} AND tool = ANY(%s) AND substring(record from 1 for 4) = ANY(%s)"
 _EXPIRED = (
-    f"expires <= {NOW} AND (state <> 'working'"
+    f"expires <= {NOW_ONCE} AND (state <> 'working'"
     # Nobody has its tool, or nobody can read it.
-    f" OR expires <= {NOW} - {_UNSERVED} AND lease <= {NOW} - {_UNSERVED})"
+    f" OR expires <= {NOW_ONCE} - {_UNSERVED} AND lease <= {NOW_ONCE} - {_UNSERVED})"
 )
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -70,6 +70,7 @@ class PostgresStore:
         self._database = shared.database
         self._notices = shared.notices
         self._sealer = shared.sealer
+        self._fingerprints = shared.fingerprints
         self._app = app
         self._kept = _Estimates(self._database, app)
         self._unreadable: set[str] = set()
@@ -80,11 +81,13 @@ class PostgresStore:
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         self._kept.refresh()
+        # Before the transaction, because the first one reads the key from the database.
+        owner, key = self._owner(task.owner), self._key(task)
         with self._database.transaction() as cursor:
-            found = self._with_key(cursor, task)
+            found = self._with_key(cursor, owner, key)
             if found is not None:
                 return checked_repeat(found, task)
-            check_room(task, self._kept.counting(cursor), limits)
+            check_room(task, self._kept.counting(cursor, owner), limits)
             task = _begun_at(task, _time(cursor))
             cursor.execute(
                 "INSERT INTO answerback.tasks (id, app, tool, owner, key, state,"
@@ -92,7 +95,7 @@ class PostgresStore:
                 " VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)"
                 " ON CONFLICT (app, owner, key) WHERE key IS NOT NULL DO NOTHING",
                 (
-                    *(task.id, self._app, task.tool, task.owner, task.idempotency_key),
+                    *(task.id, self._app, task.tool, owner, key),
                     *self._small(task),
                     self._seal(task, "arguments", task.arguments),
                     self._seal(task, "answers", _encode(task.answers)),
@@ -130,21 +133,22 @@ class PostgresStore:
         if count < 1 or not self._database.rows(f"SELECT 1 {_CLAIMABLE} LIMIT 1", *values):
             return []
         taken: list[TaskRecord] = []
-        last = 0
+        last, has_more = 0, True
         with self._database.transaction() as cursor:
-            while len(taken) < count:
+            while has_more and len(taken) < count:
+                wanted = count - len(taken)
                 cursor.execute(
                     f"SELECT number, {NOW}, {_COLUMNS} {_CLAIMABLE} AND number > %s"
                     " ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
-                    (*values, last, count - len(taken)),
+                    (*values, last, wanted),
                 )
                 rows = cursor.fetchall()
-                if not rows:
-                    break
-                last, now = rows[-1][:2]
+                has_more = len(rows) == wanted
                 # A task that cannot be read does not take the place of the next one.
-                for task in filter(None, map(self._read, (row[2:] for row in rows))):
-                    claim = claimed(task, now, worker=worker, lease=lease)
+                for number, now, *row in rows:
+                    last = number
+                    task = self._read(tuple(row))
+                    claim = task and claimed(task, now, worker=worker, lease=lease)
                     if claim is not None:
                         self._write(cursor, claim)
                         taken.append(claim)
@@ -172,7 +176,7 @@ class PostgresStore:
             return []
         query, values = f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s", [self._app]
         if owner is not None:
-            query, values = f"{query} AND owner = %s", [*values, owner]
+            query, values = f"{query} AND owner = %s", [*values, self._owner(owner)]
         if after is not None:
             query += " AND number > (SELECT number FROM answerback.tasks WHERE id = %s)"
             values.append(after)
@@ -186,7 +190,9 @@ class PostgresStore:
             )
 
     def remove_expired(self) -> int:
-        if not self._database.rows(f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} LIMIT 1"):
+        # In the order of the index: else the planner expects to find one in any row.
+        query = f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} ORDER BY expires LIMIT 1"
+        if not self._database.rows(query):
             return 0
         removed = 0
         for _ in range(_BATCHES):
@@ -203,8 +209,8 @@ class PostgresStore:
             if not _first(cursor)[0]:
                 return 0
             cursor.execute(
-                "DELETE FROM answerback.tasks WHERE number IN (SELECT number"
-                f" FROM answerback.tasks WHERE {_EXPIRED} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+                "DELETE FROM answerback.tasks WHERE number IN (SELECT number FROM answerback.tasks"
+                f" WHERE {_EXPIRED} ORDER BY expires LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
             )
             return cursor.rowcount
 
@@ -222,13 +228,22 @@ class PostgresStore:
     def close(self) -> None:
         """Do nothing: the server closes the state."""
 
-    def _with_key(self, cursor: Cursor[Row], task: TaskRecord) -> TaskRecord | None:
-        """Return the record that has the task's idempotency key."""
-        if task.idempotency_key is None:
+    def _owner(self, owner: str) -> str:
+        """Return the column for an owner; empty without one."""
+        return self._fingerprints.of(place_of("owner", owner)).hex() if owner else ""
+
+    def _key(self, task: TaskRecord) -> bytes | None:
+        """Return the column for the task's idempotency key."""
+        key = task.idempotency_key
+        return None if key is None else self._fingerprints.of(place_of("key", task.owner, key))
+
+    def _with_key(self, cursor: Cursor[Row], owner: str, key: bytes | None) -> TaskRecord | None:
+        """Return the record that has an idempotency key."""
+        if key is None:
             return None
         cursor.execute(
             f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s AND owner = %s AND key = %s",
-            (self._app, task.owner, task.idempotency_key),
+            (self._app, owner, key),
         )
         row = cursor.fetchone()
         if row is None:
@@ -272,7 +287,9 @@ class PostgresStore:
         return (task.state, task.worker, task.lease, task.fence, task.expires, record)
 
     def _seal(self, task: TaskRecord, column: str, value: bytes) -> bytes:
-        return self._sealer.seal(value, place_of(self._app, task.owner, task.id, column))
+        return self._sealer.seal(
+            value, place_of(self._app, self._owner(task.owner), task.id, column)
+        )
 
     def _read(self, row: Row) -> TaskRecord | None:
         """Return the task; None if the record cannot be read."""
@@ -374,15 +391,18 @@ class _Estimates:
         )
         self._waiting, self._bytes = row
 
-    def counting(self, cursor: Cursor[Row]) -> _Kept:
-        return _Kept(self._waiting, self._bytes, self._app, cursor)
+    def counting(self, cursor: Cursor[Row], owner: str) -> _Kept:
+        """Return the counts for a new task; *owner* is the fingerprint of its owner."""
+        return _Kept(self._waiting, self._bytes, (self._app, owner), cursor)
 
 
 class _Kept:
-    def __init__(self, waiting: int, size: int, app: str, cursor: Cursor[Row]) -> None:
+    def __init__(
+        self, waiting: int, size: int, of_owner: tuple[str, str], cursor: Cursor[Row]
+    ) -> None:
         self._waiting = waiting
         self._bytes = size
-        self._app = app
+        self._of_owner = of_owner
         self._cursor = cursor
 
     def bytes_with(self, task: TaskRecord) -> int:
@@ -395,7 +415,7 @@ class _Kept:
         self._cursor.execute(
             "SELECT 1 FROM answerback.tasks WHERE app = %s AND owner = %s AND owner <> ''"
             " AND state IN ('working', 'input_required') LIMIT 1 OFFSET %s",
-            (self._app, owner, count - 1),
+            (*self._of_owner, count - 1),
         )
         return self._cursor.fetchone() is not None
 

@@ -196,6 +196,7 @@ class TaskRunner:
     async def stop(self, seconds: float) -> None:
         """Claim no more tasks, wait for the running ones, then give up the rest."""
         self.slots.close()
+        await self.off_loop(self._wait_for_claims)
         running = [run.running for run in self.runs.values() if run.running is not None]
         if running:
             await asyncio.wait(running, timeout=seconds)
@@ -205,6 +206,11 @@ class TaskRunner:
                 await self.off_loop(self._store.change, run.task.id, give_up)
             run.cancel()
         self._runtime.close()
+
+    def _wait_for_claims(self) -> None:
+        """Wait for a thread that took its slots before they were closed."""
+        with self._filling:
+            pass
 
     async def off_loop(self, function: Callable[..., T], *args: object) -> T:
         """Call a store's function, in a thread if it may block an event loop."""

@@ -24,7 +24,7 @@ from ..core.foreign_content import block_class, instead_of_result, is_result_cla
 from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types import nodes
-from ..types.annotation_reader import holds_blocks, is_object, read_type
+from ..types.annotation_reader import can_take_member, holds_blocks, is_object, read_type
 from ..types.describe import is_plain_dict, name_of, without_metadata
 from ..types.nodes import BLOCKS_AS_NAMES
 from ..types.problems import UnservableType
@@ -223,8 +223,6 @@ def can_have_message(returns: ReturnType) -> bool:
     if not returns.declared:
         return False
     if returns.shape is BARE:
-        from ..types.added_member import can_take_member
-
         return can_take_member(returns.data_type, "message")
     return returns.shape is RESULT
 

@@ -128,6 +128,7 @@ class Tool:
             settings = msgspec.structs.replace(settings, nan=self._nan_of_wrap)
         self.settings = settings
         self.lenient = settings.lenient
+        self.budget = settings.budget
 
     @property
     def public_name(self) -> str:

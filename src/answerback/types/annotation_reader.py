@@ -141,6 +141,33 @@ def is_object_node(node: Node) -> bool:
     return isinstance(node, nodes.Mapping)
 
 
+_LIMITING = frozenset(
+    {
+        *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "const", "enum"),
+        *("patternProperties", "propertyNames", "maxProperties", "unevaluatedProperties"),
+        *("dependentSchemas", "dependentRequired"),
+    }
+)
+"""The keywords by which a schema may refuse an object with one more member."""
+
+
+def can_take_member(annotation: Any, name: str) -> bool:
+    """Return whether the type is one class whose objects never have a member *name*."""
+    match read_type(annotation):
+        case nodes.Record(array=False, fields=fields, tag=tag):
+            is_tag = tag is not None and tag[0] == name
+            return not is_tag and all(each.json_name != name for each in fields)
+        case nodes.Model() | nodes.Noted():
+            from .json_schema import output_schema
+
+            schema = output_schema(annotation)
+            # Other members may be called anything.
+            is_closed = schema.get("additionalProperties", False) is False
+            is_plain = is_closed and "properties" in schema and _LIMITING.isdisjoint(schema)
+            return is_plain and name not in schema["properties"]
+    return False
+
+
 def _refuse_unresolved(bare: Any, where: str) -> None:
     if isinstance(bare, str):
         raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")

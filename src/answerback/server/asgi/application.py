@@ -124,12 +124,13 @@ class AsgiApp:
         self._must_join = False
 
     async def _join_hosts(self) -> None:
-        """Join the processes that share the state, once; raises Unavailable."""
+        """Start the state and join the processes that share it, once; raises Unavailable."""
         assert self.runtime.state is not None
         async with self._joining:
             if self._must_join:
                 from .database_bus import DatabaseBus
 
+                self.runtime.state.start()
                 # It belongs to the bus of an earlier start, or of an attempt that failed.
                 self.__dict__.pop("_mcp", None)
                 await self.join(DatabaseBus(self.runtime.state, self._registry))
@@ -172,8 +173,6 @@ class AsgiApp:
             failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
                 return failure
-        if self.runtime.state is not None:
-            self.runtime.state.start()
         if self.runtime.task_store is not None:
             from ...tasks.service import task_service
 

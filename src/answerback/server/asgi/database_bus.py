@@ -13,7 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -26,8 +25,9 @@ from ...errors import Unavailable
 from ...registry.declarations import Registry
 from ...registry.enabling import Switch, apply_switches
 from ...state.database import unavailable
-from ...state.homes import Homes, Mailbox
 from ...state.kept_changes import SessionRow, SessionRows, SwitchRows
+from ...state.mailbox import Mailbox
+from ...state.members import BEAT
 from ...state.shared import SharedState
 from .worker_sockets import (
     LogLevelSet,
@@ -45,17 +45,13 @@ from .worker_sockets import (
 
 T = TypeVar("T")
 _TOPIC = "bus"
-_ALL, _HOMES, _APPLIED = "all", "homes", "applied"
+_ALL, _MEMBERS, _APPLIED = "all", "members", "applied"
 """The first words of notices: for all processes, about a process that has come or gone, and from a
 process that has applied a change. A notice for one process begins with its number."""
 _CONFIRMED = 0.5
 """Seconds for which a change waits until all processes have applied it."""
-_POLL = 2.0
+_POLL = BEAT
 """Seconds after which a process looks for messages without a notice, and shows that it lives."""
-_PATIENCE = 15.0
-"""Seconds after which a process that did not show that it lives has ended."""
-_LENIENCE = 3_600.0
-"""The same, for a short time after the database was away: all processes missed their time."""
 _DEADLINE = 2.5
 """Seconds after which a request does not wait for the database any more."""
 _THREADS = 4
@@ -71,14 +67,14 @@ class DatabaseBus(WorkerBus):
         super().__init__()
         self._registry = registry
         self._notices = shared.notices
-        self._homes = Homes(shared.database, registry.name)
+        self._members = shared.members(registry.name)
         self._mailbox = Mailbox(shared, registry.name)
         self._sessions = SessionRows(shared, registry.name)
         self._switches = SwitchRows(shared.database, registry.name)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="answerback-bus")
         self._living: frozenset[int] = frozenset()
         self._next_beat = 0.0
-        self._lenient_until = 0.0
+        self._was_away = self._others_changed = False
         self._catching_up = asyncio.Lock()
         self._woken = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
@@ -92,11 +88,11 @@ class DatabaseBus(WorkerBus):
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_message = on_message
-        self.number = await self._in_thread(self._homes.take)
+        self.number = await self._in_thread(self._members.join)
         self._notices.listen(_TOPIC, self._on_notice)
         await self.catch_up()
         await self._beat()
-        self._notices.send(_TOPIC, _HOMES)
+        self._notices.send(_TOPIC, _MEMBERS)
         self._watching = self._loop.create_task(self._watch())
 
     async def close(self) -> None:
@@ -105,8 +101,8 @@ class DatabaseBus(WorkerBus):
             with suppress(asyncio.CancelledError):
                 await self._watching
             with suppress(Unavailable):
-                await self._in_thread(self._homes.leave, self.number)
-                self._notices.send(_TOPIC, _HOMES)
+                await self._in_thread(self._members.leave)
+                self._notices.send(_TOPIC, _MEMBERS)
         self._loop = None
         self._threads.shutdown(wait=False)
 
@@ -162,9 +158,7 @@ class DatabaseBus(WorkerBus):
         self._soon(self._woken.set)
 
     async def _put(self, message: WorkerMessage, receiver: int | None) -> bool:
-        sealed = encode_message(message)
-        put = self._mailbox.put
-        receivers = await self._in_thread(put, sealed, self.number, receiver, self._patience())
+        receivers = await self._in_thread(self._mailbox.put, encode_message(message), receiver)
         for each in receivers:
             self._notices.send(_TOPIC, str(each))
         return bool(receivers)
@@ -188,7 +182,7 @@ class DatabaseBus(WorkerBus):
 
     def _look(self) -> _Found:
         # In this order: the sender of a message has kept its switches before.
-        self._taken += self._mailbox.take(self.number)
+        self._taken += self._mailbox.take()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
         if self._must_read_all:
             self._must_read_all = False
@@ -215,45 +209,43 @@ class DatabaseBus(WorkerBus):
                 await self._beat()
                 await self.catch_up()
             except Unavailable:
-                self._lenient_until = inf  # Already logged.
+                self._was_away = True  # Already logged.
             except Exception:  # noqa: BLE001 -- the sessions of this process need the watch
                 log_internal_error("looking for messages from other processes")
 
     async def _beat(self) -> None:
         """Show that this process lives, and report those that do no longer."""
         now = monotonic()
-        if now < self._next_beat:
+        if now < self._next_beat and not self._others_changed:
             return
         self._next_beat = now + _POLL
-        living = await self._in_thread(self._homes.beat, self.number, self._patience())
+        at_once, self._others_changed = self._others_changed, False
+        living = await self._in_thread(partial(self._members.beat, at_once=at_once))
         await self._in_thread(self._mailbox.remove_old)
         await self._in_thread(self._sessions.remove_expired)
-        if self._lenient_until == inf:
-            self._lenient_until = now + _PATIENCE
+        if self._was_away:
+            self._was_away = False
             # A database that has crashed has lost the messages.
             await self._deliver(MessagesLost())
         lost, self._living = self._living - living, living
         for worker in lost:
             await self._deliver(WorkerLost(worker))
 
-    def _patience(self) -> float:
-        return _PATIENCE if monotonic() >= self._lenient_until else _LENIENCE
-
     def _on_notice(self, id: str | None) -> None:
         """Called in the thread that listens."""
         # Without an id notices may be lost, and the database may be a restored one.
         self._must_read_all = self._must_read_all or id is None
-        self._soon(self._receive_notice, *(id or _HOMES).split(" "))
+        self._soon(self._receive_notice, *(id or _MEMBERS).split(" "))
 
     def _receive_notice(self, word: str, change: str = "", worker: str = "") -> None:
         if word == _APPLIED:
             if change in self._unconfirmed:
                 self._unconfirmed[change].add(int(worker))
             return
-        if word not in (_ALL, _HOMES, str(self.number)):
+        if word not in (_ALL, _MEMBERS, str(self.number)):
             return
-        if word == _HOMES:
-            self._next_beat = 0.0
+        if word == _MEMBERS:
+            self._others_changed = True
         if change:
             self._to_confirm.append(change)
         self._woken.set()

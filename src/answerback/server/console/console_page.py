@@ -1,6 +1,7 @@
 """The console's page: one HTML document, joined from the files in `parts/`.
 
-The scripts share one module, in the order of `SCRIPTS`. The page loads nothing else, and its
+The scripts share one module, in the order of `SCRIPTS`. Indentation and lines of comment are left
+out, so a template literal cannot rely on the spaces before a line. The page loads nothing else: its
 Content-Security-Policy allows only the script and the style that it has itself.
 """
 
@@ -19,9 +20,9 @@ SCRIPTS = (
     "mcp_client.js",
     "server.js",
     "common.js",
-    "servers.js",
     "schema.js",
     "schema_problems.js",
+    "servers.js",
     "schema_form.js",
     "code_samples.js",
     "tool_call.js",
@@ -35,7 +36,7 @@ SCRIPTS = (
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "servers.css", "form.css", "replies.css")
+STYLES = ("style.css", "form.css", "replies.css", "servers.css")
 
 
 class ConsolePage(NamedTuple):
@@ -49,8 +50,7 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
     parts = files(__package__) / "parts"
     own = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
     script = "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
-    styles = [_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES]
-    style = "\n".join(styles)
+    style = "\n".join(_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES)
     shell = (parts / "shell.html").read_text(encoding="utf-8").replace("{{page}}", page, 1)
     body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
     policy = "; ".join(
@@ -78,6 +78,11 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
     return ConsolePage(body, headers)
 
 
+def _compact(text: str) -> str:
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
 def _as_names(library: str) -> str:
     """Return a module as a script that defines the names it exports."""
     body, _, exports = library.rpartition("export{")
@@ -85,12 +90,6 @@ def _as_names(library: str) -> str:
     members = ", ".join(f"{name}: {local}" for local, name in pairs)
     names = ", ".join(name for _, name in pairs)
     return f"const {{ {names} }} = (() => {{ {body} return {{ {members} }}; }})();"
-
-
-def _compact(text: str) -> str:
-    """Return a script or a style without its indentation, empty lines and lines of comment."""
-    lines = (line.strip() for line in text.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _hash(text: str) -> str:

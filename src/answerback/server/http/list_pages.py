@@ -50,23 +50,23 @@ class _Kept(msgspec.Struct):
 _kept = msgspec.json.Decoder(_Kept)
 
 
-def asked_limit(query: bytes) -> int | None:
-    """Return the limit in a query; None without one. Raises ToolError if it is wrong."""
-    given = parse_qs(query.decode("latin-1"), keep_blank_values=True).get(_LIMIT)
-    if given is None:
-        return None
-    text = given[-1]
-    if text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS and int(text) > 0:
-        return int(text)
-    raise ToolError(f"limit={text[:20]} should be a number from 1", code=INVALID_ARGUMENTS)
-
-
 class ListPages:
     """Answers requests for the first items of a list, and for the next ones."""
 
     def __init__(self, runtime: Runtime, writer: Routes) -> None:
         self._runtime = runtime
         self._writer = writer
+
+    def asked_limit(self, request: RestRequest) -> int | None:
+        """Return the limit in a request's query; None without one. Raises ToolError."""
+        query = request.query.decode("latin-1")
+        given = parse_qs(query, keep_blank_values=True).get(_LIMIT)
+        if given is None:
+            return None
+        text = given[-1]
+        if text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS and int(text) > 0:
+            return int(text)
+        raise ToolError(f"limit={text[:20]} should be a number from 1", code=INVALID_ARGUMENTS)
 
     async def write_first(
         self, reply: Reply[Any], call: Call, limit: int, request: RestRequest
@@ -134,7 +134,7 @@ class ListPages:
         """Return the next items of a kept list, for a call that passed the tool's gates."""
         assert call.part is not None
         assert call.tool is not None
-        limit = asked_limit(request.query)
+        limit = self.asked_limit(request)
         found = kept_list(body, call.part)
         items = found.items if isinstance(found, Page) else found
         rest = None

@@ -105,10 +105,8 @@ class Routes:
             return self.refuse(body, request)
         limit = None
         if b"limit=" in request.query and self._wire == "rest":
-            from .list_pages import asked_limit
-
             try:
-                limit = asked_limit(request.query)
+                limit = self._list_pages.asked_limit(request)
             except ToolError as exc:
                 return self.refuse(Reply(error=Error.of(exc)), request)
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)

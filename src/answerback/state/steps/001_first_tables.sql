@@ -10,15 +10,21 @@ CREATE TABLE answerback.schema_version (
 CREATE FUNCTION answerback.now() RETURNS double precision
     LANGUAGE sql VOLATILE AS 'SELECT extract(epoch FROM clock_timestamp())::double precision';
 
--- Progress and leases change often and do not touch the large columns, which are written once and
--- lie outside the row.
+-- The key of the fingerprints, sealed like the records; the first process makes it.
+CREATE TABLE answerback.fingerprint_key (
+    id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    sealed bytea NOT NULL
+);
+
+-- Owners and idempotency keys are fingerprints. Progress and leases change often and do not touch
+-- the large columns, which are written once and lie outside the row.
 CREATE TABLE answerback.tasks (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id text NOT NULL UNIQUE,
     app text NOT NULL,
     tool text NOT NULL,
     owner text NOT NULL,
-    key text,
+    key bytea,
     state text NOT NULL,
     worker text NOT NULL,
     lease double precision NOT NULL,
@@ -55,9 +61,9 @@ CREATE TABLE answerback.used_tokens (
 );
 CREATE INDEX used_tokens_expiry ON answerback.used_tokens (expires);
 
--- The processes that serve an app. Session ids and streams name the process that holds them, so a
--- number is not given again for a day.
-CREATE TABLE answerback.homes (
+-- The processes that serve an app: limits are divided among them, and messages go to them. Session
+-- ids and streams name the process that holds them, so a number is not given again for a day.
+CREATE TABLE answerback.processes (
     number integer PRIMARY KEY CHECK (number BETWEEN 1 AND 65535),
     app text NOT NULL,
     seen double precision NOT NULL,
@@ -102,13 +108,6 @@ CREATE TABLE answerback.switches (
     number bigint NOT NULL DEFAULT nextval('answerback.switch_numbers'),
     PRIMARY KEY (app, part, what, value)
 );
-
--- The processes that count calls by the limits: the limits are divided among them.
-CREATE TABLE answerback.processes (
-    name text PRIMARY KEY,
-    app text NOT NULL,
-    seen double precision NOT NULL
-) WITH (fillfactor = 50);
 
 -- One bucket of tokens for each limit and key: when it is full again, and how many tokens were
 -- granted last. A full bucket needs no row. Without an index on full_at the updates stay in place.

@@ -1,5 +1,5 @@
--- Whole replies that are kept for clients that got only a part. The digest is that of the id, which
--- lets who knows it read the reply.
+-- Whole replies that are kept for clients that got only a part. Accounts and owners are fingerprints.
+-- The digest is that of the id: without auth, who knows the id reads the reply.
 CREATE TABLE answerback.wholes (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     digest bytea NOT NULL,
