@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ...contract import STANDARD, Contract
 from ...core.reply import Error, Reply
 from ...core.versions import LATEST_STATEFUL, STATELESS
 from ...dialects import HttpReply
@@ -24,6 +23,7 @@ from .console_page import console_page
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
+    from ...contract import Contract
     from ...core.json_value import JsonObject
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
@@ -90,10 +90,11 @@ class ConsoleRoutes:
         elif self._auth is not None and (answered := await self._auth.answer(request, body)):
             await request.respond_with(answered)
         else:
-            views = await views_reply(cast("bytes", body), self._runtime.registry.contract)
-            if isinstance(views, Reply):
-                views = self._routes.refuse(views, request)
-            await request.respond_with(views)
+            contract = self._runtime.registry.contract
+            found = await views_of(cast("bytes", body), contract)
+            if isinstance(found, Reply):
+                found = self._routes.refuse(found, request)
+            await request.respond_with(found)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -124,8 +125,8 @@ def wants_page(request: HttpRequest) -> bool:
     return prefers_html(request.accept.decode("latin-1"))
 
 
-async def views_reply(body: bytes, contract: Contract = STANDARD) -> HttpReply | Reply[Any]:
-    """Return all views of a result, or the refusal of a *body* that has none."""
+async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
+    """Return all views of the result in *body*, or the refusal of a malformed one."""
     # Imported at the first call in a console: it needs the rules and the modelled hosts.
     from .reply_views import encoded_views
 

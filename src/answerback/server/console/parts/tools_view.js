@@ -17,8 +17,9 @@ function ToolView({ tool }) {
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [pickedWires, setWireIds] = useState(null);
-  const wireIds = pickedWires || firstWires(server, tool);
+  const [chosenWires, setWireIds] = useState(null);
+  // Worked out anew until the user chooses: a foreign server's wires are found one by one.
+  const wireIds = chosenWires || firstWires(server, tool);
   const call = calls.find((each) => each.id === shown[tool.name]);
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />
