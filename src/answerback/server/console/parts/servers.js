@@ -5,8 +5,8 @@ const EMPTY = {
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   chosen: {},
   calls: [],
-  shown: {},
   drafts: {},
+  shown: {},
   messages: [],
 };
 
