@@ -116,6 +116,8 @@ class ConsoleRoutes:
             "mcp": "mcp",
             "functions": registry.contract.route.lstrip("/"),
             "frame": FRAME.lstrip("/"),
+            "dialect": registry.contract.http,
+            "prefix": registry.contract.tool_prefix,
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
         auth = self._runtime.auth
