@@ -45,6 +45,7 @@ SCRIPTS = (
     "prompts_view.js",
     "tools_view.js",
     "history_view.js",
+    "start_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
@@ -55,6 +56,7 @@ STYLES = (
     "servers.css",
     "rest.css",
     "widgets.css",
+    "start.css",
 )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
+    from ..http.server_options import WebOptions
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
@@ -48,13 +49,14 @@ class ConsoleRoutes:
         guard: Guard,
         routes: Routes,
         auth: Authenticated | None,
-        max_body: int,
+        options: WebOptions,
     ) -> None:
         self._runtime = runtime
         self._guard = guard
         self._routes = routes
         self._auth = auth
-        self._max_body = max_body
+        self._max_body = options.max_body
+        self._start = options.start
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
@@ -130,6 +132,7 @@ class ConsoleRoutes:
             "auth": auth is not None,
             "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
+            "start": msgspec.to_builtins(self._start),
         }
 
 
