@@ -29,15 +29,35 @@ SCRIPTS = (
     "models_view.js",
     "pages_view.js",
     "arguments_form.js",
+    "widget_host.js",
+    "widget_view.js",
     "reply_view.js",
     "tool_list.js",
+    "activity.js",
+    "questions_view.js",
+    "log_view.js",
+    "login_view.js",
+    "tasks.js",
+    "tasks_view.js",
+    "completed_field.js",
+    "entry_list.js",
+    "resources_view.js",
+    "prompts_view.js",
     "tools_view.js",
     "history_view.js",
     "start_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "form.css", "replies.css", "servers.css", "start.css")
+STYLES = (
+    "style.css",
+    "form.css",
+    "replies.css",
+    "servers.css",
+    "rest.css",
+    "widgets.css",
+    "start.css",
+)
 
 
 class ConsolePage(NamedTuple):

@@ -20,6 +20,7 @@ from ...errors import ToolError
 from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
 from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
+from .widget_frame import FRAME, widget_frame
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
 VIEWS = "/console/views"
+TOKEN_PAGE = "/dev/token"
+"""The page of `serve --dev-auth` that gives test tokens."""
 HTML = "text/html; charset=utf-8"
 NO_STORE = (("Cache-Control", "no-store"),)
 
@@ -57,11 +60,13 @@ class ConsoleRoutes:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
+        if not _may_be_console(scope):
+            return False
         request = HttpRequest(scope, receive, send)
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
-        if request.path != ABOUT and not wants_page(request):
+        if request.path not in (ABOUT, FRAME) and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -69,9 +74,17 @@ class ConsoleRoutes:
         elif request.path == ABOUT:
             body = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
+        elif request.path == FRAME:
+            await request.respond_with(self._frame(request))
         else:
             await request.respond_with(page_for(request))
         return True
+
+    def _frame(self, request: HttpRequest) -> HttpReply:
+        try:
+            return widget_frame(request.query)
+        except ToolError as exc:
+            return self._routes.refuse(Reply(error=Error.of(exc)), request)
 
     async def _answer_views(self, request: HttpRequest) -> None:
         """Answer with all views of a result, for users who may call tools."""
@@ -104,17 +117,30 @@ class ConsoleRoutes:
             "name": registry.name,
             "mcp": "mcp",
             "functions": registry.contract.route.lstrip("/"),
+            "frame": FRAME.lstrip("/"),
+            "dialect": registry.contract.http,
+            "prefix": registry.contract.tool_prefix,
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
+        auth = self._runtime.auth
+        pages = {} if auth is None else auth.pages or {}
         return {
             "name": registry.name,
             "title": registry.title,
             "version": registry.version,
             "description": registry.description,
-            "auth": self._runtime.auth is not None,
+            "auth": auth is not None,
+            "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
             "start": msgspec.to_builtins(self._start),
         }
+
+
+def _may_be_console(scope: Scope) -> bool:
+    """Return False for most other requests by their path: `HttpRequest` takes the fast path."""
+    path: str = scope["path"].rstrip("/")
+    is_root = path == scope.get("root_path", "").rstrip("/") or not path
+    return is_root or path.endswith("/docs") or "/console/" in path
 
 
 def wants_page(request: HttpRequest) -> bool:

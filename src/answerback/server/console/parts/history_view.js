@@ -5,7 +5,7 @@ function HistoryView() {
   if (!calls.length) return html`<p class="hint">No calls yet. The calls of this page are listed here until it is closed.</p>`;
   const repeat = (call) => {
     openCall(call);
-    runCall(server, call.tool, call.args, call.wireIds);
+    runCall(server, call.tool, call.args, call.wireIds, call.task);
   };
   return html`<section aria-label="History" class="history">
     <table>

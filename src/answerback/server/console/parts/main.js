@@ -3,6 +3,10 @@
 const VIEWS = [
   { id: "start", name: "Start", component: StartView },
   { id: "tools", name: "Tools", component: ToolsView },
+  { id: "resources", name: "Resources", component: ResourcesView },
+  { id: "prompts", name: "Prompts", component: PromptsView },
+  { id: "tasks", name: "Tasks", component: TasksView },
+  { id: "log", name: "Log", component: LogView },
   { id: "history", name: "History", component: HistoryView },
 ];
 
@@ -16,8 +20,10 @@ function Console() {
       <h1>${heading.name}<span class="version">${heading.version}</span></h1>
       <${ServerPicker} />
       <${Tabs} label="Views" tabs=${VIEWS} chosen=${open.id} choose=${(id) => update({ view: id })} />
+      <${LoginButton} />
     </header>
-    <main>${problem ? html`<${ServerProblem} />` : html`<${open.component} />`}</main>`;
+    <${LoginDialog} />
+    <main><${OtherQuestions} />${problem ? html`<${ServerProblem} />` : html`<${open.component} />`}</main>`;
 }
 
 async function start() {

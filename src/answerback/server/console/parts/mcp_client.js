@@ -11,20 +11,35 @@ const CLIENT_CAPABILITIES = {
     [META + "tasks"]: {},
   },
 };
-const NAMED = { "tools/call": "name", "prompts/get": "name", "resources/read": "uri" };
+const NAMED = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
+};
+const URL_ELICITATION_REQUIRED = -32042;
+const WITHOUT_TASKS = {
+  ...CLIENT_CAPABILITIES,
+  extensions: { [META + "ui"]: CLIENT_CAPABILITIES.extensions[META + "ui"] },
+};
 const MAX_ROUNDS = 10;
 
 class RpcError extends Error {
-  constructor(error, status) {
+  constructor(error, status, challenge) {
     super(error.message || "The server sent an error without a message");
     this.code = error.code;
     this.data = error.data;
     this.status = status;
+    this.challenge = challenge; // The header WWW-Authenticate.
   }
 }
 
 class McpClient {
-  // `ask(method, params)` answers the server's questions; `notify(message)` sees its notifications.
+  // `ask(method, params, options)` answers the server's questions; `notify(message, place)` sees its
+  // notifications. A request's options are: signal, progress(params), place (where its questions and
+  // messages are shown) and task (whether a server may or may not make a task of a call).
   constructor({ url, version, headers, ask, notify }) {
     this.url = url;
     this.version = version;
@@ -70,6 +85,10 @@ class McpClient {
     this.info = result.serverInfo;
     this.instructions = result.instructions || "";
     await this.post({ jsonrpc: "2.0", method: "notifications/initialized" });
+    // Without a level a server sends no log messages.
+    if (this.capabilities.logging) {
+      await this.exchange("logging/setLevel", { level: "debug" }).catch(() => {});
+    }
   }
 
   // Sends a request; returns { result, response, status, ms }. Raises RpcError.
@@ -90,20 +109,41 @@ class McpClient {
   // In the stateless era it answers the server's questions and asks again.
   async requestWithAnswers(method, params, options) {
     const began = performance.now();
+    const visited = new Set();
     let sent = params;
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const reply = await this.exchange(method, sent, options);
+      let reply;
+      try {
+        reply = await this.exchange(method, sent, options);
+      } catch (error) {
+        if (await this.visitPages(error, visited, options)) continue;
+        throw error;
+      }
       reply.ms = performance.now() - began;
       const { result } = reply;
       if (result.resultType !== "input_required") return reply;
       const responses = {};
       for (const [key, question] of Object.entries(result.inputRequests || {})) {
-        responses[key] = await this.ask(question.method, question.params);
+        responses[key] = await this.ask(question.method, question.params, options);
       }
       sent = { ...params, inputResponses: responses };
       if (result.requestState !== undefined) sent.requestState = result.requestState;
     }
     throw new Error("The server asked more than ten times");
+  }
+
+  // In 2025-11-25 a server may refuse a request until its user has visited a page.
+  async visitPages(error, visited, options) {
+    const pages = error.code === URL_ELICITATION_REQUIRED && error.data && error.data.elicitations;
+    // The query may differ each time: it can have a token.
+    const address = ({ url }) => String(url).split("?")[0];
+    const fresh = (pages || []).filter((page) => !visited.has(address(page)));
+    for (const page of fresh) {
+      visited.add(address(page));
+      const { action } = await this.ask("elicitation/create", { mode: "url", ...page }, options);
+      if (action !== "accept") return false;
+    }
+    return fresh.length > 0;
   }
 
   // Returns all entries of a list, page by page.
@@ -118,13 +158,14 @@ class McpClient {
     return found;
   }
 
-  async exchange(method, params, { signal, progress } = {}) {
+  async exchange(method, params, options = {}) {
+    const { signal, progress, task } = options;
     const id = this.nextId++;
     const meta = { ...params._meta };
     if (progress) meta.progressToken = id;
     if (this.stateless) {
       meta[META + "protocolVersion"] = this.version;
-      meta[META + "clientCapabilities"] = CLIENT_CAPABILITIES;
+      meta[META + "clientCapabilities"] = task === false ? WITHOUT_TASKS : CLIENT_CAPABILITIES;
       meta[META + "clientInfo"] = CLIENT_INFO;
       meta[META + "logLevel"] = "debug";
     }
@@ -134,14 +175,14 @@ class McpClient {
       const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } };
       signal.addEventListener("abort", () => this.post(cancel).catch(() => {}), { once: true });
     }
-    const { response, status } = await this.post(message, signal, progress);
+    const { response, status, challenge } = await this.post(message, options);
     if (!response) throw new Error(`The server sent no response to ${method}`);
-    if (response.error) throw new RpcError(response.error, status);
+    if (response.error) throw new RpcError(response.error, status, challenge);
     return { result: response.result, response, request: message, status };
   }
 
   // Posts a message; returns the response to it, from JSON or from a stream of events.
-  async post(message, signal, progress) {
+  async post(message, options = {}) {
     const headers = {
       "Content-Type": "application/json",
       Accept: "application/json, text/event-stream",
@@ -158,40 +199,63 @@ class McpClient {
       method: "POST",
       headers,
       body: JSON.stringify(message),
-      signal,
+      signal: options.signal,
     });
     this.session = answer.headers.get("Mcp-Session-Id") || this.session;
     const { status } = answer;
     const media = answer.headers.get("Content-Type") || "";
     if (media.startsWith("text/event-stream")) {
-      for await (const received of events(answer.body)) {
-        if (received.id === message.id && !received.method) return { response: received, status };
-        this.receive(received, progress);
-      }
-      return { status };
+      return { response: await this.readStream(answer.body, message.id, options), status };
     }
     const text = await answer.text();
     if (!text) return { status };
     const body = readJson(text);
-    if (body && body.jsonrpc) return { response: body, status };
+    const challenge = answer.headers.get("WWW-Authenticate") || "";
+    if (body && body.jsonrpc) return { response: body, status, challenge };
     const reason = (body && body.error) || text.slice(0, 200);
-    throw new RpcError({ message: `HTTP ${status}: ${reason}`, data: body }, status);
+    throw new RpcError({ message: `HTTP ${status}: ${reason}`, data: body }, status, challenge);
   }
 
-  receive(message, progress) {
+  // Returns the response in a stream. A server may close the stream before the response and keep
+  // what follows; then the client asks for it.
+  async readStream(body, id, options) {
+    const last = { id: "", retry: 1000 };
+    for (let stream = body; stream; stream = await this.resumed(last, options)) {
+      for await (const received of events(stream, last)) {
+        if (received.id === id && !received.method) return received;
+        this.receive(received, options);
+      }
+    }
+    return undefined;
+  }
+
+  async resumed(last, { signal }) {
+    if (this.stateless || !this.session || !last.id) return null;
+    const { id, retry } = last;
+    last.id = ""; // A stream without new events is not resumed again.
+    await new Promise((resolve) => setTimeout(resolve, retry));
+    signal?.throwIfAborted();
+    const headers = { Accept: "text/event-stream", "Mcp-Session-Id": this.session, ...this.headers() };
+    headers["MCP-Protocol-Version"] = this.version;
+    headers["Last-Event-ID"] = id;
+    const answer = await fetch(this.url, { headers, signal });
+    return answer.ok ? answer.body : null;
+  }
+
+  receive(message, options = {}) {
     if (message.method && message.id !== undefined) {
-      this.answer(message);
-    } else if (message.method === "notifications/progress" && progress) {
-      progress(message.params);
+      this.answer(message, options);
+    } else if (message.method === "notifications/progress" && options.progress) {
+      options.progress(message.params);
     } else if (message.method) {
-      this.notify(message);
+      this.notify(message, options.place);
     }
   }
 
-  async answer(message) {
-    const reply = { jsonrpc: "2.0", id: message.id };
+  async answer({ id, method, params }, options) {
+    const reply = { jsonrpc: "2.0", id };
     try {
-      reply.result = message.method === "ping" ? {} : await this.ask(message.method, message.params);
+      reply.result = method === "ping" ? {} : await this.ask(method, params, options);
     } catch (error) {
       reply.error = { code: -32601, message: String(error.message || error) };
     }
@@ -231,8 +295,9 @@ function readJson(text) {
   }
 }
 
-// Yields the messages in a stream of server-sent events.
-async function* events(body) {
+// Yields the messages in a stream of server-sent events. `last` gets the id of the last event, and
+// the milliseconds to wait before the stream is resumed.
+async function* events(body, last = {}) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   try {
@@ -242,7 +307,11 @@ async function* events(body) {
       text += value.replaceAll("\r\n", "\n");
       for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
         const lines = text.slice(0, end).split("\n");
-        const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5));
+        const field = (name) =>
+          lines.filter((line) => line.startsWith(name + ":")).map((line) => line.slice(name.length + 1));
+        const data = field("data");
+        for (const id of field("id")) last.id = id.trim();
+        for (const retry of field("retry")) last.retry = Math.min(Number(retry) || 0, 10_000);
         const message = data.length ? readJson(data.join("\n")) : null;
         for (const one of Array.isArray(message) ? message : [message]) if (one) yield one;
       }

@@ -48,7 +48,7 @@ class Server {
       version,
       headers: ownHeaders,
       ask: askUser,
-      notify: (message) => update({ messages: keep(state.messages, received(message, version)) }),
+      notify: (message, place) => this.receive(message, version, place),
     });
     return this.clients[version];
   }
@@ -72,47 +72,118 @@ class Server {
   wires() {
     // A server may have chosen an older version than it was asked for.
     const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
-    return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
+    return this.about.functions !== undefined ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
   // Calls a tool over one wire; returns what was sent and what came back. Never raises.
-  async call(wire, tool, args, { signal, progress } = {}) {
+  // `task`: true asks for a task, false for none; otherwise the server decides.
+  async call(wire, tool, args, options = {}) {
     const began = performance.now();
     const done = (found) => ({ wire, ms: performance.now() - began, ...found });
     try {
-      if (wire === "rest") return done(await this.callRest(tool, args, signal));
-      const params = { name: tool, arguments: args };
-      const client = this.client(wire);
-      // The time of the call itself, without that of opening the connection.
-      const { result, status, request, ms } = await client.request("tools/call", params, {
-        signal,
-        progress,
-      });
-      return done({ ok: !result.isError, status, sent: request, body: result, result, ms });
+      if (wire === "rest") return done(await this.callRest(tool, args, options));
+      return done(await this.callMcp(wire, tool, args, options));
     } catch (error) {
       if (error.name === "AbortError") return done({ ok: false, cancelled: true, body: null });
-      const body = { code: error.code, message: error.message, data: error.data };
-      return done({ ok: false, status: error.status, body, failure: error.message });
+      const { code, message, data, status, challenge } = error;
+      return done({ ok: false, status, body: { code, message, data }, failure: message, challenge });
     }
   }
 
-  async callRest(tool, args, signal) {
-    const path = BASE + this.about.functions + encodeURIComponent(tool);
-    const answer = await fetch(path, {
-      method: "POST",
-      // Any type, so that an image comes as it comes to curl.
-      headers: { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() },
-      body: JSON.stringify(args),
-      signal,
-    });
-    const headers = Object.fromEntries(answer.headers);
-    const media = await mediaOf(answer);
-    if (media) return { ok: true, status: answer.status, headers, body: null, media, sent: args };
-    const text = await answer.text();
-    const body = readJson(text) ?? text;
-    const failure = answer.ok ? undefined : (body && body.error) || text.slice(0, 500);
-    return { ok: answer.ok, status: answer.status, headers, body, sent: args, failure };
+  async callMcp(wire, tool, args, options) {
+    const client = this.client(wire);
+    const params = { name: tool, arguments: args };
+    if (options.task && !client.stateless) params.task = {};
+    const { result, status, request, ms } = await client.request("tools/call", params, options);
+    const { version } = client;
+    const task = taskIn(result);
+    if (!task) {
+      // The time of the call itself, without that of opening the connection.
+      return { ok: !result.isError, status, sent: request, body: result, result, ms, version };
+    }
+    const ended = await followTask(this, addTask(wire, task, tool, options.place), options);
+    if (ended.error) throw ended.error;
+    const body = ended.result;
+    return { ok: !body.isError, status, sent: request, body, result: body, version };
   }
+
+  // The names of some conventions have a prefix only in MCP.
+  restPath(tool) {
+    const { functions, prefix = "" } = this.about;
+    const name = prefix && tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
+    return functions + encodeURIComponent(name);
+  }
+
+  async callRest(tool, args, options) {
+    const path = BASE + this.restPath(tool);
+    const { signal, task } = options;
+    // Any type, so that an image comes as it comes to curl.
+    const headers = { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() };
+    if (task) headers.Prefer = "respond-async";
+    const body = JSON.stringify(args);
+    const answer = await fetch(path, { method: "POST", headers, body, signal });
+    const found = await readRest(answer, this.about.dialect);
+    if (found.status !== 202 || !found.body.taskId) return { ...found, sent: args };
+    const added = addTask("rest", found.body, tool, options.place);
+    const ended = await followTask(this, added, options);
+    if (ended.error) throw ended.error;
+    return { ...ended.result, sent: args };
+  }
+
+  receive(message, version, place) {
+    recordMessage(message, version, place);
+    if (/list_changed$/.test(message.method)) this.reload();
+  }
+
+  // Loads the lists again, once for several changes.
+  async reload() {
+    if (this.reloading) return;
+    this.reloading = true;
+    await Promise.resolve();
+    this.reloading = false;
+    const lists = await this.load().catch(() => null);
+    if (lists && state.server === this) update({ lists });
+  }
+
+  // Receives what the server sends outside a call. A gateway to a foreign server has no such stream.
+  listen() {
+    this.listening?.abort();
+    if (this.about.foreign) return;
+    this.listening = new AbortController();
+    this.client().listen(this.listening.signal).catch(() => {});
+  }
+
+  // Forgets the connections: those of another user, or of no user.
+  disconnect() {
+    this.listening?.abort();
+    for (const client of Object.values(this.clients)) client.close();
+    this.clients = {};
+  }
+}
+
+// What REST answered, as the views show it.
+async function readRest(answer, dialect) {
+  const { ok, status } = answer;
+  const headers = Object.fromEntries(answer.headers);
+  const media = await mediaOf(answer);
+  if (media) return { ok, status, headers, body: null, media };
+  const text = await answer.text();
+  const body = readJson(text) ?? text;
+  const challenge = headers["www-authenticate"];
+  return { status, headers, body, challenge, ...readDialect(dialect, body, ok) };
+}
+
+// What a body says in the dialect of the app's contract: whether it failed, and its data.
+function readDialect(dialect, body, ok) {
+  if (dialect === "mcp" && body && Array.isArray(body.content)) {
+    return { ok: ok && body.isError !== true, result: body };
+  }
+  if (dialect === "envelope" && body && typeof body.success === "boolean") {
+    const failure = body.error && body.error.message;
+    return { ok: ok && body.success, data: body.success ? body.data : body.error, failure };
+  }
+  const failure = body && (body.detail || body.error || body);
+  return ok ? { ok } : { ok, failure: typeof failure === "string" ? failure.slice(0, 500) : "" };
 }
 
 // An image or audio that REST sends as bytes, as MCP's block; null for texts and JSON.
@@ -125,21 +196,8 @@ async function mediaOf(answer) {
   return { type, mimeType, data: btoa(text) };
 }
 
-function received(message, version) {
-  return { method: message.method, params: message.params || {}, version, at: new Date() };
-}
+let nextMessage = 1;
 
-// Shows a question of the server, and returns the user's answer in MCP's form.
-function askUser(method, params) {
-  if (method !== "elicitation/create") {
-    throw new Error(`The console does not answer ${method}`);
-  }
-  return new Promise((resolve) => {
-    const question = { method, params, resolve: null };
-    question.resolve = (result) => {
-      update({ questions: state.questions.filter((each) => each !== question) });
-      resolve(result);
-    };
-    update({ questions: [...state.questions, question] });
-  });
+function received({ method, params }, version) {
+  return { id: nextMessage++, method, params: params || {}, version, at: new Date() };
 }

@@ -5,9 +5,12 @@ const EMPTY = {
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   chosen: {},
   calls: [],
-  shown: {},
   drafts: {},
+  shown: {},
   messages: [],
+  activity: {},
+  runs: {},
+  tasks: [],
 };
 
 // Shows a server; what was done with it before is shown again.
@@ -16,14 +19,16 @@ async function openServer(server) {
   if (before) {
     before.kept = Object.fromEntries(Object.keys(EMPTY).map((name) => [name, state[name]]));
   }
-  update({ ...EMPTY, ...server.kept, server, connecting: true, problem: "" });
+  update({ ...EMPTY, ...server.kept, server, connecting: true, problem: "", needsLogin: false });
   const found = { connecting: false };
   try {
     if (server.about.error) throw new Error(server.about.error);
     if (server.about.foreign) await findVersion(server);
     found.lists = await server.load();
+    server.listen();
   } catch (error) {
     found.problem = describeProblem(error);
+    found.needsLogin = error.status === 401;
   }
   if (state.server === server) update(found);
 }
@@ -90,7 +95,8 @@ function ServerPicker() {
 }
 
 function ServerProblem() {
-  const { server, problem } = useStore();
+  const { server, problem, needsLogin } = useStore();
+  if (needsLogin) return html`<${LoginPage} reason=${problem} />`;
   return html`<section class="server-problem" role="alert">
     <h2>${server.about.name} cannot be used</h2>
     <pre>${problem}</pre>

@@ -12,6 +12,11 @@ const state = {
   calls: [], // The history, the newest first.
   drafts: {}, // The arguments in the form of each tool, by the tool's name.
   shown: {}, // The id of the call that is shown with each tool, by the tool's name.
+  activity: {}, // The progress of each running request, by the id of its place.
+  runs: {}, // The last request of each resource and prompt, by the id of its place.
+  tasks: [], // The tasks that this page knows, the newest first.
+  version: "", // The version of MCP that the resources and prompts use.
+  login: null, // The open dialog to log in: { scopes }.
   messages: [], // Log messages and progress, the newest last.
   questions: [], // What the server asks its user, each with resolve(result).
   token: "", // The bearer token of the user.

@@ -20,7 +20,8 @@ function changeCall(id, change) {
 }
 
 // Calls a tool over each of the wires, one after the other, so that their times are comparable.
-async function runCall(server, tool, args, wireIds) {
+// `task` says whether a tool that may run as a task does; it is undefined for other tools.
+async function runCall(server, tool, args, wireIds, task) {
   const abort = new AbortController();
   const wires = server.wires().filter((wire) => wireIds.includes(wire.id));
   const call = {
@@ -28,6 +29,7 @@ async function runCall(server, tool, args, wireIds) {
     tool,
     args,
     wireIds,
+    task,
     at: new Date(),
     abort,
     running: true,
@@ -39,26 +41,34 @@ async function runCall(server, tool, args, wireIds) {
     calls: [call, ...state.calls].slice(0, MAX_KEPT),
     shown: { ...state.shown, [tool.name]: call.id },
   });
+  const place = placeOf(call);
+  const progress = (params) => recordProgress(place, params);
   let { replies } = call;
   for (const wire of wires) {
-    const options = { signal: abort.signal };
+    const options = { signal: abort.signal, progress, place, task };
     const found = abort.signal.aborted
       ? { wire: wire.id, ok: false, cancelled: true, body: null, ms: 0 }
       : await server.call(wire.id, tool.name, args, options);
     const reply = { name: wire.name, ...found };
     replies = replies.map((each) => (each.wire === wire.id ? reply : each));
     changeCall(call.id, { replies });
+    clearActivity(place);
   }
   changeCall(call.id, { running: false });
   await loadViews(call.id, tool, replies);
 }
 
+// Where a call's questions, messages and progress are shown.
+function placeOf(call) {
+  return { id: `call ${call.id}`, view: "tools", entry: call.tool.name };
+}
+
 // Asks the server how each dialect writes the reply, and what each host shows a model.
 async function loadViews(id, tool, replies) {
-  const reply = replies.find((each) => each.result);
+  const reply = replies.find((each) => each.version);
   if (!reply) return;
   const { name, outputSchema, _meta } = tool;
-  const body = { result: reply.result, tool: { name, outputSchema, _meta }, version: reply.wire };
+  const body = { result: reply.result, tool: { name, outputSchema, _meta }, version: reply.version };
   try {
     changeCall(id, { views: await fetchJson("console/views", body) });
   } catch (error) {

@@ -1,12 +1,13 @@
 // The tools: a list to search, a form, and the replies.
 
 function ToolsView() {
-  const { lists, chosen } = useStore();
+  const { lists, chosen, connecting } = useStore();
   const tool = lists.tools.find((each) => each.name === chosen.tools) || firstTool(lists.tools);
   const choose = (name) => update({ chosen: { ...state.chosen, tools: name } });
+  const none = connecting ? "Connecting to the server …" : "The server has no tools.";
   return html`<div class="split">
     <${ToolList} tools=${lists.tools} chosen=${tool} choose=${choose} />
-    <div class="detail">${tool ? html`<${ToolView} key=${tool.name} tool=${tool} />` : html`<p>No tool.</p>`}</div>
+    <div class="detail">${tool ? html`<${ToolView} key=${tool.name} tool=${tool} />` : html`<p class="hint">${none}</p>`}</div>
   </div>`;
 }
 
@@ -17,10 +18,12 @@ function ToolView({ tool }) {
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [chosenWires, setWireIds] = useState(null);
-  // Worked out anew until the user chooses: a foreign server's wires are found one by one.
-  const wireIds = chosenWires || firstWires(server, tool);
   const call = calls.find((each) => each.id === shown[tool.name]);
+  // As in the call that is shown, when its user comes back to the tool. Worked out anew until the
+  // user chooses: a foreign server's wires are found one by one.
+  const [chosenWires, setWireIds] = useState(call ? call.wireIds : null);
+  const wireIds = chosenWires || firstWires(server, tool);
+  const [task, setTask] = useState(() => (call ? call.task : firstTaskChoice(tool)));
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />
     <${ArgumentsForm}
@@ -31,9 +34,10 @@ function ToolView({ tool }) {
       replies=${call && call.replies}
       running=${Boolean(call && call.running)}
       disabled=${!wireIds.length}
-      call=${(given) => runCall(server, tool, given, wireIds)}
+      call=${(given) => runCall(server, tool, given, wireIds, task)}
     >
       <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />
+      <${TaskChoice} tool=${tool} chosen=${task} choose=${setTask} />
     <//>
     ${call ? html`<${ReplyView} call=${call} />` : html`<${NoReply} server=${server} wireIds=${wireIds} />`}
   </section>`;
@@ -51,9 +55,10 @@ function ToolHead({ tool }) {
   const words = Object.keys(HINTS).filter((name) => hints[name] === true);
   const title = tool.title || tool.name;
   return html`<h2>${title} ${title === tool.name ? "" : html`<code class="tool-name">${tool.name}</code>`}</h2>
-    ${words.length || tagsOf(tool).length
+    ${words.length || tagsOf(tool).length || gateMarks(tool).length
       ? html`<p class="marks">
           ${words.map((name) => html`<span class=${`mark ${name}`}>${HINTS[name]}</span>`)}
+          ${gateMarks(tool).map((text) => html`<span class="mark gate">${text}</span>`)}
           ${tagsOf(tool).map((tag) => html`<span class="mark">${tag}</span>`)}
         </p>`
       : ""}

@@ -1,0 +1,100 @@
+// What happens while a request runs: its progress, its log messages, its questions, cancelling.
+
+// A place is where a request was made: { id, view, entry }. What the server sends meanwhile is
+// shown there.
+function recordProgress(place, { progress, total, message }) {
+  const before = state.activity[place.id] || {};
+  const activity = { ...before, progress: { progress, total, message } };
+  update({ activity: { ...state.activity, [place.id]: activity } });
+}
+
+function recordMessage(message, version, place) {
+  const entry = { ...received(message, version), place: place && place.id };
+  update({ messages: keep(state.messages, entry) });
+}
+
+function clearActivity(place) {
+  const { [place.id]: _, ...others } = state.activity;
+  update({ activity: others });
+}
+
+// Sends a request of a view that is not a tool's call, and keeps what came back in the store.
+async function startRun(place, send) {
+  const abort = new AbortController();
+  const set = (run) => update({ runs: { ...state.runs, [place.id]: run } });
+  clearActivity(place);
+  set({ running: true, abort, at: new Date() });
+  const progress = (params) => recordProgress(place, params);
+  try {
+    const { result, ms } = await send({ signal: abort.signal, progress, place });
+    set({ result, ms });
+  } catch (error) {
+    set(error.name === "AbortError" ? { cancelled: true } : { error });
+  }
+}
+
+// The progress, messages and questions of one place. `abort` ends the request.
+function Activity({ place, running, abort }) {
+  const { activity, messages } = useStore();
+  const { progress } = activity[place.id] || {};
+  const logs = messages.filter((each) => each.place === place.id);
+  const questions = useQuestions(place);
+  if (!running && !logs.length && !questions.length) return "";
+  return html`<div class="activity">
+    ${running
+      ? html`<div class="activity-row">
+          <${Progress} progress=${progress} />
+          <button type="button" class="small" onClick=${() => abort.abort()}>Cancel</button>
+        </div>`
+      : ""}
+    ${questions.map((question) => html`<${QuestionView} key=${question.id} question=${question} />`)}
+    ${logs.length ? html`<${LogLines} label="Log messages of this call" messages=${logs} />` : ""}
+  </div>`;
+}
+
+function Progress({ progress }) {
+  const { progress: done, total, message } = progress || {};
+  const share = total > 0 ? Math.min(done / total, 1) : undefined;
+  const count = total > 0 ? `${done} of ${total}` : done === undefined ? "" : String(done);
+  return html`<div class="progress">
+    <progress aria-label="Progress" value=${share} max="1"></progress>
+    <span role="status">${[message || (done === undefined ? "Running …" : ""), count].filter(Boolean).join(" · ")}</span>
+  </div>`;
+}
+
+// How a request ended that is not a tool's call; null while it runs.
+function RunFailure({ run }) {
+  if (run.cancelled) return html`<p class="hint" role="status">Cancelled.</p>`;
+  if (!run.error) return "";
+  const { message, code, data, challenge } = run.error;
+  const refusal = refusalOfError(run.error);
+  return html`<div role="alert">
+    <p class="problem">${message}${code === undefined ? "" : html` <code>${code}</code>`}</p>
+    ${data === undefined ? "" : html`<${Json} value=${data} label="The error's data" />`}
+    ${refusal ? html`<${RefusalView} refusal=${refusal} challenge=${challenge} />` : ""}
+  </div>`;
+}
+
+// Which version of MCP a view uses.
+function VersionChoice({ server, chosen, choose }) {
+  const wires = server.wires().filter((wire) => wire.id !== "rest");
+  if (wires.length < 2) return "";
+  return html`<fieldset class="wire-choice">
+    <legend class="hidden">Version of MCP</legend>
+    ${wires.map(
+      (wire) => html`<label class="pill" key=${wire.id}><input
+        type="radio"
+        name="version"
+        checked=${chosen === wire.id}
+        onChange=${() => choose(wire.id)}
+      /><span>${wire.name}</span></label>`,
+    )}
+  </fieldset>`;
+}
+
+// The version that a view uses: the chosen one, else the first.
+function useVersion() {
+  const { server, version } = useStore();
+  const known = server.about.versions;
+  return [known.includes(version) ? version : known[0], (id) => update({ version: id })];
+}
