@@ -12,7 +12,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps screenshots matrix ported types tasks cluster faults clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ clients: $(READY)  ## call one app with the clients of others, each in its own e
 
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
 	$(BIN)/python -m tests.widgets
+
+console: setup  ## minify the scripts of the console's page, after a change of them
+	$(BIN)/python -m tests.console.minified
 
 screenshots: setup  ## make the pictures of the console, a widget and the terminal in docs/
 	$(BIN)/python -m tests.console

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 
+from tests.console.minified import FILE, minified
 from tests.protocol.official_tools import MODULES, ROOT
 
-from answerback.server.console.console_page import SCRIPTS, STYLES
+from answerback.server.console.console_page import MINIFIED, SCRIPTS, STYLES
 
 PARTS = ROOT / "src" / "answerback" / "server" / "console" / "parts"
 
 
 def test_every_part_is_in_the_page() -> None:
-    listed = {*SCRIPTS, *STYLES, "preact_htm.js", "shell.html"}
+    listed = {*SCRIPTS, *STYLES, "preact_htm.js", "shell.html", MINIFIED}
 
     assert {path.name for path in PARTS.iterdir()} == listed
 
@@ -24,3 +25,7 @@ def test_preact_with_htm_is_the_file_of_the_npm_package() -> None:
     assert json.loads((package / "package.json").read_bytes())["version"] == pinned
     published = (package / "preact" / "standalone.module.js").read_bytes()
     assert (PARTS / "preact_htm.js").read_bytes() == published
+
+
+def test_the_minified_script_is_that_of_the_parts() -> None:
+    assert FILE.read_text() == minified(), "run `make console`"

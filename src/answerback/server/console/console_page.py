@@ -1,7 +1,8 @@
 """The console's page: one HTML document, joined from the files in `parts/`.
 
 The scripts share one module, in the order of `SCRIPTS`. Indentation and lines of comment are left
-out, so a template literal cannot rely on the spaces before a line. The page loads nothing else: its
+out, so a template literal cannot rely on the spaces before a line. `make console` minifies them;
+until then, the page has the scripts as they are. The page loads nothing else: its
 Content-Security-Policy allows only the script and the style that it has itself.
 """
 
@@ -15,6 +16,8 @@ from typing import Literal, NamedTuple
 
 _LIBRARY = "preact_htm.js"
 """The file preact/standalone.module.js of the npm package htm, unchanged."""
+MINIFIED = "page.min.js"
+"""The library and the scripts, minified, under a line that names them by their digest."""
 SCRIPTS = (
     "store.js",
     "mcp_client.js",
@@ -69,8 +72,7 @@ class ConsolePage(NamedTuple):
 def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
     """Return the page at `/` or `/docs`, and its headers; joined at the first request."""
     parts = files(__package__) / "parts"
-    own = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
-    script = "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
+    script = _script()
     style = "\n".join(_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES)
     shell = (parts / "shell.html").read_text(encoding="utf-8").replace("{{page}}", page, 1)
     body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
@@ -97,6 +99,25 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
         ("Vary", "Accept"),
     )
     return ConsolePage(body, headers)
+
+
+def _script() -> str:
+    joined = joined_script()
+    file = files(__package__) / "parts" / MINIFIED
+    digest, _, minified = file.read_text(encoding="utf-8").partition("\n")
+    return minified if digest == script_digest(joined) else joined
+
+
+def joined_script() -> str:
+    """Return the library and the scripts as one, without indentation and comments."""
+    parts = files(__package__) / "parts"
+    own = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
+    return "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
+
+
+def script_digest(joined: str) -> str:
+    """Return the first line of the minified file of this script."""
+    return f"// {sha256(joined.encode()).hexdigest()}"
 
 
 def _compact(text: str) -> str:
