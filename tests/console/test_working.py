@@ -98,6 +98,13 @@ def test_cancelling_withdraws_the_questions_of_a_call(person: Person) -> None:
     person.no_longer_sees(".question")
 
 
+def test_a_reply_is_fetched_after_the_server_closed_the_stream(person: Person) -> None:
+    person.choose("deliver")
+    person.pick("MCP 2025-11-25")
+    person.press("Call")
+    person.reads("delivered", ".wire")
+
+
 @pytest.mark.parametrize("wire", ["REST", *(f"MCP {era}" for era in ERAS)])
 def test_a_task_is_watched_and_answered_over_every_wire(person: Person, wire: str) -> None:
     person.choose("ferment")
@@ -114,6 +121,7 @@ def test_a_task_is_watched_and_answered_over_every_wire(person: Person, wire: st
     assert '"wild"' in person.reads("days", ".task .wire")
     person.view("Tools")
     person.reads("The call succeeded")
+    assert person.browser.run("document.querySelector('.task-choice input').checked")
 
 
 @pytest.mark.parametrize("wire", ["REST", *(f"MCP {era}" for era in ERAS)])

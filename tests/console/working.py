@@ -36,6 +36,15 @@ async def wait(ctx: Context) -> str:
     return "done"
 
 
+@app.tool
+async def deliver(ctx: Context) -> str:
+    """Deliver bread; the client has to fetch the reply."""
+    ctx.log("On the way")
+    ctx.close_stream()
+    await asyncio.sleep(0.05)
+    return "delivered"
+
+
 class Yeast(TypedDict):
     kind: str
 

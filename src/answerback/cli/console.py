@@ -25,6 +25,7 @@ from .program import (
 )
 from .serve_flags import port_number
 from .server_connection import chosen_servers, own_options
+from .start_help import with_start_help
 from .terminal_login import has_browser, terminal_login
 from .terminal_peer import TerminalPeer
 
@@ -62,6 +63,7 @@ def _serve_app(program: Program, options: Namespace) -> int:
 
     app = require_widgets(program.load(options.target))
     server = ServeOptions(port=options.port, console=True)
+    server = with_start_help(server, program, options.target, app)
     keep_stderr()
     listener = bind(server)
     _show(base_url(server, listener) + "/", options)

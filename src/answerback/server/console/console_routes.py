@@ -20,6 +20,7 @@ from ...errors import ToolError
 from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
 from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
+from .widget_frame import FRAME, widget_frame
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
+    from ..http.server_options import WebOptions
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
@@ -47,13 +49,14 @@ class ConsoleRoutes:
         guard: Guard,
         routes: Routes,
         auth: Authenticated | None,
-        max_body: int,
+        options: WebOptions,
     ) -> None:
         self._runtime = runtime
         self._guard = guard
         self._routes = routes
         self._auth = auth
-        self._max_body = max_body
+        self._max_body = options.max_body
+        self._start = options.start
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
@@ -63,7 +66,7 @@ class ConsoleRoutes:
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
-        if request.path != ABOUT and not wants_page(request):
+        if request.path not in (ABOUT, FRAME) and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -71,9 +74,17 @@ class ConsoleRoutes:
         elif request.path == ABOUT:
             body = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
+        elif request.path == FRAME:
+            await request.respond_with(self._frame(request))
         else:
             await request.respond_with(page_for(request))
         return True
+
+    def _frame(self, request: HttpRequest) -> HttpReply:
+        try:
+            return widget_frame(request.query)
+        except ToolError as exc:
+            return self._routes.refuse(Reply(error=Error.of(exc)), request)
 
     async def _answer_views(self, request: HttpRequest) -> None:
         """Answer with all views of a result, for users who may call tools."""
@@ -106,6 +117,9 @@ class ConsoleRoutes:
             "name": registry.name,
             "mcp": "mcp",
             "functions": registry.contract.route.lstrip("/"),
+            "frame": FRAME.lstrip("/"),
+            "dialect": registry.contract.http,
+            "prefix": registry.contract.tool_prefix,
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
         auth = self._runtime.auth
@@ -118,6 +132,7 @@ class ConsoleRoutes:
             "auth": auth is not None,
             "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
+            "start": msgspec.to_builtins(self._start),
         }
 
 

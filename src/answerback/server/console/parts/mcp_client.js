@@ -205,11 +205,7 @@ class McpClient {
     const { status } = answer;
     const media = answer.headers.get("Content-Type") || "";
     if (media.startsWith("text/event-stream")) {
-      for await (const received of events(answer.body)) {
-        if (received.id === message.id && !received.method) return { response: received, status };
-        this.receive(received, options);
-      }
-      return { status };
+      return { response: await this.readStream(answer.body, message.id, options), status };
     }
     const text = await answer.text();
     if (!text) return { status };
@@ -218,6 +214,32 @@ class McpClient {
     if (body && body.jsonrpc) return { response: body, status, challenge };
     const reason = (body && body.error) || text.slice(0, 200);
     throw new RpcError({ message: `HTTP ${status}: ${reason}`, data: body }, status, challenge);
+  }
+
+  // Returns the response in a stream. A server may close the stream before the response and keep
+  // what follows; then the client asks for it.
+  async readStream(body, id, options) {
+    const last = { id: "", retry: 1000 };
+    for (let stream = body; stream; stream = await this.resumed(last, options)) {
+      for await (const received of events(stream, last)) {
+        if (received.id === id && !received.method) return received;
+        this.receive(received, options);
+      }
+    }
+    return undefined;
+  }
+
+  async resumed(last, { signal }) {
+    if (this.stateless || !this.session || !last.id) return null;
+    const { id, retry } = last;
+    last.id = ""; // A stream without new events is not resumed again.
+    await new Promise((resolve) => setTimeout(resolve, retry));
+    signal?.throwIfAborted();
+    const headers = { Accept: "text/event-stream", "Mcp-Session-Id": this.session, ...this.headers() };
+    headers["MCP-Protocol-Version"] = this.version;
+    headers["Last-Event-ID"] = id;
+    const answer = await fetch(this.url, { headers, signal });
+    return answer.ok ? answer.body : null;
   }
 
   receive(message, options = {}) {
@@ -273,8 +295,9 @@ function readJson(text) {
   }
 }
 
-// Yields the messages in a stream of server-sent events.
-async function* events(body) {
+// Yields the messages in a stream of server-sent events. `last` gets the id of the last event, and
+// the milliseconds to wait before the stream is resumed.
+async function* events(body, last = {}) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   try {
@@ -284,7 +307,11 @@ async function* events(body) {
       text += value.replaceAll("\r\n", "\n");
       for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
         const lines = text.slice(0, end).split("\n");
-        const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5));
+        const field = (name) =>
+          lines.filter((line) => line.startsWith(name + ":")).map((line) => line.slice(name.length + 1));
+        const data = field("data");
+        for (const id of field("id")) last.id = id.trim();
+        for (const retry of field("retry")) last.retry = Math.min(Number(retry) || 0, 10_000);
         const message = data.length ? readJson(data.join("\n")) : null;
         for (const one of Array.isArray(message) ? message : [message]) if (one) yield one;
       }

@@ -18,11 +18,12 @@ function ToolView({ tool }) {
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
-  const [chosenWires, setWireIds] = useState(null);
-  // Worked out anew until the user chooses: a foreign server's wires are found one by one.
-  const wireIds = chosenWires || firstWires(server, tool);
-  const [task, setTask] = useState(() => firstTaskChoice(tool));
   const call = calls.find((each) => each.id === shown[tool.name]);
+  // As in the call that is shown, when its user comes back to the tool. Worked out anew until the
+  // user chooses: a foreign server's wires are found one by one.
+  const [chosenWires, setWireIds] = useState(call ? call.wireIds : null);
+  const wireIds = chosenWires || firstWires(server, tool);
+  const [task, setTask] = useState(() => (call ? call.task : firstTaskChoice(tool)));
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />
     <${ArgumentsForm}
