@@ -65,18 +65,24 @@ def values(
     key: int | str = 5,
     ratio: Annotated[float | None, Meta(gt=0, lt=1)] = 0.5,
     size: Literal[1, 2, 3] = 2,
-    words: list[str] = [],
-    days: set[Literal["mon", "tue", "wed"]] = set(),
-    stock: dict[str, int] = {},
-    pair: tuple[int, str] = (1, "a"),
-    tree: Folder | None = None,
     anything: Any = None,
     data: bytes = b"",
 ) -> str:
     """Show which values were sent."""
-    tree_name = tree and [tree.name, *(each.name for each in tree.folders)]
-    sent = [key, ratio, size, words, sorted(days), stock, pair, tree_name, anything, data]
-    return f"sent: {sent!r}"
+    return f"sent: {[key, ratio, size, anything, data]}"
+
+
+@app.tool(tags={"values"}, read_only=True)
+def groups(
+    pair: tuple[int, str] = (1, "a"),
+    words: list[str] | None = None,
+    days: set[Literal["mon", "tue", "wed"]] | None = None,
+    stock: dict[str, int] | None = None,
+    tree: Folder | None = None,
+) -> str:
+    """Show which lists and objects were sent."""
+    names = tree and [tree.name, *(each.name for each in tree.folders)]
+    return f"sent: {[pair, words, days, stock, names]}"
 
 
 def hostile(**arguments: Any) -> str:
@@ -90,6 +96,7 @@ NAMES = {
         "constructor": {"type": "string"},
         "it's <b>": {"type": "string", "title": "<img src=x>"},
         "words": {"type": ["string", "null"], "pattern": "(?P<word>c)"},
+        "at": {"type": "string", "format": "date-time"},
     },
     "required": ["constructor"],
 }
@@ -111,7 +118,7 @@ ENDLESS = {
 
 
 @app.tool(input_schema=ENDLESS)
-def endless(itself: int, all: str, elsewhere: Any = None) -> str:  # noqa: A002 - the schema's name
+def endless(itself: int, all: str, elsewhere: Any = None) -> str:
     """Take arguments whose schema refers to itself."""
     return f"sent: {itself} {all} {elsewhere}"
 

@@ -45,3 +45,28 @@ def test_text_printed_by_the_module_goes_to_stderr(answerback: Run) -> None:
 
     assert "printed" not in done.stdout
     assert "printed" in done.stderr
+
+
+CONTAINS_ITSELF = """
+from answerback import App
+
+app = App("endless")
+ITSELF = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/itself"}}]}
+SCHEMA = {
+    "type": "object",
+    "properties": {"tree": {"$ref": "#/$defs/itself"}},
+    "$defs": {"itself": ITSELF},
+}
+
+@app.tool(input_schema=SCHEMA)
+def count(tree: list) -> int:
+    return len(tree)
+"""
+
+
+def test_an_argument_whose_schema_contains_itself_is_listed(
+    answerback: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "endless.py").write_text(CONTAINS_ITSELF)
+
+    assert answerback("list", "endless.py").stdout.startswith("count [tree=")

@@ -59,6 +59,12 @@ def harbours() -> Iterator[str]:
 
 
 @app.tool(read_only=True)
+def register() -> list[str]:
+    """List everybody in Oslo, without a budget."""
+    return [f"Person number {number} of Oslo" for number in range(3_000)]
+
+
+@app.tool(read_only=True)
 def ferry() -> str:
     """Find a ferry; only the words of the reply say that there is none."""
     return "Error: no ferry today"

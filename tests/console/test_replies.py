@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.conftest import Server, serving
+from tests.console.calling_page import CallingPage, output_of
 from tests.widgets.browser_driver import Browser, chromium
 
 REPLYING = Path(__file__).with_name("replying.py")
@@ -28,54 +26,14 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-class Page:
-    """The console, as a person uses it."""
-
-    def __init__(self, browser: Browser, url: str) -> None:
-        self.browser = browser
-        browser.open("about:blank")
-        browser.open(f"{url}/docs")
-        browser.until("document.querySelector('.list li')")
-
-    def choose(self, tool: str) -> None:
-        self.browser.click(f".list button:has(strong:text-is('{tool}'))")
-
-    def call(self, **arguments: str) -> None:
-        """Fill in the arguments, call, and wait for all that the page shows."""
-        for name, value in arguments.items():
-            self.browser.fill(f".fields :is(input, textarea)[id*='{name}']", value)
-        self.browser.click("button.main")
-        self.browser.until("document.querySelector('.models')")
-
-    def tab(self, name: str) -> None:
-        self.browser.click(f"[role=tab]:has-text('{name}')")
-
-    def button(self, name: str) -> None:
-        self.browser.click(f"button:text-is('{name}')")
-
-    def text(self, selector: str) -> str:
-        found = f"document.querySelector({selector!r})?.innerText"
-        return str(self.browser.until(found))
-
-    def texts(self, selector: str) -> list[str]:
-        found = f"[...document.querySelectorAll({selector!r})].map((each) => each.innerText)"
-        return list(self.browser.run(found))
-
-    def until(self, text: str, selector: str = "main") -> Any:
-        """Wait until *text* is shown."""
-        return self.browser.until(
-            f"document.querySelector({selector!r})?.innerText.includes({text!r})"
-        )
-
-
 @pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    shown = Page(browser, server.url)
+def page(browser: Browser, server: Server) -> Iterator[CallingPage]:
+    shown = CallingPage(browser, f"{server.url}/docs")
     yield shown
     assert browser.errors() == []
 
 
-def test_one_call_shows_the_replies_of_every_wire_side_by_side(page: Page) -> None:
+def test_one_call_shows_the_replies_of_every_wire_side_by_side(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="oslo")
 
@@ -86,7 +44,7 @@ def test_one_call_shows_the_replies_of_every_wire_side_by_side(page: Page) -> No
     assert all('"population": 717710' in each for each in page.texts(".wire .json"))
 
 
-def test_the_whole_reply_and_the_request_are_one_tab_away(page: Page) -> None:
+def test_the_whole_reply_and_the_request_are_one_tab_away(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="oslo")
 
@@ -99,7 +57,7 @@ def test_the_whole_reply_and_the_request_are_one_tab_away(page: Page) -> None:
     assert '"method": "tools/call"' in page.texts(".wire .json")[2]
 
 
-def test_a_wire_that_is_not_chosen_is_not_called(page: Page) -> None:
+def test_a_wire_that_is_not_chosen_is_not_called(page: CallingPage) -> None:
     page.choose("city")
     page.browser.click(".pill:has-text('REST') input")
     page.call(name="oslo")
@@ -108,7 +66,7 @@ def test_a_wire_that_is_not_chosen_is_not_called(page: Page) -> None:
 
 
 def test_a_tool_that_may_change_something_runs_once_unless_every_wire_is_chosen(
-    page: Page,
+    page: CallingPage,
 ) -> None:
     page.choose("Visit a city")
     page.call(name="Bergen")
@@ -124,7 +82,7 @@ def test_a_tool_that_may_change_something_runs_once_unless_every_wire_is_chosen(
     assert '"Bergen": 4' in page.texts(".wire .json")[2]
 
 
-def test_a_failure_is_shown_with_its_message_and_code_over_each_wire(page: Page) -> None:
+def test_a_failure_is_shown_with_its_message_and_code_over_each_wire(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="Atlantis")
 
@@ -134,7 +92,7 @@ def test_a_failure_is_shown_with_its_message_and_code_over_each_wire(page: Page)
     assert '"code": "NOT_FOUND"' in page.texts(".wire .json")[1]
 
 
-def test_each_host_and_framework_shows_its_part_with_its_tokens(page: Page) -> None:
+def test_each_host_and_framework_shows_its_part_with_its_tokens(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="oslo")
 
@@ -147,7 +105,7 @@ def test_each_host_and_framework_shows_its_part_with_its_tokens(page: Page) -> N
     assert page.text(".seen .json").startswith('{"result":{"content":[')
 
 
-def test_a_host_that_does_not_say_that_the_call_failed_is_named(page: Page) -> None:
+def test_a_host_that_does_not_say_that_the_call_failed_is_named(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="Atlantis")
 
@@ -156,7 +114,7 @@ def test_a_host_that_does_not_say_that_the_call_failed_is_named(page: Page) -> N
     assert "leave something out" in page.text(".models > p")
 
 
-def test_the_reply_is_shown_as_each_dialect_writes_it(page: Page) -> None:
+def test_the_reply_is_shown_as_each_dialect_writes_it(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="Atlantis")
 
@@ -168,7 +126,7 @@ def test_the_reply_is_shown_as_each_dialect_writes_it(page: Page) -> None:
     assert '"success": false' in page.text(".dialects .json")
 
 
-def test_a_finding_is_shown_with_the_page_of_its_rule(page: Page) -> None:
+def test_a_finding_is_shown_with_the_page_of_its_rule(page: CallingPage) -> None:
     page.choose("ferry")
     page.call()
 
@@ -178,7 +136,7 @@ def test_a_finding_is_shown_with_the_page_of_its_rule(page: Page) -> None:
     assert "not like this:" in page.text(".finding details pre")
 
 
-def test_a_reply_without_a_finding_says_so(page: Page) -> None:
+def test_a_reply_without_a_finding_says_so(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="oslo")
 
@@ -186,25 +144,17 @@ def test_a_reply_without_a_finding_says_so(page: Page) -> None:
     assert page.text(".rules").startswith("The reply breaks none of the ")
 
 
-def test_the_code_to_copy_makes_the_same_call(page: Page) -> None:
+def test_the_code_to_copy_makes_the_same_call(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="Tromsø")
 
     page.tab("Code")
     _, python, shell = page.texts(".samples pre")
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for command in ([sys.executable, "-c", python], ["sh", "-c", shell]):
-        ran = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, "PATH": programs, "PYTHONIOENCODING": "utf-8"},
-        )
-        assert "78745" in ran.stdout, ran.stderr
+    assert "78745" in output_of(sys.executable, "-c", python)
+    assert "78745" in output_of("sh", "-c", shell)
 
 
-def test_the_command_for_curl_quotes_its_arguments(page: Page) -> None:
+def test_the_command_for_curl_quotes_its_arguments(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="L'Isle")
 
@@ -212,7 +162,7 @@ def test_the_command_for_curl_quotes_its_arguments(page: Page) -> None:
     assert page.texts(".samples pre")[0].endswith("""-d '{"name":"L'\\''Isle"}'""")
 
 
-def test_a_list_that_was_cut_is_read_part_by_part_and_as_a_whole(page: Page) -> None:
+def test_a_list_that_was_cut_is_read_part_by_part_and_as_a_whole(page: CallingPage) -> None:
     page.choose("streets")
     page.call()
 
@@ -224,7 +174,7 @@ def test_a_list_that_was_cut_is_read_part_by_part_and_as_a_whole(page: Page) -> 
     page.until("Street number 59 of Oslo", ".pages details:last-child")
 
 
-def test_the_pages_of_a_list_follow_each_other(page: Page) -> None:
+def test_the_pages_of_a_list_follow_each_other(page: CallingPage) -> None:
     page.choose("harbours")
     page.call()
 
@@ -239,7 +189,7 @@ def test_the_pages_of_a_list_follow_each_other(page: Page) -> None:
     assert "Harbour number 13 of" not in third
 
 
-def test_an_image_is_shown_over_each_wire(page: Page) -> None:
+def test_an_image_is_shown_over_each_wire(page: CallingPage) -> None:
     page.choose("flag")
     page.call()
 
@@ -248,7 +198,7 @@ def test_an_image_is_shown_over_each_wire(page: Page) -> None:
     assert widths == [60, 60, 60]
 
 
-def test_an_earlier_call_is_opened_and_repeated_from_the_history(page: Page) -> None:
+def test_an_earlier_call_is_opened_and_repeated_from_the_history(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="oslo")
     page.call(name="bergen")
@@ -263,3 +213,45 @@ def test_an_earlier_call_is_opened_and_repeated_from_the_history(page: Page) -> 
     page.until("All 3 wires send the same data.")
     page.tab("History")
     assert len(page.texts(".history tbody tr")) == 3
+
+
+def test_a_host_that_cuts_a_large_reply_says_what_is_left_of_it(page: CallingPage) -> None:
+    page.choose("register")
+    page.call()
+
+    page.button("Claude Code 2.1.280")
+    assert "the first 2 KB of 85,902 characters" in page.text(".seen .problem")
+    assert "a part" in page.text(".models tr.open")
+
+
+def test_a_long_reply_is_shown_up_to_a_limit(page: CallingPage) -> None:
+    page.choose("register")
+    page.call()
+
+    assert page.text(".wire .json").endswith("more characters")
+
+
+def test_nothing_is_wider_than_a_small_screen(page: CallingPage) -> None:
+    page.browser.viewport(360, 740)
+    page.choose("city")
+    page.call(name="oslo")
+
+    widths = []
+    for tab in ("What a model sees", "Dialects", "Rules", "Code", "History"):
+        page.tab(tab)
+        widths.append(page.browser.run("document.documentElement.scrollWidth"))
+    page.browser.viewport(1280, 800)
+    assert widths == [360] * 5
+
+
+def test_the_views_of_a_reply_are_reached_with_the_keyboard(page: CallingPage) -> None:
+    page.choose("city")
+    page.call(name="oslo")
+
+    page.browser.run("document.querySelector('[data-tab=models]').focus()")
+    page.browser.press("ArrowRight")
+    assert page.text("[role=tab][data-tab=dialects][aria-selected=true]") == "Dialects"
+    page.browser.press("Tab")
+    page.browser.press("ArrowRight")
+    page.until('"population": 717710', ".dialects .json")
+    assert page.text(".dialects [aria-selected=true]") == "rest"

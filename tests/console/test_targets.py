@@ -9,12 +9,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import Queue
+from typing import Any
 
 import pytest
+from tests.client.conftest import http_server
+from tests.client.test_other_servers import OldSseServer
 from tests.conftest import serving
-from tests.widgets.browser_driver import Browser, chromium
+from tests.widgets.browser_driver import Browser, Loopback, Response, chromium
 
-from .opened import Opened, events, opened, stdio_command
+from .opened import INITIALIZE, Opened, events, opened, stdio_command
 
 SERVER = """
 import asyncio, os, sys
@@ -81,6 +85,16 @@ def console(server: Path) -> Iterator[Opened]:
         yield found
 
 
+@pytest.fixture(scope="module", params=["command", "url"])
+def any_console(request: pytest.FixtureRequest, server: Path) -> Iterator[Opened]:
+    if request.param == "command":
+        with opened(stdio_command(server)) as found:
+            yield found
+    else:
+        with serving(server) as served, opened(f"{served.url}/mcp") as found:
+            yield found
+
+
 def test_the_page_shows_the_tools_of_a_command(console: Opened, browser: Browser) -> None:
     browser.open(console.page)
 
@@ -93,10 +107,10 @@ def test_the_page_shows_the_tools_of_a_command(console: Opened, browser: Browser
     assert browser.errors() == []
 
 
-def test_a_command_answers_through_its_session(console: Opened) -> None:
-    session = console.initialize()
+def test_a_target_answers_through_its_session(any_console: Opened) -> None:
+    session = any_console.initialize()
 
-    answer = console.call(session, "add", a=1, b=2).json()
+    answer = any_console.call(session, "add", a=1, b=2).json()
 
     assert answer["result"]["structuredContent"] == {"result": 3}
 
@@ -112,18 +126,20 @@ def test_each_session_of_a_command_has_a_child_process(console: Opened) -> None:
     assert len(found) == 2
 
 
-def test_progress_and_questions_arrive_before_the_response(console: Opened) -> None:
-    session = console.initialize()
-    call = console.message("tools/call", 5, name="greet", arguments={}, _meta={"progressToken": 5})
+def test_progress_and_questions_arrive_before_the_response(any_console: Opened) -> None:
+    session = any_console.initialize()
+    call = any_console.message(
+        "tools/call", 5, name="greet", arguments={}, _meta={"progressToken": 5}
+    )
 
-    with console.http.stream(
+    with any_console.http.stream(
         "POST", "/targets/0/mcp", json=call, headers={"Mcp-Session-Id": session}
     ) as response:
         received = events(response.iter_lines())
         progress, question = next(received), next(received)
         value = {"action": "accept", "content": {"name": "Ada"}}
         reply = {"jsonrpc": "2.0", "id": question["id"], "result": value}
-        assert console.post(reply, session).status_code == 202
+        assert any_console.post(reply, session).status_code == 202
         (answer,) = received
 
     assert progress["params"]["message"] == "half way"
@@ -132,20 +148,24 @@ def test_progress_and_questions_arrive_before_the_response(console: Opened) -> N
     assert answer["result"]["structuredContent"] == {"result": "Hello Ada"}
 
 
-def test_a_client_that_leaves_cancels_its_stateless_call(console: Opened, tmp_path: Path) -> None:
+def test_a_client_that_leaves_cancels_its_stateless_call(
+    any_console: Opened, tmp_path: Path
+) -> None:
     version = {"MCP-Protocol-Version": "2026-07-28"}
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "progressToken": 2,
     }
-    first = console.post(console.message("server/discover", 1, _meta=meta), **version)
+    discover = any_console.message("server/discover", 1, _meta=meta)
+    first = any_console.post(discover, **version, **{"Mcp-Method": "server/discover"})
     ended = tmp_path / "ended"
     arguments = {"file": str(ended)}
-    call = console.message("tools/call", 2, name="wait", arguments=arguments, _meta=meta)
+    call = any_console.message("tools/call", 2, name="wait", arguments=arguments, _meta=meta)
 
-    headers = {"Mcp-Session-Id": first.headers["Mcp-Session-Id"], **version}
-    with console.http.stream("POST", "/targets/0/mcp", json=call, headers=headers) as response:
+    session = {"Mcp-Session-Id": first.headers["Mcp-Session-Id"]}
+    headers = {**session, **version, "Mcp-Method": "tools/call", "Mcp-Name": "wait"}
+    with any_console.http.stream("POST", "/targets/0/mcp", json=call, headers=headers) as response:
         assert next(events(response.iter_lines()))["method"] == "notifications/progress"
 
     wait_until(ended.exists)
@@ -216,6 +236,35 @@ def test_a_url_gets_the_user_s_token_and_mcp_s_headers(server: Path) -> None:
     assert answer.json()["result"]["structuredContent"] == {"result": "Bearer from-the-page"}
     assert about["auth"] is True
     assert about["servers"][0]["target"] == f"{served.url}/mcp"
+
+
+@pytest.mark.parametrize("flags", [(), ("--transport", "sse")], ids=["found out", "named"])
+def test_a_url_may_have_only_the_old_transport(flags: tuple[str, ...]) -> None:
+    class Handler(OldSseServer):
+        streams: Queue[dict[str, Any]] = Queue()
+
+    with http_server(Handler) as url, opened(f"{url}/sse", *flags) as console:
+        answer = console.call(console.initialize(), "greet").json()
+        Handler.streams.put(None)  # type: ignore[arg-type] # ends the stream
+
+    assert answer["result"]["content"] == [{"type": "text", "text": "greet"}]
+
+
+def test_a_url_s_refusal_keeps_its_status() -> None:
+    refusing = Loopback({"/mcp": lambda _: Response(b"no entry", "text/plain", status=418)})
+    with refusing as page, opened(f"{page.url}/mcp") as console:
+        answer = console.post(console.message("initialize", **INITIALIZE))
+
+    assert answer.status_code == 418
+    assert "no entry" in answer.json()["error"]["message"]
+
+
+def test_a_command_that_cannot_be_started_is_named() -> None:
+    with opened("/no/such/program --flag") as broken:
+        answer = broken.post(broken.message("initialize", **INITIALIZE))
+
+    assert answer.status_code == 502
+    assert "cannot start '/no/such/program --flag'" in answer.json()["error"]["message"]
 
 
 def test_the_start_token_is_not_sent_to_a_url(server: Path) -> None:

@@ -31,11 +31,11 @@ def page(browser: Browser, shop: str) -> Browser:
 def test_the_tools_are_grouped_by_their_tags(page: Browser) -> None:
     assert page.run(GROUPS) == {
         "orders": ["order"],
-        "values": ["values"],
+        "values": ["values", "groups"],
         "write": ["order"],
         "without a tag": ["hostile", "endless", "ping"],
     }
-    assert "5 tools" in page.accessible("nav")
+    assert "6 tools" in page.accessible("nav")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_tools_are_grouped_by_their_tags(page: Browser) -> None:
     [
         ("ORDER place", ["order"]),
         ("pong", ["ping"]),
-        ("stock", ["values"]),
+        ("stock", ["groups"]),
         ("write", ["order"]),
         ("nothing like this", []),
     ],
@@ -53,7 +53,7 @@ def test_a_search_finds_names_descriptions_tags_and_arguments(
 ) -> None:
     page.fill("nav input", words)
     page.until(
-        f"document.querySelector('nav [role=status]').innerText === '{len(found)} of 5 tools'"
+        f"document.querySelector('nav [role=status]').innerText === '{len(found)} of 6 tools'"
     )
     assert {name for names in page.run(GROUPS).values() for name in names} == set(found)
 
@@ -62,4 +62,4 @@ def test_escape_ends_a_search(page: Browser) -> None:
     page.fill("nav input", "pong")
     page.until("document.querySelectorAll('nav li').length === 1")
     page.press("Escape")
-    page.until("document.querySelectorAll('nav li').length === 6")
+    assert page.until("document.querySelectorAll('nav li').length === 7")

@@ -74,11 +74,31 @@ class Browser:
         return str(self._do("accessible", selector=selector, **{"in": frame}))
 
     def screenshot(self, selector: str, path: Path) -> None:
+        """Write a picture of an element; without a selector, of what the window shows."""
         self._do("screenshot", selector=selector, path=str(path))
 
     def errors(self) -> list[str]:
         """The exceptions that no script of the page caught."""
         return list(self._do("errors"))
+
+    def logged(self) -> list[str]:
+        """The errors in the browser's log, such as what the page's policy forbids.
+
+        That a request was answered with an error status is not among them.
+        """
+        return list(self._do("logged"))
+
+    def requests(self) -> list[str]:
+        """The URLs that the page asked for."""
+        return list(self._do("requests"))
+
+    def axe(self, *impacts: str) -> list[str]:
+        """What axe-core finds in the page, of these impacts: each rule with its elements."""
+        return [
+            "\n  ".join([f"{each['impact']}: {each['rule']}", *each["elements"]])
+            for each in self._do("axe")
+            if each["impact"] in impacts
+        ]
 
     def bundle(self, script: Path) -> str:
         return str(self._do("bundle", input=str(script)))
@@ -91,12 +111,17 @@ def chromium_folder() -> Path:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(scale: int = 1) -> Iterator[Browser]:
+    """Start Chromium; with *scale* 2, its pictures have four times as many points."""
     with subprocess.Popen(
         node_command(PAGES / "driver.mjs"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "CHROMIUM_FOLDER": str(chromium_folder())},
+        env={
+            **os.environ,
+            "CHROMIUM_FOLDER": str(chromium_folder()),
+            "BROWSER_SCALE": str(scale),
+        },
         text=True,
     ) as process:
         yield Browser(process)

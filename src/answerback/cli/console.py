@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
+import webbrowser
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..calls.runtime import runtime_on_loop
 from ..client.connecting import with_options
+from ..client.login.login_settings import auth_for
 from ..client.targets import BadTarget, ServerEntry, make_transports, read_target
+from ..registry.declarations import registry_of
+from ..server.console.target_console import ConsoleTarget, TargetConsole
 from ..server.http.server_options import ServeOptions
 from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import base_url, bind
@@ -20,6 +25,7 @@ from .program import (
 )
 from .serve_flags import port_number
 from .server_connection import chosen_servers, own_options
+from .start_help import with_start_help
 from .terminal_login import has_browser, terminal_login
 from .terminal_peer import TerminalPeer
 
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..client.transports.http_requests import ClientAuth
-    from ..server.console.target_console import ConsoleTarget
     from .program import ServerTarget
 
 _DESCRIPTION = """\
@@ -53,12 +58,12 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 def _serve_app(program: Program, options: Namespace) -> int:
     """Serve an App as `serve` does on this machine; its console needs no token."""
-    from ..calls.runtime import runtime_on_loop
-    from ..registry.declarations import registry_of
+    # It needs uvicorn, which `console --help` does not.
     from ..server.uvicorn.uvicorn_server import serve
 
     app = require_widgets(program.load(options.target))
     server = ServeOptions(port=options.port, console=True)
+    server = with_start_help(server, program, options.target, app)
     keep_stderr()
     listener = bind(server)
     _show(base_url(server, listener) + "/", options)
@@ -68,8 +73,6 @@ def _serve_app(program: Program, options: Namespace) -> int:
 def _serve_targets(server: ServerTarget, options: Namespace) -> int:
     """Serve the page for servers, which are started when it asks for them."""
     targets = _targets(server, options)
-    # It needs uvicorn, which `console --help` does not.
-    from ..server.console.target_console import TargetConsole
     from ..server.uvicorn.uvicorn_server import serve_targets
 
     keep_stderr()
@@ -85,8 +88,6 @@ def _serve_targets(server: ServerTarget, options: Namespace) -> int:
 
 def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
     """Return the servers that the page offers; raises WrongOption or BadTarget."""
-    from ..server.console.target_console import ConsoleTarget
-
     found = chosen_servers(server, options)
     if isinstance(found, ServerEntry):
         entry = with_options(found, own_options(options))
@@ -111,8 +112,6 @@ def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
 def _target(
     name: str, label: str, entry: ServerEntry, options: Namespace, member: str = ""
 ) -> ConsoleTarget:
-    from ..server.console.target_console import ConsoleTarget
-
     if entry.transport == "rest":
         raise BadTarget(f"{name} cannot be used: the console talks MCP to a URL, and not REST")
     stderr = TerminalPeer(_STDIN).show_line if options.server_log else None
@@ -128,9 +127,7 @@ def _target(
 
 def _auth(entry: ServerEntry, options: Namespace) -> ClientAuth | None:
     """Return the login to a URL: a token, or one that asks the user at the terminal."""
-    from ..client.login.login_settings import auth_for
-
-    given: Any = own_options(options).get("auth") or terminal_login(entry.url, _STDIN)
+    given = own_options(options).get("auth") or terminal_login(entry.url, _STDIN)
     return auth_for(entry.url, entry.headers, given)
 
 
@@ -138,8 +135,6 @@ def _show(url: str, options: Namespace) -> None:
     """Open the page, which waits until the server answers, and print its address."""
     can_open = not options.no_browser and has_browser()
     if can_open:
-        import webbrowser
-
         # A thread, because some browsers return only when they are closed.
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
     verb = "The console is open in your browser" if can_open else "Open the console in a browser"

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from difflib import unified_diff
-from importlib.metadata import entry_points
 from tempfile import mkstemp
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from ..server.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file
 from .json_members import CannotEdit, parse, with_member
 from .program import Program, add_repeatable, printable, write_stderr, write_stdout
-from .target import absolute_target
+from .stdio_command import name_in_hosts, stdio_command
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1
-# uv keeps the environments of `uvx` in such cache folders.
-_UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
 
 
 class CannotInstall(AnswerbackError):
@@ -48,7 +45,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     host = HOSTS[options.host]
     name = _server_name(options.name, app)
     env = dict(map(_variable, options.env))
-    entry = host.entry(_command(program, options.target, env), env)
+    entry = host.entry(stdio_command(program, options.target, env), env)
     if options.print:
         write_stdout(out, _snippet(host, name, entry).encode())
         return 0
@@ -76,7 +73,7 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
 
 def _server_name(given: str | None, app: App) -> str:
     if given is None:
-        return re.sub(r"[^A-Za-z0-9_-]+", "-", registry_of(app).name).strip("-")[:64] or "server"
+        return name_in_hosts(registry_of(app).name)
     if not _NAME.fullmatch(given):
         raise CannotInstall(
             f"{given!r} cannot be a server's name; use letters, digits, hyphens and underscores"
@@ -89,41 +86,6 @@ def _variable(given: str) -> tuple[str, str]:
     if not equals or not name:
         raise CannotInstall(f"{given!r} is no variable; write --env NAME=VALUE")
     return name, value
-
-
-def _command(program: Program, target: str | None, env: dict[str, str]) -> list[str]:
-    """Return the command that starts the server on stdio from any folder.
-
-    A module in the current folder needs that folder in *env*.
-    """
-    if program.app is not None:
-        return [*_own_command(), "mcp"]
-    place, folder = absolute_target(target or "")
-    if folder is not None:
-        paths = (folder, env.get("PYTHONPATH", ""))
-        env["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    return [sys.executable, "-m", "answerback", "mcp", place]
-
-
-def _own_command() -> list[str]:
-    """Return the start of this program's own command line."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if spec is not None:
-        return [sys.executable, "-m", spec.name.removesuffix(".__main__")]
-    started = os.path.abspath(sys.argv[0])
-    if started.endswith(".py") or not os.access(started, os.X_OK):
-        return [sys.executable, started]
-    return _uvx_command(started) if _UVX_FOLDER.search(started) else [started]
-
-
-def _uvx_command(started: str) -> list[str]:
-    """Return the command of a script that `uvx` started; uv may remove its path from the cache."""
-    script = os.path.basename(started).removesuffix(".exe")
-    found = [
-        each.dist.name for each in entry_points(group="console_scripts", name=script) if each.dist
-    ]
-    package = found[0] if found else script
-    return ["uvx", script] if package == script else ["uvx", "--from", package, script]
 
 
 def _snippet(host: HostConfig, name: str, entry: JsonObject) -> str:

@@ -14,6 +14,7 @@ from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .program import Program, require_widgets
 from .record_file import open_records
 from .serve_flags import check_together, parser, serve_options, serve_widgets
+from .start_help import with_start_help
 from .state_options import use_state_of
 from .target import program_folder
 from .task_file import open_task_store
@@ -39,6 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if options.reload and given is None:
         return _reload(program, options.target, server)
     app = require_widgets(program.load_tagged(options.target, options))
+    server = with_start_help(server, program, options.target, app)
     runtime = _runtime(app, options)
     serve_widgets(runtime, options)
     # It needs uvicorn, which `serve --help` does not.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +30,7 @@ _TYPE_EXAMPLES = {"string": "text", "boolean": True, "null": None, "object": {},
 _NUMBER_EXAMPLES = {"integer": 1, "number": 1.5}
 _MAX_DEPTH = 9
 _MAX_REFERENCES = 10
+_MAX_DESCRIBED_DEPTH = 3
 _MAX_PLACEHOLDER = 30
 _MAX_COLUMN = 40
 
@@ -124,19 +126,25 @@ def _placeholder(schema: Json, root: JsonObject) -> str:
     return "|".join(options if is_literal else [word.upper().replace(" ", "-") for word in options])
 
 
-def _describe_schema(schema: Json, root: JsonObject, *, members: bool = False) -> str:
+def _describe_schema(
+    schema: Json, root: JsonObject, *, members: bool = False, depth: int = 0
+) -> str:
     """Describe the values that a schema takes; with *members*, also the members of objects."""
     found = _resolve(schema, root)
+    # A schema may contain itself.
+    if depth > _MAX_DESCRIBED_DEPTH:
+        return "value"
+    below = partial(_describe_schema, root=root, members=members, depth=depth + 1)
     match found:
         case {"const": value}:
             return _shell_literal(value)
         case {"enum": values}:
             return " or ".join(map(_shell_literal, values))
         case {"anyOf": options} | {"oneOf": options}:
-            kinds = " or ".join(_describe_schema(each, root, members=members) for each in options)
+            kinds = " or ".join(map(below, options))
             return " or ".join(dict.fromkeys(w for w in kinds.split(" or ") if w != "null"))
         case {"type": "array"}:
-            return _describe_list(found, root, members)
+            return _describe_list(found, below, members)
         case {"contentEncoding": _}:
             return "text or @file"
         case {"type": "string"} if (form := _string_format(found)) is not None:
@@ -148,13 +156,12 @@ def _describe_schema(schema: Json, root: JsonObject, *, members: bool = False) -
     return "value"
 
 
-def _describe_list(schema: JsonObject, root: JsonObject, members: bool) -> str:
+def _describe_list(schema: JsonObject, describe: Callable[..., str], members: bool) -> str:
     if schema.get("items"):
-        return f"list of {_describe_schema(schema['items'], root, members=members)}"
+        return f"list of {describe(schema['items'])}"
     items = schema.get("prefixItems", ()) if members else ()
-    return (
-        f"list of {', '.join(_describe_schema(each, root) for each in items)}" if items else "list"
-    )
+    kinds = ", ".join(describe(each, members=False) for each in items)
+    return f"list of {kinds}" if kinds else "list"
 
 
 def _example_value(schema: Json, root: JsonObject) -> str:

@@ -47,10 +47,10 @@ def prefers_json(accept: str, media: str) -> bool:
 
 
 def prefers_html(accept: str) -> bool:
-    """Return whether HTML is asked for by name, with a higher quality than JSON."""
+    """Return whether HTML is asked for by name, and JSON less, or only by a wildcard as much."""
     asked = dict(_qualities(accept))
     html = asked.get("text/html", 0.0)
-    return html > 0.0 and html >= asked.get(JSON, 0.0)
+    return html > asked.get(JSON, 0.0) and html >= _quality(asked, JSON)
 
 
 def _quality(asked: dict[str, float], media: str) -> float:

@@ -1,11 +1,21 @@
 // Drives Chromium for the Python tests: one JSON command on each line of stdin, one JSON reply on
 // each line of stdout. Chromium and its libraries come from the package @sparticuz/chromium.
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 
 const WAIT = Number(process.env.BROWSER_WAIT ?? 20) * 1000;
 const FOLDER = process.env.CHROMIUM_FOLDER;
+const SCALE = Number(process.env.BROWSER_SCALE ?? 1);
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-zygote", "--font-render-hinting=none"];
 
 // Unpacks Chromium once. The folder gets its name when it is complete: two tests may start at once.
@@ -44,6 +54,11 @@ async function launch() {
 
 let browser, page;
 let errors = [];
+let logged = [];
+let requests = [];
+
+// Chromium itself logs each response with an error status; a refused call is not a mistake.
+const STATUS = /^Failed to load resource: the server responded with a status/;
 
 // Frames of other programs have no name: "innermost" is the one that was added last.
 function frame(name) {
@@ -54,10 +69,16 @@ function frame(name) {
 const commands = {
   async open({ url }) {
     if (!page) {
-      page = await browser.newPage({ viewport: { width: 640, height: 480 } });
+      const viewport = { width: 640, height: 480 };
+      page = await browser.newPage({ viewport, deviceScaleFactor: SCALE });
       page.on("pageerror", (error) => errors.push(String(error)));
+      page.on("console", (message) => {
+        const text = message.text();
+        if (message.type() === "error" && !STATUS.test(text)) logged.push(text);
+      });
+      page.on("request", (request) => requests.push(request.url()));
     }
-    errors = [];
+    [errors, logged, requests] = [[], [], []];
     if (page.url() !== url) await page.goto(url);
   },
   // The value of an expression. `evaluate` of the browser itself is not subject to the page's CSP.
@@ -101,11 +122,31 @@ const commands = {
   async accessible({ selector, in: name }) {
     return frame(name).locator(selector).ariaSnapshot();
   },
+  // Without a selector, what the window shows.
   async screenshot({ path, selector }) {
-    await page.locator(selector).screenshot({ path });
+    await (selector ? page.locator(selector) : page).screenshot({ path });
   },
   async errors() {
     return errors;
+  },
+  async logged() {
+    return logged;
+  },
+  async requests() {
+    return requests;
+  },
+  // What axe-core finds in the page: rule, impact, and the elements.
+  async axe() {
+    const source = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+    if (!(await page.evaluate("Boolean(window.axe)"))) {
+      await page.evaluate(readFileSync(source, "utf-8"));
+    }
+    const { violations } = await page.evaluate(`axe.run({ resultTypes: ["violations"] })`);
+    return violations.map(({ id, impact, nodes }) => ({
+      rule: id,
+      impact,
+      elements: nodes.map((node) => `${node.html.slice(0, 200)} ${node.failureSummary}`),
+    }));
   },
   async bundle({ input }) {
     const { rolldown } = await import("rolldown");

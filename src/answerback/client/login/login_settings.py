@@ -126,7 +126,9 @@ class BearerToken:
         raise LoginError("the server does not accept the token (HTTP status 401)")
 
 
-def auth_for(url: str, headers: Mapping[str, str], auth: ClientAuth) -> ClientAuth | None:
+def auth_for(
+    url: str, headers: Mapping[str, str], auth: ClientAuth | Login | str
+) -> ClientAuth | None:
     """Return one server's `auth`; an entry in a host's file may have its own credentials."""
     if isinstance(auth, str):
         return BearerToken(auth, url)

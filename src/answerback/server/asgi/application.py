@@ -60,6 +60,7 @@ class AsgiApp:
         self.runtime = runtime
         self._registry = registry = runtime.registry
         self._bus: WorkerBus = SINGLE_WORKER
+        self._options = options
         self._max_body = options.max_body
         self._guard = Guard(options)
         self._proxies = _trusted_proxies(options)
@@ -282,7 +283,7 @@ class AsgiApp:
         # Imported here, so that servers without a console do not pay for it.
         from ..console.console_routes import ConsoleRoutes
 
-        return ConsoleRoutes(self.runtime, self._guard, self._routes, self._auth, self._max_body)
+        return ConsoleRoutes(self.runtime, self._guard, self._routes, self._auth, self._options)
 
     @cached_property
     def _mcp(self) -> McpEndpoint:

@@ -29,6 +29,8 @@ SCRIPTS = (
     "models_view.js",
     "pages_view.js",
     "arguments_form.js",
+    "widget_host.js",
+    "widget_view.js",
     "reply_view.js",
     "tool_list.js",
     "activity.js",
@@ -43,10 +45,19 @@ SCRIPTS = (
     "prompts_view.js",
     "tools_view.js",
     "history_view.js",
+    "start_view.js",
     "main.js",
 )
 """The scripts, each after those that it uses while it is loaded."""
-STYLES = ("style.css", "form.css", "replies.css", "servers.css", "rest.css")
+STYLES = (
+    "style.css",
+    "form.css",
+    "replies.css",
+    "servers.css",
+    "rest.css",
+    "widgets.css",
+    "start.css",
+)
 
 
 class ConsolePage(NamedTuple):

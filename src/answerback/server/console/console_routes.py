@@ -20,13 +20,16 @@ from ...errors import ToolError
 from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
 from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
+from .widget_frame import FRAME, widget_frame
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
+    from ...contract import Contract
     from ...core.json_value import JsonObject
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
+    from ..http.server_options import WebOptions
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
@@ -46,21 +49,24 @@ class ConsoleRoutes:
         guard: Guard,
         routes: Routes,
         auth: Authenticated | None,
-        max_body: int,
+        options: WebOptions,
     ) -> None:
         self._runtime = runtime
         self._guard = guard
         self._routes = routes
         self._auth = auth
-        self._max_body = max_body
+        self._max_body = options.max_body
+        self._start = options.start
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the console; return False for other requests."""
+        if not _may_be_console(scope):
+            return False
         request = HttpRequest(scope, receive, send)
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
-        if request.path != ABOUT and not wants_page(request):
+        if request.path not in (ABOUT, FRAME) and not wants_page(request):
             return False
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
@@ -68,9 +74,17 @@ class ConsoleRoutes:
         elif request.path == ABOUT:
             body = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
+        elif request.path == FRAME:
+            await request.respond_with(self._frame(request))
         else:
             await request.respond_with(page_for(request))
         return True
+
+    def _frame(self, request: HttpRequest) -> HttpReply:
+        try:
+            return widget_frame(request.query)
+        except ToolError as exc:
+            return self._routes.refuse(Reply(error=Error.of(exc)), request)
 
     async def _answer_views(self, request: HttpRequest) -> None:
         """Answer with all views of a result, for users who may call tools."""
@@ -91,19 +105,11 @@ class ConsoleRoutes:
         elif self._auth is not None and (answered := await self._auth.answer(request, body)):
             await request.respond_with(answered)
         else:
-            await request.respond_with(await self._views(request, cast("bytes", body)))
-
-    async def _views(self, request: HttpRequest, body: bytes) -> HttpReply:
-        # Imported at the first call in a console: it needs the rules and the modelled hosts.
-        from .reply_views import encoded_views
-
-        contract = self._runtime.registry.contract
-        try:
-            # In a thread, because a large result takes a while.
-            views = await asyncio.to_thread(encoded_views, body, contract)
-        except ToolError as exc:
-            return self._routes.refuse(Reply(error=Error.of(exc)), request)
-        return HttpReply(200, views, JSON, NO_STORE)
+            contract = self._runtime.registry.contract
+            found = await views_of(cast("bytes", body), contract)
+            if isinstance(found, Reply):
+                found = self._routes.refuse(found, request)
+            await request.respond_with(found)
 
     def _about(self) -> JsonObject:
         registry = self._runtime.registry
@@ -111,6 +117,9 @@ class ConsoleRoutes:
             "name": registry.name,
             "mcp": "mcp",
             "functions": registry.contract.route.lstrip("/"),
+            "frame": FRAME.lstrip("/"),
+            "dialect": registry.contract.http,
+            "prefix": registry.contract.tool_prefix,
             "versions": [LATEST_STATEFUL.name, *STATELESS],
         }
         auth = self._runtime.auth
@@ -123,7 +132,15 @@ class ConsoleRoutes:
             "auth": auth is not None,
             "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
+            "start": msgspec.to_builtins(self._start),
         }
+
+
+def _may_be_console(scope: Scope) -> bool:
+    """Return False for most other requests by their path: `HttpRequest` takes the fast path."""
+    path: str = scope["path"].rstrip("/")
+    is_root = path == scope.get("root_path", "").rstrip("/") or not path
+    return is_root or path.endswith("/docs") or "/console/" in path
 
 
 def wants_page(request: HttpRequest) -> bool:
@@ -133,6 +150,19 @@ def wants_page(request: HttpRequest) -> bool:
     if request.method not in ("GET", "HEAD") or not is_page:
         return False
     return prefers_html(request.accept.decode("latin-1"))
+
+
+async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
+    """Return all views of the result in *body*, or the refusal of a malformed one."""
+    # Imported at the first call in a console: it needs the rules and the modelled hosts.
+    from .reply_views import encoded_views
+
+    try:
+        # In a thread, because a large result takes a while.
+        views = await asyncio.to_thread(encoded_views, body, contract)
+    except ToolError as exc:
+        return Reply(error=Error.of(exc))
+    return HttpReply(200, views, JSON, NO_STORE)
 
 
 def page_for(request: HttpRequest) -> HttpReply:

@@ -42,7 +42,7 @@ from ..asgi.sse import disconnected, write_until_disconnected
 from ..http.host_and_origin import Guard
 from ..http.refusals import no_route, refuse_media, refuse_method
 from ..http.server_options import WebOptions
-from .console_routes import ABOUT, page_for, wants_page
+from .console_routes import ABOUT, NO_STORE, VIEWS, page_for, views_of, wants_page
 from .target_session import Exchange, TargetSession, failure_frame
 
 START_TOKEN = b"x-answerback-console"
@@ -126,8 +126,9 @@ class TargetConsole:
             await request.respond_with(page_for(request))
         elif request.path == ABOUT:
             about = msgspec.json.encode(self._about())
-            no_store = (("Cache-Control", "no-store"),)
-            await request.respond_with(HttpReply(200, about, JSON, no_store))
+            await request.respond_with(HttpReply(200, about, JSON, NO_STORE))
+        elif request.path == VIEWS:
+            await _answer_views(request, body)
         elif number < len(self._targets):
             await self._answer_mcp(self._targets[number], request, body)
         else:
@@ -235,6 +236,15 @@ class TargetConsole:
         closing = asyncio.ensure_future(session.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
+
+
+async def _answer_views(request: HttpRequest, body: bytes) -> None:
+    refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
+    found = await views_of(body, STANDARD) if refused is None else refused
+    if isinstance(found, Reply):
+        await _refuse(request, found)
+    else:
+        await request.respond_with(found)
 
 
 async def _forward(

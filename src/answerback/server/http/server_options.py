@@ -69,6 +69,28 @@ def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
     return tuple(found)
 
 
+class HostSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """How to add the app to one program that starts MCP servers."""
+
+    title: str
+    install: str
+    """The command that does it."""
+    file: str
+    entry: str
+    """The JSON to add to the file by hand."""
+    afterwards: str
+    """The user's step after which the host starts the server."""
+
+
+class StartHelp(msgspec.Struct, frozen=True, kw_only=True):
+    """Help for users of this machine: the program that serves the app, and how to add it."""
+
+    program: str
+    """How to type the program: `python calculator.py`, or `answerback` with a target."""
+    target: str
+    hosts: tuple[HostSetup, ...]
+
+
 class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which requests are accepted, and what the application may do in its process."""
 
@@ -88,6 +110,8 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """False serves MCP without sessions, whatever the app sets."""
     console: bool = False
     """Show the console to browsers."""
+    start: StartHelp | None = None
+    """Help on the console's first screen; it has paths of this machine."""
     only_health: bool = False
     """Answer only the health pages: this process runs tasks, and takes no calls."""
     signals: bool = True
@@ -134,7 +158,9 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         msgspec.structs.force_setattr(self, "root_path", prefix)
         if self.console or (self.console is None and is_only_local(self)):
-            web = msgspec.structs.replace(self.web, console=True)
+            # Users of other machines can neither run the program nor need its path.
+            start = self.web.start if is_only_local(self) else None
+            web = msgspec.structs.replace(self.web, console=True, start=start)
             msgspec.structs.force_setattr(self, "web", web)
         if self.debug:
             _check_debug(self)

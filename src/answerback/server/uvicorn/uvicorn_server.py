@@ -288,6 +288,7 @@ def _announce(
         return
     lines = [
         f"{title}{listens_on(options)}",
+        *([f"  console    GET  {url}/ in a browser"] if options.web.console else ()),
         f"  functions  POST {url}{route}NAME",
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",

@@ -9,8 +9,9 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
   if (!(value instanceof Unreadable)) readable.current = value;
   const found = useMemo(() => problemsOf(schema, value), [schema, value]);
   const refused = refusedAt(value, sent, replies);
-  const shown = showAll ? found : found.filter(({ path }) => isTouched(touched, path));
-  const problems = [...shown, ...refused.filter(({ path }) => !shown.some((each) => each.path === path))];
+  const shown = showAll ? found : found.filter((problem) => isNoticed(problem, touched));
+  const others = shown.filter(({ path }) => !refused.some((each) => each.path === path));
+  const problems = [...refused, ...others];
   const form = useRef(null);
   const send = () => {
     setShowAll(false);
@@ -22,9 +23,9 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
     if (running || disabled) return;
     if (!found.length) return send();
     setShowAll(true);
-    focusLater(() => form.current.querySelector("[aria-invalid]"));
+    focusLater(() => firstWrong(form.current));
   };
-  const touch = (path) => setTouched((paths) => new Set([...paths, path]));
+  const touch = (path) => afterPress(() => setTouched((paths) => new Set([...paths, path])));
   const isUnreadable = value instanceof Unreadable;
   return html`<form class="call-form" ref=${form} onSubmit=${submit} onKeyDown=${submitOnCtrlEnter} noValidate>
     ${hasNoArguments(schema)
@@ -47,6 +48,13 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
   </form>`;
 }
 
+// The first wrong field; a list with too few items has none, but a button that adds one.
+function firstWrong(form) {
+  const problem = form.querySelector(".field .problem");
+  const field = form.querySelector("[aria-invalid]");
+  return field || problem?.closest(".field").querySelector("input, select, textarea, button");
+}
+
 function problemCount(count) {
   return count === 1 ? "One argument is wrong." : `${count} arguments are wrong.`;
 }
@@ -57,20 +65,31 @@ function hasNoArguments(schema) {
   return isClosed && kindOf(part, schema) !== "json" && !Object.keys(part.properties || {}).length;
 }
 
-// A field's problems are shown when the user has left it, and those of a group with its fields'.
-function isTouched(touched, path) {
+// A field's problems are shown when the user has left it; those of a list, when an item was left.
+// What is missing is shown when the user calls: the user may just not have come to it yet.
+function isNoticed({ path, message }, touched) {
+  if (message === REQUIRED) return false;
   return [...touched].some((each) => each === path || each.startsWith(`${path}[`));
 }
 
-// What the server refused, as long as the value is the one that was sent.
+let isPressed = false;
+document.addEventListener("pointerdown", () => (isPressed = true), true);
+document.addEventListener("pointerup", () => (isPressed = false), true);
+document.addEventListener("pointercancel", () => (isPressed = false), true);
+
+// Acts when no mouse button is pressed. A press on a button takes the focus from a field; if a
+// problem appeared at that moment, the button would move away before it is released.
+function afterPress(act) {
+  if (!isPressed) return act();
+  document.addEventListener("pointerup", () => setTimeout(act), { once: true });
+}
+
+// What the server refused, as long as the value is the one that was sent. Each wire says the same;
+// MCP, which comes last, lists the problems one by one.
 function refusedAt(value, sent, replies) {
   if (!sent || !replies || value instanceof Unreadable) return [];
-  const found = new Map();
-  for (const problem of replies.flatMap(refusedProblems)) {
-    const isSame = sameJson(valueAt(value, problem.path), valueAt(sent, problem.path));
-    if (isSame) found.set(`${problem.path} ${problem.message}`, problem);
-  }
-  return [...found.values()];
+  const found = replies.map(refusedProblems).findLast((problems) => problems.length) || [];
+  return found.filter(({ path }) => sameJson(valueAt(value, path), valueAt(sent, path)));
 }
 
 // The problems of values that have no field, such as an unknown argument.

@@ -5,7 +5,7 @@ function codeSamples(server, tool, args) {
     { id: "python", name: "Python", text: pythonSample(server, tool, args) },
     { id: "shell", name: "Command line", text: shellSample(server, tool, args) },
   ];
-  if (!server.about.functions) return samples;
+  if (server.about.functions === undefined) return samples;
   return [{ id: "curl", name: "curl", text: curlSample(server, tool, args) }, ...samples];
 }
 
@@ -20,7 +20,7 @@ function targetOf(server) {
 
 // The token itself is not in the sample: people paste samples into chats.
 function curlSample(server, tool, args) {
-  const url = absoluteUrl(server.about.functions + encodeURIComponent(tool.name));
+  const url = absoluteUrl(server.restPath(tool.name));
   const lines = [`curl ${shellQuoted(url)}`, `-H 'Content-Type: application/json'`];
   if (state.token) lines.push(`-H "Authorization: Bearer $TOKEN"`);
   lines.push(`-d ${shellQuoted(JSON.stringify(args))}`);
@@ -28,19 +28,26 @@ function curlSample(server, tool, args) {
 }
 
 function pythonSample(server, tool, args) {
+  const { member } = server.about;
+  const target = pythonValue(targetOf(server));
   const auth = state.token ? `, auth=os.environ["TOKEN"]` : "";
-  const given = Object.entries(args);
-  const named = given.every(([name]) => isPythonName(name))
-    ? given.map(([name, value]) => `, ${name}=${pythonValue(value)}`).join("")
-    : `, **${pythonValue(args)}`;
+  const imports = [...(auth ? ["import os"] : []), ...(member ? ["from pathlib import Path"] : [])];
+  // A file connects to all of its servers; the name of a tool then begins with its server's.
+  const name = member ? `${member}_${tool.name}` : tool.name;
   return [
-    ...(auth ? ["import os", ""] : []),
+    ...(imports.length ? [...imports, ""] : []),
     "from answerback import connect",
     "",
-    `with connect(${pythonValue(targetOf(server))}${auth}) as server:`,
-    `    reply = server.call(${pythonValue(tool.name)}${named})`,
+    `with connect(${member ? `Path(${target})` : target}${auth}) as server:`,
+    `    reply = server.call(${[pythonValue(name), ...pythonArguments(args)].join(", ")})`,
     "    print(reply.data)",
   ].join("\n");
+}
+
+function pythonArguments(args) {
+  const given = Object.entries(args);
+  if (!given.every(([name]) => isPythonName(name))) return [`**${pythonValue(args)}`];
+  return given.map(([name, value]) => `${name}=${pythonValue(value)}`);
 }
 
 const PYTHON_KEYWORDS = new Set(
@@ -70,11 +77,10 @@ function pythonValue(value) {
 }
 
 function shellSample(server, tool, args) {
-  const { target } = server.about;
-  // A command is a target as it stands; a URL is quoted.
-  const words = ["answerback call", target || shellQuoted(absoluteUrl(server.about.mcp))];
-  words.push(shellQuoted(tool.name));
+  const { member } = server.about;
+  const words = ["answerback call", shellQuoted(targetOf(server)), shellQuoted(tool.name)];
   if (Object.keys(args).length) words.push(`--json ${shellQuoted(JSON.stringify(args))}`);
+  if (member) words.push(`--server ${shellQuoted(member)}`);
   if (state.token) words.push(`--token '\${TOKEN}'`);
   return words.join(" ");
 }

@@ -1,6 +1,7 @@
 // The page as a whole: the header, the tabs and the view that is open.
 
 const VIEWS = [
+  { id: "start", name: "Start", component: StartView },
   { id: "tools", name: "Tools", component: ToolsView },
   { id: "resources", name: "Resources", component: ResourcesView },
   { id: "prompts", name: "Prompts", component: PromptsView },

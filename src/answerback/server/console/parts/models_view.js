@@ -66,10 +66,10 @@ function TokenBar({ share }) {
 }
 
 function lossText(model) {
-  const lost = [...new Set(model.lost)];
-  if (model.cut) return html`<span class="loss">cut: ${model.cut}</span>`;
+  const lost = [...new Set(model.lost)].map((part) => (part === "flag" ? "that it failed" : part));
+  if (model.cut) lost.push("a part");
   if (!lost.length) return html`<span class="all">nothing</span>`;
-  return lost.map((part) => html`<span class="loss">${part === "flag" ? "that it failed" : part}</span> `);
+  return lost.map((part) => html`<span class="loss">${part}</span> `);
 }
 
 function SeenText({ model }) {
@@ -78,6 +78,7 @@ function SeenText({ model }) {
   return html`<section class="seen" aria-label=${`What ${model.title} shows`} aria-live="polite">
     <h3>${model.title}</h3>
     <p class="hint">The model gets ${model.size.toLocaleString("en")} characters${media}${model.failed ? ", marked as an error" : ""}.</p>
+    ${model.cut ? html`<p class="problem">The reply is too large: the model gets ${model.cut}.</p>` : ""}
     <pre class="json" role="group" tabindex="0" aria-label="The text that the model gets">${model.text || "(no text)"}</pre>
     ${rest > 0 ? html`<p class="hint">${rest.toLocaleString("en")} more characters are not shown here.</p>` : ""}
     <p class="hint source">As of ${model.date}. Large replies: ${model.large}. Source: ${model.source}.</p>

@@ -6,7 +6,7 @@ function PagesView({ call }) {
   const { server } = useStore();
   const [pages, setPages] = useState([]);
   const [busy, setBusy] = useState(false);
-  const first = call.replies.find((reply) => reply.result && reply.ok);
+  const first = call.replies.find((reply) => reply.version && reply.ok);
   if (!first) return "";
   const latest = {
     result: pages.findLast((page) => page.result)?.result || first.result,

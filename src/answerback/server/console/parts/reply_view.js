@@ -24,6 +24,7 @@ function ReplyView({ call }) {
     </div>
     ${call.replies.some(addedMember) ? html`<p class="hint wires-note">MCP's data also has the text, as <code>message</code>, because some hosts show a model only the data.</p>` : ""}
     <${PagesView} call=${call} key=${call.id} />
+    <${WidgetView} call=${call} />
     <${MoreViews} call=${call} />
   </section>`;
 }
@@ -73,6 +74,7 @@ function wholeOf({ headers, status, body, media }) {
 function dataOf(reply) {
   const { result, body } = reply;
   if (reply.media) return undefined;
+  if ("data" in reply) return reply.data;
   if (!result) return reply.ok ? body : failureData(body);
   if (result.isError) return (result._meta || {})[ERROR_META];
   return result.structuredContent;
@@ -137,7 +139,10 @@ function verdictOf(call) {
     return { kind: "failed", text: `The call failed over ${names}, but not over the other wires.` };
   }
   if (replies.length === 1) return { kind: "ok", text: `The call succeeded over ${replies[0].name}.` };
-  if (replies.some(isCut)) return { kind: "note", text: "REST sends everything; MCP's reply was cut to its budget." };
+  if (replies.some(isCut)) {
+    const rest = replies.some((reply) => reply.wire === "rest") ? "REST sends everything; " : "";
+    return { kind: "note", text: `${rest}MCP's reply was cut to its budget.` };
+  }
   const data = replies.map(comparableData).filter((value) => value !== undefined);
   const values = data.map(canonical);
   if (values.length < replies.length) return { kind: "ok", text: `The call succeeded over all ${replies.length} wires.` };
@@ -198,7 +203,7 @@ function MoreViews({ call }) {
 
 function NoViews({ call, error }) {
   if (error) return html`<p class="problem" role="alert">The views cannot be shown: ${error}</p>`;
-  const hasResult = call.replies.some((reply) => reply.result);
+  const hasResult = call.replies.some((reply) => reply.version);
   if (call.running || hasResult) return html`<p class="hint">Waiting for the reply …</p>`;
   return html`<p class="hint">There is no MCP result to show. Call the tool over MCP.</p>`;
 }

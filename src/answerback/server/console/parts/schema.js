@@ -278,12 +278,14 @@ const TYPE_WORDS = { string: "text", array: "list", integer: "integer", number: 
 function shortDescription(schema, root) {
   const kind = kindOf(schema, root);
   if (kind === "options") return "";
-  const words = [schema.title && kind !== "text" ? schema.title : typeWord(schema, root)];
+  // Other titles mostly repeat the name of the argument.
+  const words = [kind === "object" && schema.title ? schema.title : typeWord(schema, root)];
   if (schema.type === "string") words.push(lengthRange(schema.minLength, schema.maxLength, "characters"));
   else if (schema.type === "array") words.push(lengthRange(schema.minItems, schema.maxItems, "items"));
   else words.push(numberRange(schema));
   if (schema.multipleOf) words.push(`a multiple of ${schema.multipleOf}`);
   if (schema.pattern && kind === "text") words.push(`like ${schema.pattern}`);
+  if (schema.deprecated) words.push("deprecated");
   return words.filter(Boolean).join(", ");
 }
 

@@ -20,7 +20,8 @@ function fieldId(name, path) {
 }
 
 // One member of an object or item of a list: its name, what it is for, its control, its problems.
-function Field({ name, schema, value, change, path, required, remove }) {
+// `of` is the name of the list, for those who do not see where the item stands.
+function Field({ name, of, schema, value, change, path, required, remove }) {
   const form = useContext(FormContext);
   const { part, nullable } = withoutNull(resolved(schema, form.root), form.root);
   const kind = kindOf(part, form.root);
@@ -35,20 +36,21 @@ function Field({ name, schema, value, change, path, required, remove }) {
   const leave = !required && value !== undefined && (grouped || kind === "json" || kind === "file");
   // An argument that is null when it is left out needs no box for null.
   const mayBeNull = nullable && (required || part.default !== null || value === null);
-  const head = html`<span class="field-name">${name}</span>
+  const label = of ? `${of} ${name}` : name;
+  const head = html`<span class="field-name">${of ? html`<span class="hidden">${of} </span>` : ""}${name}</span>
     ${required && !remove ? html`<span class="required">required</span>` : ""}
     <span class="field-type">${shortDescription(part, form.root)}</span>`;
   const body = html`
     ${part.description ? html`<p class="hint" id=${`${id}-hint`}>${part.description}</p>` : ""}
     <div class="field-value">
-      <${Control} ...${{ part, value, change, path, required, aria, nullable, label: name }} />
+      <${Control} ...${{ part, value, change, path, required, aria, nullable, label }} />
     </div>
     <${Examples} part=${part} value=${value} change=${change} />
     <div id=${`${id}-problem`} data-problems-of=${path}>${messages.map((text) => html`<p class="problem">${text}</p>`)}</div>`;
   const buttons = html`
-    ${mayBeNull ? html`<${NullBox} ...${{ name, value, change, part }} />` : ""}
-    ${leave ? html`<${QuietButton} label=${`Leave out ${name}`} act=${() => change(undefined)}>Leave out<//>` : ""}
-    ${remove ? html`<${QuietButton} label=${`Remove ${name}`} act=${remove}>Remove<//>` : ""}`;
+    ${mayBeNull ? html`<${NullBox} ...${{ label, value, change, part }} />` : ""}
+    ${leave ? html`<${QuietButton} label=${`Leave out ${label}`} act=${() => change(undefined)}>Leave out<//>` : ""}
+    ${remove ? html`<${QuietButton} label=${`Remove ${label}`} act=${remove}>Remove<//>` : ""}`;
   if (grouped) {
     return html`<fieldset class="field group" aria-describedby=${aria["aria-describedby"]}>
       <legend>${head}</legend><div class="field-buttons">${buttons}</div>${body}
@@ -102,11 +104,11 @@ function QuietButton({ label, act, children }) {
   return html`<button type="button" class="quiet" aria-label=${label} onClick=${act}>${children}</button>`;
 }
 
-function NullBox({ name, value, change, part }) {
+function NullBox({ label, value, change, part }) {
   const { root } = useContext(FormContext);
   const choose = (event) => change(event.currentTarget.checked ? null : initialValue(part, root));
   return html`<label class="null-box">
-    <input type="checkbox" aria-label=${`${name} is null`} checked=${value === null} onChange=${choose} /> null
+    <input type="checkbox" aria-label=${`${label} is null`} checked=${value === null} onChange=${choose} /> null
   </label>`;
 }
 
@@ -351,15 +353,17 @@ function ListControl({ part, value, change, path, label }) {
     change([...items, initialValue(itemSchema(part, items.length), form.root)]);
     focusFirst(itemPath(path, items.length));
   };
+  const addId = `${form.idOf(path)}-add`;
   const remove = (at) => {
     change(items.filter((_, index) => index !== at));
-    focusLater(() => document.getElementById(`${form.idOf(path)}-add`));
+    focusLater(() => document.getElementById(addId));
   };
   return html`<div class="items">
     ${shown.map(
       (item, at) => html`<${Field}
         key=${at}
         name=${`${at + 1}`}
+        of=${label}
         schema=${itemSchema(part, at)}
         value=${item}
         change=${(next) => set(at, next)}
@@ -370,7 +374,7 @@ function ListControl({ part, value, change, path, label }) {
     )}
     ${isFixed
       ? ""
-      : html`<button type="button" class="small" id=${`${form.idOf(path)}-add`} disabled=${items.length >= part.maxItems} onClick=${add}>Add an item<span class="hidden"> to ${label}</span></button>`}
+      : html`<button type="button" class="small" id=${addId} disabled=${items.length >= part.maxItems} onClick=${add}>Add an item<span class="hidden"> to ${label}</span></button>`}
   </div>`;
 }
 
@@ -382,26 +386,31 @@ function DictionaryControl({ part, value, change, path, label }) {
     change(Object.fromEntries(entries.map((each, index) => (index === at ? entry : each))));
   const add = () => {
     const name = unusedName(entries.map(([each]) => each));
-    change({ ...value, [name]: initialValue(part.additionalProperties, form.root) ?? null });
+    change({ ...value, [name]: initialValue(part.additionalProperties, form.root) });
     focusLater(() => document.getElementById(`${form.idOf(memberPath(path, name))}-key`));
   };
-  const remove = (at) => change(Object.fromEntries(entries.filter((_, index) => index !== at)));
+  const addId = `${form.idOf(path)}-add`;
+  const remove = (at) => {
+    change(Object.fromEntries(entries.filter((_, index) => index !== at)));
+    focusLater(() => document.getElementById(addId));
+  };
   return html`<div class="items">
     ${entries.map(
       ([name, each], at) => html`<div class="entry" key=${at}>
         <${KeyField} name=${name} id=${`${form.idOf(memberPath(path, name))}-key`} taken=${entries.map(([key]) => key)} rename=${(next) => changeEntry(at, [next, each])} />
         <${Field}
           name="value"
+          of=${name}
           schema=${part.additionalProperties}
           value=${each}
-          change=${(next) => changeEntry(at, [name, next ?? null])}
+          change=${(next) => changeEntry(at, [name, next])}
           path=${memberPath(path, name)}
           required=${true}
           remove=${() => remove(at)}
         />
       </div>`,
     )}
-    <button type="button" class="small" onClick=${add}>Add an entry<span class="hidden"> to ${label}</span></button>
+    <button type="button" class="small" id=${addId} onClick=${add}>Add an entry<span class="hidden"> to ${label}</span></button>
   </div>`;
 }
 
@@ -420,8 +429,8 @@ function KeyField({ name, id, taken, rename }) {
     setProblem(isTaken ? `another entry is named ${next}` : "");
     if (next !== name && !isTaken) rename(next);
   };
-  return html`<div class="field">
-    <label for=${id} class="field-head">name</label>
+  return html`<div class="field key">
+    <label for=${id} class="hidden">name</label>
     <input id=${id} value=${name} onChange=${finish} aria-invalid=${problem ? "true" : undefined} aria-describedby=${`${id}-problem`} autocomplete="off" />
     <p class="problem" id=${`${id}-problem`}>${problem}</p>
   </div>`;

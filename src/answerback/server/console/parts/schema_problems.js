@@ -3,6 +3,7 @@
 
 const MAX_UNIONS = 3;
 const MAX_CHECKED_TEXT = 1000;
+const REQUIRED = "required";
 
 function memberPath(path, name) {
   if (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name)) return path ? `${path}.${name}` : name;
@@ -49,9 +50,10 @@ function limitProblems(schema, value, root, path) {
   if (typeof value === "number") return at(numberProblems(schema, value));
   if (typeof value === "string") return at(textProblems(schema, value));
   if (Array.isArray(value)) {
+    const saysItems = "items" in schema || "prefixItems" in schema;
     const below = value.map((item, index) => {
       const where = itemPath(path, index);
-      if (item === undefined) return [{ path: where, message: "required" }];
+      if (item === undefined) return saysItems ? [{ path: where, message: REQUIRED }] : [];
       return problemsOf(itemSchema(schema, index), item, root, where);
     });
     return [...at(listProblems(schema, value)), ...below.flat()];
@@ -173,12 +175,14 @@ function objectProblems(schema, value, root, path) {
   const properties = schema.properties || {};
   const found = [];
   for (const name of schema.required || []) {
-    if (memberOf(value, name) === undefined) found.push({ path: memberPath(path, name), message: "required" });
+    if (memberOf(value, name) === undefined) found.push({ path: memberPath(path, name), message: REQUIRED });
   }
   for (const [name, each] of Object.entries(value)) {
     const where = memberPath(path, name);
-    if (each === undefined) continue;
-    if (Object.hasOwn(properties, name)) {
+    if (each === undefined) {
+      // A new entry of a dictionary has no value yet.
+      if (schema.additionalProperties) found.push({ path: where, message: REQUIRED });
+    } else if (Object.hasOwn(properties, name)) {
       found.push(...problemsOf(properties[name], each, root, where));
     } else if (schema.additionalProperties === false && !schema.patternProperties) {
       const names = Object.keys(properties).join(", ") || "none";
@@ -196,14 +200,18 @@ function refusedProblems(reply) {
   const listed = listedProblems(reply.body);
   if (listed.length) return listed;
   const text = errorText(reply);
-  return zodProblems(text) || pydanticProblems(text) || lineProblems(text);
+  return zodProblems(text) || pydanticProblems(text) || sdkProblems(text) || lineProblems(text);
 }
 
 // Answerback's own list: "problems", wherever the dialect has it.
 function listedProblems(body, depth = 0) {
   if (!isJsonObject(body) || depth > 5) return [];
   if (Array.isArray(body.problems)) {
-    return body.problems.filter((each) => typeof each?.path === "string" && each.message);
+    const found = body.problems.filter((each) => typeof each?.path === "string" && each.message);
+    return found.map(({ path, message, hint }) => ({
+      path,
+      message: hint ? `${message}; ${hint}` : message,
+    }));
   }
   for (const each of Object.values(body)) {
     const found = listedProblems(each, depth + 1);
@@ -233,10 +241,25 @@ function lineProblems(text) {
 function pydanticProblems(text) {
   if (!/\d+ validation errors? for /.test(text)) return null;
   const found = [...text.matchAll(/^(\S+)\n {2}(.+?)(?: \[type=.*)?$/gm)];
-  return found.map(([, path, message]) => ({ path: path.replace(/\.(\d+)/g, "[$1]"), message }));
+  return found.map(([, path, message]) => ({ path: withIndexes(path), message }));
 }
 
-// zod, in servers of the TypeScript SDK: a JSON list of issues in the message.
+// The TypeScript SDK: "… Invalid arguments for tool NAME: MESSAGE at PATH", and one on each line.
+function sdkProblems(text) {
+  const [, lines] = /Invalid arguments for tool [^:]+: (.*)$/s.exec(text) || [];
+  if (!lines) return null;
+  return [...lines.matchAll(/^(.+) at (\S+)$/gm)].map(([, message, path]) => ({
+    path: withIndexes(path),
+    message,
+  }));
+}
+
+// Both write lines.0.count for lines[0].count.
+function withIndexes(path) {
+  return path.replace(/\.(\d+)(?=\.|$)/g, "[$1]");
+}
+
+// zod, in older servers of the TypeScript SDK: a JSON list of issues in the message.
 function zodProblems(text) {
   const issues = readJson(text.slice(text.indexOf("["), text.lastIndexOf("]") + 1));
   if (!Array.isArray(issues) || !issues.every((each) => Array.isArray(each?.path))) return null;

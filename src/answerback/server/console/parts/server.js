@@ -72,7 +72,7 @@ class Server {
   wires() {
     // A server may have chosen an older version than it was asked for.
     const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
-    return this.about.functions ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
+    return this.about.functions !== undefined ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
   // Calls a tool over one wire; returns what was sent and what came back. Never raises.
@@ -95,24 +95,34 @@ class Server {
     const params = { name: tool, arguments: args };
     if (options.task && !client.stateless) params.task = {};
     const { result, status, request, ms } = await client.request("tools/call", params, options);
+    const { version } = client;
     const task = taskIn(result);
     if (!task) {
       // The time of the call itself, without that of opening the connection.
-      return { ok: !result.isError, status, sent: request, body: result, result, ms };
+      return { ok: !result.isError, status, sent: request, body: result, result, ms, version };
     }
     const ended = await followTask(this, addTask(wire, task, tool, options.place), options);
     if (ended.error) throw ended.error;
-    return { ok: !ended.result.isError, status, sent: request, body: ended.result, result: ended.result };
+    const body = ended.result;
+    return { ok: !body.isError, status, sent: request, body, result: body, version };
+  }
+
+  // The names of some conventions have a prefix only in MCP.
+  restPath(tool) {
+    const { functions, prefix = "" } = this.about;
+    const name = prefix && tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
+    return functions + encodeURIComponent(name);
   }
 
   async callRest(tool, args, options) {
-    const path = BASE + this.about.functions + encodeURIComponent(tool);
+    const path = BASE + this.restPath(tool);
     const { signal, task } = options;
     // Any type, so that an image comes as it comes to curl.
     const headers = { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() };
     if (task) headers.Prefer = "respond-async";
     const body = JSON.stringify(args);
-    const found = await readRest(await fetch(path, { method: "POST", headers, body, signal }));
+    const answer = await fetch(path, { method: "POST", headers, body, signal });
+    const found = await readRest(answer, this.about.dialect);
     if (found.status !== 202 || !found.body.taskId) return { ...found, sent: args };
     const added = addTask("rest", found.body, tool, options.place);
     const ended = await followTask(this, added, options);
@@ -152,15 +162,28 @@ class Server {
 }
 
 // What REST answered, as the views show it.
-async function readRest(answer) {
+async function readRest(answer, dialect) {
   const { ok, status } = answer;
   const headers = Object.fromEntries(answer.headers);
   const media = await mediaOf(answer);
   if (media) return { ok, status, headers, body: null, media };
   const text = await answer.text();
   const body = readJson(text) ?? text;
-  const failure = ok ? undefined : (body && body.error) || text.slice(0, 500);
-  return { ok, status, headers, body, failure, challenge: headers["www-authenticate"] };
+  const challenge = headers["www-authenticate"];
+  return { status, headers, body, challenge, ...readDialect(dialect, body, ok) };
+}
+
+// What a body says in the dialect of the app's contract: whether it failed, and its data.
+function readDialect(dialect, body, ok) {
+  if (dialect === "mcp" && body && Array.isArray(body.content)) {
+    return { ok: ok && body.isError !== true, result: body };
+  }
+  if (dialect === "envelope" && body && typeof body.success === "boolean") {
+    const failure = body.error && body.error.message;
+    return { ok: ok && body.success, data: body.success ? body.data : body.error, failure };
+  }
+  const failure = body && (body.detail || body.error || body);
+  return ok ? { ok } : { ok, failure: typeof failure === "string" ? failure.slice(0, 500) : "" };
 }
 
 // An image or audio that REST sends as bytes, as MCP's block; null for texts and JSON.

@@ -5,6 +5,8 @@ const EMPTY = {
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   chosen: {},
   calls: [],
+  drafts: {},
+  shown: {},
   messages: [],
   activity: {},
   runs: {},

@@ -65,10 +65,10 @@ function placeOf(call) {
 
 // Asks the server how each dialect writes the reply, and what each host shows a model.
 async function loadViews(id, tool, replies) {
-  const reply = replies.find((each) => each.result);
+  const reply = replies.find((each) => each.version);
   if (!reply) return;
   const { name, outputSchema, _meta } = tool;
-  const body = { result: reply.result, tool: { name, outputSchema, _meta }, version: reply.wire };
+  const body = { result: reply.result, tool: { name, outputSchema, _meta }, version: reply.version };
   try {
     changeCall(id, { views: await fetchJson("console/views", body) });
   } catch (error) {

@@ -1,12 +1,13 @@
 // The tools: a list to search, a form, and the replies.
 
 function ToolsView() {
-  const { lists, chosen } = useStore();
+  const { lists, chosen, connecting } = useStore();
   const tool = lists.tools.find((each) => each.name === chosen.tools) || firstTool(lists.tools);
   const choose = (name) => update({ chosen: { ...state.chosen, tools: name } });
+  const none = connecting ? "Connecting to the server …" : "The server has no tools.";
   return html`<div class="split">
     <${ToolList} tools=${lists.tools} chosen=${tool} choose=${choose} />
-    <div class="detail">${tool ? html`<${ToolView} key=${tool.name} tool=${tool} />` : html`<p>No tool.</p>`}</div>
+    <div class="detail">${tool ? html`<${ToolView} key=${tool.name} tool=${tool} />` : html`<p class="hint">${none}</p>`}</div>
   </div>`;
 }
 
@@ -18,8 +19,10 @@ function ToolView({ tool }) {
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
   const call = calls.find((each) => each.id === shown[tool.name]);
-  // As in the call that is shown, when its user comes back to the tool.
-  const [wireIds, setWireIds] = useState(() => (call ? call.wireIds : firstWires(server, tool)));
+  // As in the call that is shown, when its user comes back to the tool. Worked out anew until the
+  // user chooses: a foreign server's wires are found one by one.
+  const [chosenWires, setWireIds] = useState(call ? call.wireIds : null);
+  const wireIds = chosenWires || firstWires(server, tool);
   const [task, setTask] = useState(() => (call ? call.task : firstTaskChoice(tool)));
   return html`<section aria-label=${`The tool ${tool.name}`}>
     <${ToolHead} tool=${tool} />

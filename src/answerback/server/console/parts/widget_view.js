@@ -1,0 +1,96 @@
+// A tool's widget, in a frame of its own.
+
+const MAX_NOTES = 20;
+const MAX_HEIGHT = 1200;
+
+function WidgetView({ call }) {
+  const { server } = useStore();
+  const uri = widgetUri(call.tool);
+  if (!uri || call.running) return "";
+  const reply = call.replies.find((each) => each.result);
+  let missing = "";
+  if (call.wireIds.every((id) => id === "rest")) missing = "Call the tool over MCP to see its widget.";
+  if (!server.about.frame) missing = "This tool has a widget. The console shows only widgets of an app that it serves.";
+  if (missing) return html`<p class="hint wires-note">${missing}</p>`;
+  if (!reply) return "";
+  return html`<${WidgetPanel} key=${call.id} uri=${uri} call=${call} reply=${reply} server=${server} />`;
+}
+
+function WidgetPanel({ uri, call, reply, server }) {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const [theme, setTheme] = useState(dark ? "dark" : "light");
+  const [page, setPage] = useState(null);
+  const [notes, setNotes] = useState([]);
+  const client = server.client(reply.wire);
+  const load = () => {
+    setNotes([]);
+    readWidget(client, uri).then(setPage, (error) => setPage({ failure: error.message }));
+  };
+  useEffect(load, []);
+  const note = (entry) => setNotes((known) => keep(known, entry).slice(-MAX_NOTES));
+  const host = { call, client, note, page, result: reply.result, theme };
+  return html`<section class="wire widget" aria-label="Widget">
+    <header>
+      <h3>Widget</h3>
+      <code>${uri}</code>
+      <fieldset class="wire-choice">
+        <legend class="hidden">Theme of the widget</legend>
+        ${["light", "dark"].map(
+          (each) => html`<label class="pill"><input
+            type="radio"
+            name="widget-theme"
+            checked=${theme === each}
+            onChange=${() => setTheme(each)}
+          /><span>${capitalized(each)}</span></label>`,
+        )}
+      </fieldset>
+      <button type="button" class="small" onClick=${load}>Reload</button>
+    </header>
+    <div class=${`widget-stage ${theme}`}>
+      ${page?.failure ? html`<p class="problem" role="alert">The widget cannot be read: ${page.failure}</p>` : ""}
+      ${page?.text ? html`<${WidgetFrame} key=${page} host=${host} path=${server.about.frame} />` : ""}
+    </div>
+    <ul aria-live="polite" aria-label="What the widget did">
+      ${notes.map((each, at) => html`<${WidgetNote} key=${at} note=${each} />`)}
+    </ul>
+  </section>`;
+}
+
+function WidgetFrame({ host, path }) {
+  const frame = useRef(null);
+  const [height, setHeight] = useState(150);
+  const { call, page, theme } = host;
+  const resize = (asked) => asked > 0 && setHeight(Math.min(asked, MAX_HEIGHT));
+  // The frame has no origin that could be named; the console's policy keeps other pages out of it.
+  const post = (message) =>
+    frame.current?.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  // Before the frame can send something.
+  useLayoutEffect(() => {
+    const receive = ({ source, data }) => {
+      if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize }, data);
+    };
+    window.addEventListener("message", receive);
+    return () => window.removeEventListener("message", receive);
+  }, [theme]);
+  useEffect(() => post({ method: "ui/notifications/host-context-changed", params: { theme } }), [theme]);
+  const src = `${BASE}${path}?csp=${encodeURIComponent(JSON.stringify(page.csp))}`;
+  return html`<iframe
+    ref=${frame}
+    name="widget"
+    title=${`The widget of ${call.tool.name}`}
+    sandbox="allow-scripts"
+    height=${height}
+    src=${src}
+  ></iframe>`;
+}
+
+function WidgetNote({ note }) {
+  const { text, url, value, failed } = note;
+  const kind = failed ? "problem" : "";
+  const link = url && html`<a href=${url} target="_blank" rel="noopener noreferrer">${url}</a>`;
+  if (value === undefined) return html`<li class=${kind}>The widget ${text} ${link}</li>`;
+  return html`<li><details>
+    <summary class=${kind}>The widget ${text}</summary>
+    <${Json} value=${value} label="Content" />
+  </details></li>`;
+}
