@@ -424,7 +424,7 @@ PACKAGE_LINES = {
     "cli": 6_750,
     "client": 8_050,
     "core": 3_600,
-    "dialects": 4_450,
+    "dialects": 4_550,
     "fitting": 1_700,
     "gates": 700,
     "http1": 1_100,

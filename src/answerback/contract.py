@@ -35,7 +35,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     message: bool = False
     """MCP's data may have a `message` with the texts beside it, for hosts that show only the data.
 
-    Only the data of a tool that returns a `Reply[T]` or has a budget has it.
+    Only the data of a tool that returns a `Reply[T]` or has a budget has it. A text of every tool
+    names the links, sounds and binary files, which other hosts do not show.
     """
     wrap_objects: bool = False
     """Objects too are wrapped as `{"result": …}`."""

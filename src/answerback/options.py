@@ -35,7 +35,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool | None = None
     """False: MCP sends only the text, without outputSchema and structuredContent."""
     message: bool | None = None
-    """False: no `message` beside the data, for a tool that returns a Reply or has a budget."""
+    """False: no `message` in the data, and no text that names links, sounds and binary files."""
     nan: Literal["refuse", "null"] | None = None
     """"null" sends NaN and infinities as null; "refuse" (the default) is an error."""
 

@@ -133,3 +133,11 @@ def test_the_message_is_read_from_a_text_with_a_hint() -> None:
 @pytest.mark.parametrize("data", [None, {}])
 def test_no_data_says_the_same_as_an_empty_object(data: Any) -> None:
     assert texts(success(data=data), BARE, ENVELOPE) == [DONE]
+
+
+def test_the_readable_text_of_a_string_that_looks_like_an_object_is_not_doubled() -> None:
+    written = mcp.write(success(data=['{"result":1}']), RESULT, ENVELOPE)
+
+    again = mcp.write(mcp.read(written, RESULT, ENVELOPE), RESULT, ENVELOPE)
+
+    assert again == written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import pytest
@@ -141,10 +141,18 @@ errors = st.builds(
     hint=words,
     kind=st.none() | codes,
 )
+
+
+def added(wrapping: Literal["bare", "result"]) -> list[Shape]:
+    """The shapes of replies to which MCP adds something for models."""
+    message = Shape(wrapping, message=True)
+    return [message, message.with_lines(), Shape(wrapping, lines=True)]
+
+
 shaped = st.one_of(
-    st.tuples(objects | values | typed, st.sampled_from([BARE, Shape("bare", message=True)])),
-    st.tuples(objects | values | typed, st.sampled_from([RESULT, Shape("result", message=True)])),
-    st.tuples(st.none(), st.just(EMPTY)),
+    st.tuples(objects | values | typed, st.sampled_from([BARE, *added("bare")])),
+    st.tuples(objects | values | typed, st.sampled_from([RESULT, *added("result")])),
+    st.tuples(st.none(), st.sampled_from([EMPTY, EMPTY.with_lines()])),
     st.tuples(st.lists(values, max_size=3), st.just(SPREAD)),
 )
 cuts = st.builds(

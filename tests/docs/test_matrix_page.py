@@ -64,6 +64,8 @@ CASE = Case("t", "a case", {"text": "grey", "data": "humidity"}, never="secret")
         ("", "no text, no data"),
         ("grey humidity secret", "**shows what it must not**"),
         ("RAISED ValueError: x", "**raises**"),
+        ("humidity [text: grey]", "all"),
+        ("humidity [text: 4 bytes]", "text named"),
     ],
 )
 def test_a_cell_names_what_is_missing(shown: str, expected: str) -> None:

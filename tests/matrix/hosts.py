@@ -70,8 +70,8 @@ def host_table(seen: Seen) -> str:
 
 def source_table() -> str:
     lines = [
-        "| host | in `as_seen_by` | a large reply | images | as of | source |",
-        "|---" * 6 + "|",
+        "| host | in `as_seen_by` | shows | a large reply | images | as of | source |",
+        "|---" * 7 + "|",
     ]
     for name, host in HOSTS.items():
         half = host.half if host.half == "both" else f"`{host.half}`"

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from tests.matrix import parts
 
 from answerback import App, Audio, Embedded, Image, Link, NotFound, Reply, Text, success
 
 app = App("matrix")
-WEATHER: dict[str, str | int] = {"city": "Oslo", parts.DATA: 78}
+
+
+class Weather(TypedDict):
+    city: str
+    humidity: int
+
+
+WEATHER: Weather = {"city": "Oslo", "humidity": 78}
 
 
 @app.tool
@@ -16,7 +25,7 @@ def text() -> str:
 
 
 @app.tool
-def data() -> dict[str, str | int]:
+def data() -> Weather:
     return WEATHER
 
 
@@ -26,7 +35,7 @@ def items() -> list[dict[str, str]]:
 
 
 @app.tool
-def both() -> Reply[dict[str, str | int]]:
+def both() -> Reply[Weather]:
     return success(parts.TEXT, WEATHER)
 
 
@@ -51,7 +60,7 @@ def image() -> Image:
 
 
 @app.tool
-def image_and_data() -> Reply[dict[str, str | int]]:
+def image_and_data() -> Reply[Weather]:
     return success(data=WEATHER, content=[Image(parts.PNG, "image/png")])
 
 
@@ -81,7 +90,7 @@ def large() -> list[dict[str, str]]:
 
 
 @app.tool
-def widget() -> Reply[dict[str, str | int]]:
+def widget() -> Reply[Weather]:
     return success(None, WEATHER, {"example.com/page": parts.META})
 
 

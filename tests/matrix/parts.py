@@ -66,9 +66,16 @@ CASES = [
 
 
 def cell(case: Case, shown: str) -> str:
-    """The cell of the table: the parts that are missing, or what should not be there."""
+    """The cell of the table: the parts that are missing, or what should not be there.
+
+    An image or audio that is missing, but has a line about it, is named.
+    """
     if shown.startswith("RAISED "):
         return "**raises**"
-    missing = [f"no {part}" for part, mark in case.parts.items() if mark not in shown]
+    missing = [
+        f"{part} named" if f"[{part}: " in shown else f"no {part}"
+        for part, mark in case.parts.items()
+        if mark not in shown
+    ]
     leaked = ["**shows what it must not**"] if case.never and case.never in shown else []
     return ", ".join([*missing, *leaked]) or "all"

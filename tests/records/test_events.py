@@ -15,6 +15,7 @@ from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, repli
 from tests.serving import handlers_of
 
 from answerback import App, Context, Reply, ToolError, connect, success
+from answerback.contract import STANDARD, Contract
 from answerback.records import JSONL, Logging, Records, SQLite
 from answerback.records.call_record import digest
 from answerback.records.event import Issue
@@ -190,7 +191,9 @@ class City(TypedDict):
     name: str
 
 
-def found_text(*, declared: object, data: object, contract: str = "standard") -> tuple[Issue, ...]:
+def found_text(
+    *, declared: object, data: object, contract: str | Contract = "standard"
+) -> tuple[Issue, ...]:
     """The findings in a reply with a text beside its data."""
     sink = MemorySink()
     records = Records(sink)
@@ -213,6 +216,14 @@ def test_a_text_beside_data_of_a_tool_without_reply_is_found_with_what_to_declar
 
     assert (found.rule, found.pointer) == ("AB313", "/content/0")
     assert "declare Reply[City], " in found.message
+
+
+def test_a_text_beside_data_is_found_under_a_contract_derived_from_standard() -> None:
+    contract = STANDARD.derive(name="mine")
+
+    (found,) = found_text(declared=list[City], data=[{"name": "Oslo"}], contract=contract)
+
+    assert "declare Reply[" in found.message
 
 
 def test_a_text_beside_data_of_a_tool_that_declares_reply_is_not_found() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from answerback import App, Audio, Image, NotFound, Reply, ToolError, success
+from answerback import App, Audio, Image, Link, NotFound, Reply, ToolError, success
 from answerback.contract import DIRECT
 
 SendRequest = Callable[..., Any]
@@ -134,6 +134,20 @@ def test_the_data_has_no_message_in_any_dialect_of_rest(
 
     assert response.json.get("structuredContent", response.json) == {"result": 5}
     assert "_meta" not in response.json
+
+
+def test_the_content_has_no_lines_about_links_in_the_mcp_dialect_of_rest(
+    send_request: SendRequest,
+) -> None:
+    app = App("test")
+    link = Link("https://example.com/notes", "notes")
+    app.add_tool(lambda: success("Look:", [1], content=[link]), name="tool")
+    accept = {"Accept": "application/vnd.answerback.mcp+json"}
+
+    response = send_request(app, "POST", "/functions/tool", b"{}", accept)
+
+    types = [each["type"] for each in response.json["content"]]
+    assert types == ["text", "resource_link", "text"]
 
 
 @pytest.mark.parametrize(

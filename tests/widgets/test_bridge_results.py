@@ -40,6 +40,17 @@ def test_a_member_that_was_added_for_models_is_not_in_the_data(host: HostPage) -
     assert (seen["data"], seen["text"]) == (DATA, "12 euros")
 
 
+def test_lines_that_were_added_for_models_are_not_in_the_text(host: HostPage) -> None:
+    host.show()
+    host.wait_for("ui/notifications/initialized")
+
+    lines = {**text("notes: file:///notes"), "_meta": {"answerback/added": True}}
+    host.show_result(structuredContent=DATA, content=[text("12 euros"), lines])
+
+    (seen,) = host.until("seen.length && seen")
+    assert (seen["data"], seen["text"]) == (DATA, "12 euros")
+
+
 def test_the_handshake_is_initialize_then_initialized(host: HostPage) -> None:
     host.show("answerback.connect({name: 'accounts', version: '2', displayModes: ['pip']})")
 

@@ -76,6 +76,8 @@ def pipeline(
 def _shaped(reply: Reply[Any], call: Call, tool: Tool) -> Reply[Any]:
     if reply.encoded is not None:
         call.shape = reply.shape or tool.shape
+    if reply.content and tool.has_lines:
+        call.shape = call.shape.with_lines()
     return reply
 
 

@@ -28,6 +28,8 @@ class Shape(msgspec.Struct, frozen=True):
     """False: MCP sends only the text, without structuredContent."""
     message: bool = False
     """MCP's object may also have a `message`: what the reply's blocks say beside the data."""
+    lines: bool = False
+    """MCP's content may also have a text with a line for each link, sound and binary file."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
@@ -78,9 +80,15 @@ class Shape(msgspec.Struct, frozen=True):
                     del whole["required"]
                 return whole
 
-    def without_message(self) -> Shape:
-        """Return the shape for what is not sent over MCP."""
-        return msgspec.structs.replace(self, message=False) if self.message else self
+    def with_lines(self) -> Shape:
+        """Return the shape for a reply with blocks that is sent over MCP."""
+        return msgspec.structs.replace(self, lines=True)
+
+    def without_additions(self) -> Shape:
+        """Return the shape for what is not sent over MCP: without `message` and `lines`."""
+        if not self.message and not self.lines:
+            return self
+        return msgspec.structs.replace(self, message=False, lines=False)
 
     def _names(self, count: int) -> tuple[str, ...]:
         return self.names or tuple(f"result{index}" for index in range(count))

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""
 ADDED = META_PREFIX + "added"
-"""The key that names the member of structuredContent that is not part of the data."""
+"""The key that names the member of structuredContent that is not part of the data.
+
+In a block's `_meta` it is true: the block only repeats others, for models.
+"""
 REFUSAL = META_PREFIX + "refusal"
 """The key for the reason why a gate refused a call; a widget shows it."""
 
@@ -80,6 +83,12 @@ def without_added(sent: Any, meta: Any) -> Any:
     if not isinstance(name, str) or not isinstance(sent, dict):
         return sent
     return {key: value for key, value in sent.items() if key != name}
+
+
+def is_added(block: Any) -> bool:
+    """Return whether a content block is not part of the reply: it names other blocks."""
+    meta = block.get("_meta") if isinstance(block, dict) else None
+    return isinstance(meta, dict) and meta.get(ADDED) is True
 
 
 def without_none(**members: Any) -> dict[str, Any]:

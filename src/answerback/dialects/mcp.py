@@ -14,7 +14,6 @@ from ..core.versions import LATEST_STATEFUL, Version
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
 from .common import (
-    ADDED,
     META_PREFIX,
     REFUSAL,
     answerback_meta,
@@ -22,6 +21,7 @@ from .common import (
     decode_object,
     encode,
     encoded_data,
+    is_added,
     is_retryable,
     read_error,
     read_timestamp,
@@ -41,8 +41,6 @@ CUT = META_PREFIX + "cut"
 """Lists what was left out of the data."""
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """MCP's own key in `_meta` for the server's name and version."""
-
-_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 # A reply that holds only data, as most do, has its result joined from these pieces.
 _TEXT = b'{"content":[{"type":"text","text":'
@@ -150,8 +148,11 @@ def _result(
         meta[CUT] = reply.cuts
     if data is not None and version.structured and shape.structured:
         result["structuredContent"] = data
-        if shape.message and reply.content:
-            meta |= _add_message(result, reply, shape, contract)
+    if reply.content and (shape.message or shape.lines):
+        from .message_member import add_for_hosts
+
+        blocks = content if version.block_meta else ()
+        meta |= add_for_hosts(result, reply, shape, contract, blocks)
     result["isError"] = reply.error is not None
     if version.result_type:
         result["resultType"] = "complete"
@@ -169,20 +170,6 @@ def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
     if wrapped.startswith(b"{"):
         return msgspec.Raw(wrapped), {}
     return msgspec.Raw(b'{"result":%b}' % wrapped), {BARE_DATA: True}
-
-
-def _add_message(
-    result: dict[str, Any], reply: Reply[Any], shape: Shape, contract: Contract
-) -> dict[str, Any]:
-    """Add to the data what the blocks say beside it; return the mark for `_meta`."""
-    from .message_member import MESSAGE, message_of
-
-    members = _decode_members(result["structuredContent"])
-    message = message_of(reply, shape, contract)
-    if not message or MESSAGE in members:
-        return {}
-    result["structuredContent"] = {**members, MESSAGE: message}
-    return {ADDED: MESSAGE}
 
 
 def _envelope_members(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, Any]:
@@ -209,7 +196,7 @@ def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
         return ()
     if not isinstance(blocks, list):
         raise MalformedReply("a tool result must have a list of content")
-    return tuple(read_block(block) for block in blocks)
+    return tuple(read_block(block) for block in blocks if not is_added(block))
 
 
 def _read_time(found: dict[str, Any], contract: Contract) -> Any:

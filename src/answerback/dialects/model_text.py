@@ -258,7 +258,7 @@ def describe(block: Block) -> str:
             kind = type(block).__name__.lower()
             where = block.url or f"{len(block.data)} bytes"
             what = [block.mime, where, block.alt, block.caption]
-            return _line(f"[{kind}: {', '.join(filter(None, what))}]")
+            return _line(f"[{kind}: {', '.join(filter(None, what))}]", block.url)
         case Link():
             description = f" ({block.description})" if block.description else ""
             return f"{block.title or block.name}: {block.uri}{description}"
@@ -267,12 +267,16 @@ def describe(block: Block) -> str:
         case Embedded():
             size = f"{len(block.blob or b'')} bytes"
             what = [block.title, block.uri, block.mime, size]
-            return _line(f"[resource: {', '.join(filter(None, what))}]")
+            return _line(f"[resource: {', '.join(filter(None, what))}]", block.uri)
 
 
-def _line(text: str) -> str:
+def _line(text: str, address: str | None) -> str:
+    """Return one line that is not long, apart from an address, which must be whole to be used."""
     text = " ".join(text.split())
-    return text if len(text) <= _MAX_LINE else text[: _MAX_LINE - 2] + "…]"
+    room = _MAX_LINE
+    if address is not None and not address.startswith("data:"):
+        room += len(address)
+    return text if len(text) <= room else text[: room - 2] + "…]"
 
 
 def _room(budget: int | None, taken: int) -> int | None:

@@ -37,7 +37,7 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     if texts and not shape.structured:
         return reply.content
     if texts and contract.text in ("own", "readable"):
-        return reply.content + _agreeing_text(texts, shape.wrap(encoded_data(reply)))
+        return reply.content + _agreeing_text(texts, encoded_data(reply), shape, contract)
     text = data_text(encoded_data(reply), shape, contract)
     if contract.text == "json_first" or not texts:
         return _with_first_text(text, reply.content)
@@ -45,10 +45,16 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     return reply.content if is_there else (*reply.content, Text(text))
 
 
-def _agreeing_text(texts: list[str], wrapped: bytes) -> tuple[Block, ...]:
+def _agreeing_text(
+    texts: list[str], encoded: bytes, shape: Shape, contract: Contract
+) -> tuple[Block, ...]:
     """Return the data's JSON as a block if a text is JSON that contradicts the data."""
     if not any(text.lstrip().startswith("{") for text in texts):
         return ()
+    # The contract's own text for a string, say, may look like an object.
+    if data_text(encoded, shape, contract) in texts:
+        return ()
+    wrapped = shape.wrap(encoded)
     data = msgspec.json.decode(wrapped)
     found = [each for each in map(_decoded, texts) if isinstance(each, dict)]
     if not isinstance(data, dict) or data in found:

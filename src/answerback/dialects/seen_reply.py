@@ -12,7 +12,8 @@ from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Reply
 from ..errors import MalformedReply
 from . import as_sent
-from .common import ADDED, META_PREFIX
+from .common import ADDED, META_PREFIX, is_added
+from .failure_text import is_failure_text
 from .hosts import (
     CHARACTERS_PER_TOKEN,
     HOSTS,
@@ -86,7 +87,8 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
     media = [each for each in shown.parts if each.media is not None]
     parts = _blocks(shown.parts) if cut is None else (*map(Text, cut.texts), *_blocks(media))
     lost = list(_losses(result, shown.parts))
-    if result.get("isError") is True and not shown.failed:
+    is_failure = result.get("isError") is True
+    if is_failure and not shown.failed and not _says_failure(result, shown.parts):
         lost.append(Loss("flag", "/isError"))
     return SeenReply(
         host=host,
@@ -96,6 +98,11 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
         lost=tuple(lost),
         cut="" if cut is None else cut.note,
     )
+
+
+def lost_blocks_and_data(result: Json, host: str) -> list[Loss]:
+    """Return what *host* does not show of a result of any size, apart from the flag."""
+    return list(_losses(result, HOSTS[host].show(result).parts))
 
 
 def _received(reply: Reply[Any]) -> Json | None:
@@ -130,8 +137,23 @@ def _block(part: OutputPart) -> Block:
         return Text(f"[{exc}]")
 
 
+def _says_failure(result: Json, parts: list[OutputPart]) -> bool:
+    """Return whether a text that is shown reads as an error message, such as `Error: no city`."""
+    shown = _pointers(parts)
+    content = result.get("content")
+    return any(
+        is_failure_text(str(block.get("text", "")))
+        for index, block in enumerate(content if isinstance(content, list) else ())
+        if isinstance(block, dict) and f"/content/{index}" in shown
+    )
+
+
+def _pointers(parts: list[OutputPart]) -> set[str]:
+    return {pointer for each in parts for pointer in each.pointers}
+
+
 def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
-    shown = {pointer for each in parts for pointer in each.pointers}
+    shown = _pointers(parts)
     blocks = result.get("content")
     blocks = blocks if isinstance(blocks, list) else []
     data = result.get("structuredContent")
@@ -152,6 +174,9 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
     for index, block in enumerate(blocks):
         at = f"/content/{index}"
         if not isinstance(block, dict) or at in shown or not _is_for_model(block):
+            continue
+        # Such a block only repeats others.
+        if is_added(block):
             continue
         if not _is_said(block, text, copies if says_data else []):
             yield Loss(_PARTS.get(str(block.get("type")), "resource"), at)

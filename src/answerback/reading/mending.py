@@ -9,7 +9,7 @@ import msgspec
 
 from ..core.content import Block, Link, Text
 from ..dialects import envelope, mcp_blocks
-from ..dialects.common import answerback_meta, read_error, read_timestamp
+from ..dialects.common import answerback_meta, is_added, read_error, read_timestamp
 from ..errors import MalformedReply
 from .foreign_errors import object_error
 from .sources import in_mcp_names
@@ -54,7 +54,8 @@ def _blocks(found: dict[str, Any], dialect: Literal["mcp", "envelope"]) -> list[
     if not isinstance(content, list):
         return []
     write_block = (mcp_blocks if dialect == "mcp" else envelope).write_block
-    blocks = map(_read_somehow, _repaired(content) if dialect == "mcp" else content)
+    own = [block for block in content if not is_added(block)]
+    blocks = map(_read_somehow, _repaired(own) if dialect == "mcp" else own)
     return [msgspec.to_builtins(write_block(block)) for block in blocks]
 
 

@@ -6,7 +6,7 @@ made, not when an app starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +18,7 @@ from ..dialects.seen_reply import seen_by
 from ..rules import Finding, own_replies, validate
 from ..rules.checks.ab3_text_and_data import lost_in_hosts
 from ..rules.finding import Fault
-from ..tools.return_type import declares_reply
+from ..tools.return_type import can_have_message, declares_reply
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
@@ -45,27 +45,21 @@ def findings_in(
 def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
     """Return a finding for each text beside data that a tool declares without `Reply[…]`.
 
-    Under the contract `standard`, a tool that declares it sends the text in the data too.
+    Under a contract with `message`, a tool that declares it sends the text in the data too.
     """
     returns = tool.signature.returns
-    if tool.contract.name != "standard" or not tool.returns.declared or declares_reply(returns):
+    if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
         return []
     seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
     # A record keeps only the message of a finding.
     message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
-    if _can_have_message(tool.output_schema):
+    if tool.settings.message and can_have_message(tool.returns):
         message += f"; declare Reply[{_name(returns)}], and the data has it as message"
     return [
         lost_in_hosts.finding(Fault(each.pointer, message))
         for each in seen.lost
         if each.part == "text"
     ]
-
-
-def _can_have_message(schema: Mapping[str, Any] | None) -> bool:
-    """Return whether a schema has named members, and `message` is not one of them."""
-    members = None if schema is None else schema.get("properties")
-    return isinstance(members, dict) and "message" not in members
 
 
 def _name(annotation: object) -> str:

@@ -134,8 +134,8 @@ def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNS
 def _full_check(reply: Reply[Any]) -> Iterator[Finding]:
     """Check the MCP form, in which the text repeats the data; yield each finding once."""
     if reply.shape is not None:
-        # The message repeats the texts.
-        reply = msgspec.structs.replace(reply, shape=reply.shape.without_message())
+        # The message and the lines repeat the blocks.
+        reply = msgspec.structs.replace(reply, shape=reply.shape.without_additions())
     findings = [
         msgspec.structs.replace(each, pointer=_reply_pointer(each.pointer, reply))
         for each in validate(reply, "mcp")

@@ -44,7 +44,7 @@ def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
             dict(reply.meta),
             reply.timestamp,
             # The tool decides when the reply is sent, because its options may have changed.
-            None if shape is None else shape.without_message(),
+            None if shape is None else shape.without_additions(),
         )
     )
 

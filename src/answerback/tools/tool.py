@@ -187,15 +187,21 @@ class Tool:
 
     def shape_of_stored(self, shape: Shape) -> Shape:
         """Return a stored reply's shape as this tool sends it now."""
-        return self.shape if shape == self.shape.without_message() else shape
+        found = self.shape if shape == self.shape.without_additions() else shape
+        return found.with_lines() if self.has_lines else found
+
+    @cached_property
+    def has_lines(self) -> bool:
+        """Whether a text over MCP names the blocks that hosts may not show."""
+        return self.contract.message and self.settings.message and self.noun == "tool"
 
     def _has_message(self) -> bool:
         """Return whether the data sent over MCP may have a `message`."""
         settings = self.settings
-        if not (self.contract.message and settings.message and settings.structured):
+        if not (self.has_lines and settings.structured):
             return False
         may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
-        return may_have_text and self.noun == "tool" and can_have_message(self.returns)
+        return may_have_text and can_have_message(self.returns)
 
     def sent_shape(self, shape: Shape) -> Shape:
         """Return *shape* as this tool sends it, which may be without structuredContent."""

@@ -113,6 +113,7 @@
     const blocks = Array.isArray(result.content) ? result.content : [];
     const texts = blocks
       .filter((block) => block?.type === "text" && typeof block.text === "string")
+      .filter((block) => block._meta?.["answerback/added"] !== true)
       .map((block) => block.text);
     const text = texts.join("\n");
     const meta = isObject(result._meta) ? result._meta : {};

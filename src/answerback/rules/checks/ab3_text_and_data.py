@@ -10,7 +10,7 @@ import msgspec
 
 from ...core.reply import RESULT_MEMBERS
 from ...dialects.hosts import HOSTS
-from ...dialects.seen_reply import seen_by
+from ...dialects.seen_reply import lost_blocks_and_data
 from ..declared_members import named_members
 from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
@@ -371,12 +371,22 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
         return ()
     # Hosts that show the same half lose the same. That a host shows no audio, say, is not the
     # reply's fault.
-    lost = [each for each in seen_by(reply.json, _DATA_ONLY[0]).lost if each.part != "data"]
-    unseen = [each for each in seen_by(reply.json, _CONTENT_ONLY[0]).lost if each.part == "data"]
+    lost = [each for each in lost_blocks_and_data(reply.json, _DATA_ONLY[0]) if each.part != "data"]
+    unseen = [] if _has_data_as_text(reply) else lost_blocks_and_data(reply.json, _CONTENT_ONLY[0])
     return [
         *(Fault(each.pointer, f"{_DATA_TITLES}, which lacks this {each.part}") for each in lost),
-        *(Fault(each.pointer, f"{_CONTENT_TITLES}, which lacks the data") for each in unseen),
+        *(
+            Fault(each.pointer, f"{_CONTENT_TITLES}, which lacks the data")
+            for each in unseen
+            if each.part == "data"
+        ),
     ]
+
+
+def _has_data_as_text(reply: ReplyView) -> bool:
+    """Return whether a text is the data's JSON, as in most replies."""
+    copies = (reply.data, _only_member(reply.data))
+    return any(value in copies for _, _, value in reply.json_texts)
 
 
 _DATA_ONLY = [name for name, host in HOSTS.items() if host.half == "structuredContent"]

@@ -216,7 +216,7 @@ class Routes:
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             dialect = choose(accept, contract, failed=reply.error is not None)
         # OpenAPI describes the data without it.
-        written = write(reply, dialect, shape.without_message(), contract)
+        written = write(reply, dialect, shape.without_additions(), contract)
         # Replies with data have no headers.
         if written.headers and request.accept and _is_wanted_as_json(written, request.accept):
             from ...dialects.rest import write_content
