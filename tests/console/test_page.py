@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from gzip import decompress
 
 from tests.protocol.official_tools import MODULES, ROOT
 
@@ -11,8 +12,17 @@ from answerback.server.console.console_page import SCRIPTS, STYLES, console_page
 PARTS = ROOT / "src" / "answerback" / "server" / "console" / "parts"
 
 
-def test_the_whole_page_has_at_most_150_kb() -> None:
-    assert len(console_page().body) <= 150_000
+def test_the_whole_page_is_sent_in_at_most_150_kb() -> None:
+    page = console_page()
+
+    assert len(page.compressed) <= 150_000
+    assert decompress(page.compressed) == page.body
+
+
+def test_comments_are_not_sent() -> None:
+    lines = console_page().body.decode().splitlines()
+
+    assert [line for line in lines if line.lstrip().startswith("//")] == []
 
 
 def test_every_part_is_in_the_page() -> None:
