@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from gzip import decompress
 
 from tests.console.minified import FILE, minified
 from tests.protocol.official_tools import MODULES, ROOT
 
-from answerback.server.console.console_page import MINIFIED, SCRIPTS, STYLES
+from answerback.server.console.console_page import MINIFIED, SCRIPTS, STYLES, console_page
 
 PARTS = ROOT / "src" / "answerback" / "server" / "console" / "parts"
+
+
+def test_the_whole_page_has_at_most_150_kb() -> None:
+    page = console_page()
+
+    assert len(page.body) <= 150_000, "run `make console`"
+    assert decompress(page.compressed) == page.body
+
+
+def test_comments_are_not_sent() -> None:
+    lines = console_page().body.decode().splitlines()
+
+    assert [line for line in lines if line.lstrip().startswith("//")] == []
 
 
 def test_every_part_is_in_the_page() -> None:

@@ -160,6 +160,29 @@ def test_a_widget_has_no_way_into_the_console(shown: Browser) -> None:
     assert shown.run("document.querySelectorAll('script').length") == 1
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (360, 640)], ids=["wide", "narrow"])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_nothing_serious_beside_a_widget(
+    shown: Browser, server: Server, colours: str, size: tuple[int, int]
+) -> None:
+    shown.viewport(*size)
+    shown.scheme(colours)
+    shown.click("#talk", "widget")
+    shown.click("#link", "widget")
+    shown.click("#model", "widget")
+    assert noted(shown, "only for models")
+    shown.until("document.querySelector('.models')")
+
+    found = shown.axe("serious", "critical")
+    is_wide = shown.run("document.documentElement.scrollWidth > innerWidth")
+    shown.scheme("light")
+
+    assert found == []
+    assert not is_wide
+    assert [url for url in shown.requests() if not url.startswith(server.url)] == []
+    assert shown.logged() == []
+
+
 def test_a_failed_call_is_shown_by_the_widget_too(browser: Browser, server: Server) -> None:
     show(browser, server, "Atlantis")
 

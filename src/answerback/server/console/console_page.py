@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import cache
+from gzip import compress
 from hashlib import sha256
 from importlib.resources import files
 from typing import Literal, NamedTuple
@@ -65,6 +66,8 @@ STYLES = (
 
 class ConsolePage(NamedTuple):
     body: bytes
+    compressed: bytes
+    """The body, compressed by gzip."""
     headers: tuple[tuple[str, str], ...]
 
 
@@ -96,9 +99,9 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
         ("Referrer-Policy", "no-referrer"),
         ("Cross-Origin-Opener-Policy", "same-origin"),
         ("Cache-Control", "no-cache"),
-        ("Vary", "Accept"),
+        ("Vary", "Accept, Accept-Encoding"),
     )
-    return ConsolePage(body, headers)
+    return ConsolePage(body, compress(body), headers)
 
 
 def _script() -> str:

@@ -168,4 +168,6 @@ async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
 def page_for(request: HttpRequest) -> HttpReply:
     """Return the page at the request's path."""
     page = console_page("docs" if request.path == "/docs" else "")
-    return HttpReply(200, page.body, HTML, page.headers)
+    if b"gzip" not in request.headers.get(b"accept-encoding", b""):
+        return HttpReply(200, page.body, HTML, page.headers)
+    return HttpReply(200, page.compressed, HTML, (*page.headers, ("Content-Encoding", "gzip")))
