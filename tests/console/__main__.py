@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 from tests.protocol.official_tools import MODULES
 from tests.widgets.browser_driver import Browser, chromium, chromium_folder
 
-from .screens import IMAGES, SCREENS, cities
+from .screens import IMAGES, SCREENS, Screen, apps
 from .terminals import TERMINALS, svg_of
 
 FONTS = """<?xml version="1.0"?>
@@ -35,14 +35,10 @@ def main() -> int:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         fonts = write_fonts(Path(folder))
-        with chromium(scale=2, fonts=fonts) as browser, cities() as server:
+        with chromium(scale=2, fonts=fonts) as browser, apps() as urls:
             for screen in SCREENS:
-                missing = [
-                    text for text in screen.texts if text not in screen.show(browser, server.url)
-                ]
-                assert not missing, f"{screen.name} does not show {missing}"
                 for colours in ("light", "dark"):
-                    take(browser, colours, IMAGES / f"{screen.name}-{colours}.png")
+                    take(browser, screen, urls[screen.has_widget], colours)
     for terminal in TERMINALS:
         for colours in ("light", "dark"):
             path = IMAGES / f"{terminal.name}-{colours}.svg"
@@ -62,8 +58,14 @@ def write_fonts(folder: Path) -> Path:
     return settings
 
 
-def take(browser: Browser, colours: str, path: Path) -> None:
+def take(browser: Browser, screen: Screen, url: str, colours: str) -> None:
+    # A page must be open, and it must not be the one that the screen shows.
+    browser.open("about:blank")
     browser.scheme(colours)
+    shown = screen.show(browser, url)
+    missing = [text for text in screen.texts if text not in shown]
+    assert not missing, f"{screen.name} does not show {missing}"
+    path = IMAGES / f"{screen.name}-{colours}.png"
     browser.screenshot("", path)
     report(path)
 

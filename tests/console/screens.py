@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.conftest import ROOT, Server
+from tests.conftest import ROOT, Server, serving
 from tests.widgets.browser_driver import Browser
+from tests.widgets.two_hosts import WIDGETS
 
 IMAGES = ROOT / "docs" / "guides" / "images"
 SIZE = (1280, 800)
@@ -36,6 +37,8 @@ class Screen(NamedTuple):
     name: str
     steps: Callable[[Browser], None]
     texts: list[str]
+    has_widget: bool = False
+    """Whether the app is that of the widgets, and the texts may be in the widget's frame."""
 
     def show(self, browser: Browser, url: str) -> str:
         """Open the console and take the steps; return the texts in the window."""
@@ -46,7 +49,8 @@ class Screen(NamedTuple):
         self.steps(browser)
         # The focus ring and the caret are not part of a picture.
         browser.run("document.activeElement.blur()")
-        return str(browser.run(READABLE))
+        inside = browser.run(READABLE, "widget") if self.has_widget else ""
+        return f"{browser.run(READABLE)}\n{inside}"
 
 
 def call_city(browser: Browser) -> None:
@@ -65,6 +69,15 @@ def start(browser: Browser) -> None:
     call_city(browser)
     browser.click("header [data-tab=start]")
     browser.click("[role=tab][data-tab=Cursor]")
+
+
+def widget(browser: Browser) -> None:
+    browser.click(".list button:has(strong:text-is('accounts'))")
+    browser.click("role=button[name='Call']")
+    browser.until("document.querySelectorAll('tr').length", "widget")
+    browser.click("text=Savings", "widget")
+    browser.until("document.querySelector('li')", "widget")
+    browser.run("document.querySelector('.reply').scrollIntoView()")
 
 
 SCREENS = [
@@ -102,7 +115,20 @@ SCREENS = [
             '"mcpServers"',
         ],
     ),
+    Screen(
+        "console-widget",
+        widget,
+        ["Widget", "Checking", "€18,400.50", "Savings: salary 2100.00"],
+        has_widget=True,
+    ),
 ]
+
+
+@contextmanager
+def apps() -> Iterator[dict[bool, str]]:
+    """Serve the apps of the pictures; their addresses, by whether the app has widgets."""
+    with cities() as first, serving(WIDGETS) as second:
+        yield {False: first.url, True: second.url}
 
 
 @contextmanager

@@ -7,27 +7,26 @@ from collections.abc import Iterator
 
 import pytest
 from rich.text import Text
-from tests.conftest import Server
 from tests.docs.page_runner import ROOT
 from tests.widgets.browser_driver import Browser
 
-from .screens import IMAGES, SCREENS, Screen, cities
+from .screens import IMAGES, SCREENS, Screen, apps
 from .terminals import TERMINALS, Terminal, output_of
 
 COLOURS = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Server]:
-    with cities() as server:
-        yield server
+def served() -> Iterator[dict[bool, str]]:
+    with apps() as urls:
+        yield urls
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
 def test_a_screen_shows_the_texts_that_its_picture_claims(
-    browser: Browser, served: Server, screen: Screen
+    browser: Browser, served: dict[bool, str], screen: Screen
 ) -> None:
-    shown = screen.show(browser, served.url)
+    shown = screen.show(browser, served[screen.has_widget])
 
     browser.viewport(640, 480)
     assert [text for text in screen.texts if text not in shown] == []
