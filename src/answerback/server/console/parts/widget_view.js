@@ -64,14 +64,14 @@ function WidgetFrame({ host, path }) {
   // The frame has no origin that could be named; the console's policy keeps other pages out of it.
   const post = (message) =>
     frame.current?.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
-  // Before the frame can send something.
+  // Before the frame can send something, and again with each theme and each login.
   useLayoutEffect(() => {
     const receive = ({ source, data }) => {
       if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize }, data);
     };
     window.addEventListener("message", receive);
     return () => window.removeEventListener("message", receive);
-  }, [theme]);
+  });
   useEffect(() => post({ method: "ui/notifications/host-context-changed", params: { theme } }), [theme]);
   const src = `${BASE}${path}?csp=${encodeURIComponent(JSON.stringify(page.csp))}`;
   return html`<iframe
