@@ -64,14 +64,14 @@ def test_logging_out_forgets_the_token(person: Person) -> None:
     person.reads("Log in", "header .login")
     person.choose("balance")
     person.press("Call")
-    person.reads("LOGIN_REQUIRED", ".refusal")
+    assert person.reads("LOGIN_REQUIRED", ".refusal")
 
 
 def test_a_wrong_token_is_said_to_be_wrong(person: Person) -> None:
     person.press("Log in", "header")
     person.fill("Token or API key", "wrong")
     person.press("Use this token")
-    person.reads("Log in to use this server")
+    assert person.reads("Log in to use this server")
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
@@ -96,7 +96,7 @@ def test_the_tasks_of_a_user_are_listed_after_a_reload(person: Person, server: S
     log_in(again, "carla")
     again.view("Tasks")
     again.sees(".task")
-    again.reads("The statement of carla", ".task .wire")
+    assert again.reads("The statement of carla", ".task .wire")
 
 
 def test_a_server_for_known_users_only_asks_for_a_login_first(
@@ -110,4 +110,4 @@ def test_a_server_for_known_users_only_asks_for_a_login_first(
         person.press("Log in with a test token")
         person.choose("rates")
         person.press("Call")
-        person.reads("All 3 wires send the same data")
+        assert person.reads("All 3 wires send the same data")

@@ -36,7 +36,7 @@ def test_a_question_is_answered_where_the_call_was_made(person: Person, era: str
     person.browser.choose(".question select", "much")
     person.press("Answer")
     person.reads("A pizza with much olives", ".wire")
-    person.no_longer_sees(".question")
+    assert person.no_longer_sees(".question")
 
 
 def test_what_is_wrong_with_an_answer_stands_at_its_field_and_is_not_sent(person: Person) -> None:
@@ -52,7 +52,7 @@ def test_a_declined_question_is_said_to_the_tool(person: Person) -> None:
     person.choose("bake")
     person.press("Call")
     person.press("Decline", ".question")
-    person.reads("The call failed")
+    assert person.reads("The call failed")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -74,7 +74,7 @@ def test_a_question_of_another_view_is_announced_and_leads_back(person: Person) 
     person.view("Prompts")
     person.reads("The server asks: Which topping?", ".other-questions")
     person.press("Answer", ".other-questions")
-    person.sees(".detail .question")
+    assert person.sees(".detail .question")
 
 
 @pytest.mark.parametrize("wire", ["REST", *(f"MCP {era}" for era in ERAS)])
@@ -85,7 +85,7 @@ def test_a_running_call_is_cancelled(person: Person, wire: str) -> None:
     person.sees(".activity progress")
     person.press("Cancel")
     person.reads("The call was cancelled")
-    person.no_longer_sees("progress")
+    assert person.no_longer_sees("progress")
 
 
 def test_cancelling_withdraws_the_questions_of_a_call(person: Person) -> None:
@@ -95,14 +95,14 @@ def test_cancelling_withdraws_the_questions_of_a_call(person: Person) -> None:
     person.sees(".question")
     person.press("Cancel")
     person.reads("The call was cancelled")
-    person.no_longer_sees(".question")
+    assert person.no_longer_sees(".question")
 
 
 def test_a_reply_is_fetched_after_the_server_closed_the_stream(person: Person) -> None:
     person.choose("deliver")
     person.pick("MCP 2025-11-25")
     person.press("Call")
-    person.reads("delivered", ".wire")
+    assert person.reads("delivered", ".wire")
 
 
 @pytest.mark.parametrize("wire", ["REST", *(f"MCP {era}" for era in ERAS)])
@@ -135,7 +135,7 @@ def test_a_task_is_cancelled(person: Person, wire: str) -> None:
     person.press("Cancel the task")
     person.reads("Cancelled", ".task .verdict")
     person.view("Tools")
-    person.reads("The call was cancelled")
+    assert person.reads("The call was cancelled")
 
 
 def test_a_tool_that_may_run_as_a_task_runs_without_one_unless_it_is_asked(person: Person) -> None:
@@ -147,7 +147,7 @@ def test_a_tool_that_may_run_as_a_task_runs_without_one_unless_it_is_asked(perso
     person.press("Answer")
     person.reads("The call succeeded")
     person.view("Tasks")
-    person.reads("No tasks yet")
+    assert person.reads("No tasks yet")
 
 
 def test_a_task_is_found_by_its_id(person: Person, server: Server) -> None:
@@ -167,7 +167,7 @@ def test_a_task_is_found_by_its_id(person: Person, server: Server) -> None:
     other.press("Find")
     other.reads("turning", ".task")
     other.press("Cancel the task")
-    other.reads("Cancelled", ".task .verdict")
+    assert other.reads("Cancelled", ".task .verdict")
 
 
 def test_a_resource_is_read(person: Person) -> None:
@@ -181,7 +181,7 @@ def test_a_picture_is_shown_as_one(person: Person) -> None:
     person.view("Resources")
     person.choose("sign")
     person.press("Read")
-    person.browser.until("document.querySelector('.content img')?.naturalWidth === 1")
+    assert person.browser.until("document.querySelector('.content img')?.naturalWidth === 1")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -195,7 +195,7 @@ def test_a_template_is_filled_in_with_suggestions_and_read(person: Person, era: 
     person.fill("number", "7")
     person.reads("bakery://orders/Anna%20Berg/7", ".uri")
     person.press("Read")
-    person.reads("Anna Berg ordered bread as number 7", ".content")
+    assert person.reads("Anna Berg ordered bread as number 7", ".content")
 
 
 def test_an_unknown_resource_shows_the_error(person: Person) -> None:
@@ -204,7 +204,7 @@ def test_an_unknown_resource_shows_the_error(person: Person) -> None:
     person.fill("customer", "Bo")
     person.fill("number", "many")
     person.press("Read")
-    person.sees(".reply [role=alert]")
+    assert person.sees(".reply [role=alert]")
 
 
 def test_a_new_resource_appears_in_the_list(person: Person) -> None:
@@ -213,7 +213,7 @@ def test_a_new_resource_appears_in_the_list(person: Person) -> None:
     person.press("Call")
     person.reads("The call succeeded")
     person.view("Resources")
-    person.reads("rye", ".list")
+    assert person.reads("rye", ".list")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -229,7 +229,7 @@ def test_a_prompt_is_filled_in_with_suggestions(person: Person, era: str) -> Non
     person.press("Get")
     person.reads("Describe the cake carrot in a plain tone.", ".prompt-messages")
     person.reads("It is sweet.", ".prompt-message.assistant")
-    person.browser.until("document.querySelector('.prompt-message img')?.naturalWidth === 1")
+    assert person.browser.until("document.querySelector('.prompt-message img')?.naturalWidth === 1")
 
 
 def test_a_prompts_question_is_answered_in_place(person: Person) -> None:
@@ -239,4 +239,4 @@ def test_a_prompts_question_is_answered_in_place(person: Person) -> None:
     person.reads("How many?", ".question")
     person.browser.fill(".question input", "4")
     person.press("Answer")
-    person.reads("Order 4 loaves.", ".prompt-messages")
+    assert person.reads("Order 4 loaves.", ".prompt-messages")

@@ -24,7 +24,7 @@ function LogView() {
 }
 
 function LogLines({ messages, label, withVersion }) {
-  return html`<ol class="log" role="log" aria-label=${label} tabindex="0">
+  return html`<div class="log" role="log" aria-label=${label} tabindex="0"><ol>
     ${messages.map(
       (message) => html`<li key=${message.id}>
         <time datetime=${message.at.toISOString()}>${message.at.toLocaleTimeString()}</time>
@@ -33,7 +33,7 @@ function LogLines({ messages, label, withVersion }) {
         <span class="log-text">${messageText(message)}</span>
       </li>`,
     )}
-  </ol>`;
+  </ol></div>`;
 }
 
 function levelOf({ method, params }) {

@@ -31,6 +31,8 @@ async function openServer(server) {
     found.needsLogin = error.status === 401;
   }
   if (state.server === server) update(found);
+  // Not before: another child process of the server would slow the first one down.
+  if (found.lists) findOtherVersions(server);
 }
 
 // A child process that ended has often said why.
@@ -39,8 +41,8 @@ function describeProblem(error) {
   return said ? `${error.message}\n\n${said}` : error.message;
 }
 
-// Connects with the first version of MCP that the server speaks. The others are tried in the
-// background, because older servers may never answer a version that they do not know.
+// Connects with the first version of MCP that the server speaks. The others are tried later, in
+// the background: older servers may never answer a version that they do not know.
 async function findVersion(server) {
   if (server.candidates) return;
   const [first, ...others] = server.about.versions;
@@ -56,11 +58,12 @@ async function findVersion(server) {
     server.candidates = null;
     throw error;
   }
-  findOtherVersions(server);
 }
 
 async function findOtherVersions(server) {
-  for (const version of server.candidates) {
+  const versions = server.candidates || [];
+  server.candidates = [];
+  for (const version of versions) {
     try {
       await server.client(version).connect(AbortSignal.timeout(PROBE_MS));
       server.about.versions = [...server.about.versions, version];

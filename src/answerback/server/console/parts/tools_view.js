@@ -1,13 +1,13 @@
 // The tools: a list to search, a form, and the replies.
 
 function ToolsView() {
-  const { lists, chosen, connecting } = useStore();
+  const { lists, chosen, connecting, server } = useStore();
   const tool = lists.tools.find((each) => each.name === chosen.tools) || firstTool(lists.tools);
   const choose = (name) => update({ chosen: { ...state.chosen, tools: name } });
   const none = connecting ? "Connecting to the server …" : "The server has no tools.";
   return html`<div class="split">
     <${ToolList} tools=${lists.tools} chosen=${tool} choose=${choose} />
-    <div class="detail">${tool ? html`<${ToolView} key=${tool.name} tool=${tool} />` : html`<p class="hint">${none}</p>`}</div>
+    <div class="detail">${tool ? html`<${ToolView} key=${`${server.about.mcp} ${tool.name}`} tool=${tool} />` : html`<p class="hint">${none}</p>`}</div>
   </div>`;
 }
 
