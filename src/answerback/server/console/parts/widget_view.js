@@ -1,6 +1,5 @@
 // A tool's widget, in a frame of its own.
 
-const MAX_NOTES = 20;
 const MAX_HEIGHT = 1200;
 
 function WidgetView({ call }) {
@@ -27,7 +26,7 @@ function WidgetPanel({ uri, call, reply, server }) {
     readWidget(client, uri).then(setPage, (error) => setPage({ failure: error.message }));
   };
   useEffect(load, []);
-  const note = (entry) => setNotes((known) => keep(known, entry).slice(-MAX_NOTES));
+  const note = (entry) => setNotes((known) => keep(known, entry));
   const host = { call, client, note, page, result: reply.result, theme };
   return html`<section class="wire widget" aria-label="Widget">
     <header>
