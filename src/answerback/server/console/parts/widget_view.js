@@ -1,6 +1,5 @@
 // A tool's widget, in a frame of its own.
 
-const MAX_NOTES = 20;
 const MAX_HEIGHT = 1200;
 
 function WidgetView({ call }) {
@@ -27,7 +26,7 @@ function WidgetPanel({ uri, call, reply, server }) {
     readWidget(client, uri).then(setPage, (error) => setPage({ failure: error.message }));
   };
   useEffect(load, []);
-  const note = (entry) => setNotes((known) => keep(known, entry).slice(-MAX_NOTES));
+  const note = (entry) => setNotes((known) => keep(known, entry));
   const host = { call, client, note, page, result: reply.result, theme };
   return html`<section class="wire widget" aria-label="Widget">
     <header>
@@ -64,14 +63,14 @@ function WidgetFrame({ host, path }) {
   // The frame has no origin that could be named; the console's policy keeps other pages out of it.
   const post = (message) =>
     frame.current?.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
-  // Before the frame can send something.
+  // Before the frame can send something, and again with each theme and each login.
   useLayoutEffect(() => {
     const receive = ({ source, data }) => {
       if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize }, data);
     };
     window.addEventListener("message", receive);
     return () => window.removeEventListener("message", receive);
-  }, [theme]);
+  });
   useEffect(() => post({ method: "ui/notifications/host-context-changed", params: { theme } }), [theme]);
   const src = `${BASE}${path}?csp=${encodeURIComponent(JSON.stringify(page.csp))}`;
   return html`<iframe
