@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from gzip import decompress
+from gzip import compress, decompress
 
 from tests.console.minified import FILE, minified
 from tests.protocol.official_tools import MODULES, ROOT
@@ -43,3 +43,9 @@ def test_preact_with_htm_is_the_file_of_the_npm_package() -> None:
 
 def test_the_minified_script_is_that_of_the_parts() -> None:
     assert FILE.read_text() == minified(), "run `make console`"
+
+
+def test_the_console_adds_less_than_250_kb_to_the_wheel() -> None:
+    files = [path for path in PARTS.parent.rglob("*") if path.suffix in {".py", ".js", ".css"}]
+
+    assert sum(len(compress(path.read_bytes())) for path in files) < 250_000
