@@ -15,7 +15,7 @@ from ...dialects import HttpReply
 from ...errors import Unavailable
 from ...registry.declarations import HealthState
 from ..http.host_and_origin import FORWARDED_HOST, Guard
-from ..http.pages import PUBLIC
+from ..http.pages import CONSOLE_PATHS, PUBLIC
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
 from ..http.server_options import WebOptions, networks
@@ -109,8 +109,6 @@ class AsgiApp:
             return
         if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
             return
-        if self._console is not None and await self._console.answer(scope, receive, send):
-            return
         await (self._cors or self._answer)(scope, receive, send)
 
     async def join(self, bus: WorkerBus) -> None:
@@ -199,6 +197,10 @@ class AsgiApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
+        # Only a few paths can be the console's, so that it costs the other requests nothing.
+        may_be_console = request.path in CONSOLE_PATHS or request.path == request.root
+        if self._has_console and may_be_console and await self._console.answer(request):
+            return
         body: bytes | Reply[Any] = b""
         try:
             # Read before anything is refused: a client that is still sending does not read.
@@ -265,7 +267,7 @@ class AsgiApp:
     @cached_property
     def _answer_http(self) -> ASGIApp:
         # At the first request, because of the pages.
-        layers = (self._proxies, self._auth, self._own_pages, self._console, self._cors)
+        layers = (self._proxies, self._auth, self._own_pages, self._cors)
         has_layers = any(layer is not None for layer in layers)
         return self._answer_through_layers if has_layers else self._answer
 
@@ -277,9 +279,7 @@ class AsgiApp:
         return OwnPages(self._registry, self._guard, self._routes, self._max_body)
 
     @cached_property
-    def _console(self) -> ConsoleRoutes | None:
-        if not self._has_console:
-            return None
+    def _console(self) -> ConsoleRoutes:
         # Imported here, so that servers without a console do not pay for it.
         from ..console.console_routes import ConsoleRoutes
 

@@ -17,7 +17,7 @@ from ...dialects import HttpReply
 from ...dialects.accept import prefers_html
 from ...dialects.status_and_headers import JSON
 from ...errors import ToolError
-from ..asgi.request import ClientDisconnected, HttpRequest, Receive, Scope, Send
+from ..asgi.request import ClientDisconnected, HttpRequest
 from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
 from .widget_frame import FRAME, widget_frame
@@ -58,17 +58,14 @@ class ConsoleRoutes:
         self._max_body = options.max_body
         self._start = options.start
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
+    async def answer(self, request: HttpRequest) -> bool:
         """Answer a request for the console; return False for other requests."""
-        if not _may_be_console(scope):
-            return False
-        request = HttpRequest(scope, receive, send)
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
         if request.path not in (ABOUT, FRAME) and not wants_page(request):
             return False
-        refused = self._guard.refuse(scope, request.headers)
+        refused = self._guard.refuse(request.scope, request.headers)
         if refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
         elif request.path == ABOUT:
@@ -134,13 +131,6 @@ class ConsoleRoutes:
             "servers": [server],
             "start": msgspec.to_builtins(self._start),
         }
-
-
-def _may_be_console(scope: Scope) -> bool:
-    """Return False for most other requests by their path: `HttpRequest` takes the fast path."""
-    path: str = scope["path"].rstrip("/")
-    is_root = path == scope.get("root_path", "").rstrip("/") or not path
-    return is_root or path.endswith("/docs") or "/console/" in path
 
 
 def wants_page(request: HttpRequest) -> bool:

@@ -24,6 +24,8 @@ Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 
 PUBLIC = ("/healthz", "/readyz")
 """Pages that need no credentials, even if the app authenticates."""
+CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", "/console/views"})
+"""The paths of the console, where it is shown."""
 
 
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
