@@ -77,6 +77,8 @@ def widget(browser: Browser) -> None:
     browser.until("document.querySelectorAll('tr').length", "widget")
     browser.click("text=Savings", "widget")
     browser.until("document.querySelector('li')", "widget")
+    # The frame grows when the widget says how tall it is.
+    browser.until("document.documentElement.scrollHeight <= innerHeight", "widget")
     browser.run("document.querySelector('.reply').scrollIntoView()")
 
 

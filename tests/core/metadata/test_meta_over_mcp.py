@@ -111,7 +111,7 @@ def test_base64_text_is_sent_as_it_was_given() -> None:
     def picture() -> list[Image | Embedded]:
         return [Image("R0lGODlh", "image/gif"), Embedded("file:///a.gif", blob="R0lGODlh")]
 
-    image, embedded = ask(app, "tools/call", name="picture")["content"]
+    image, embedded, *_ = ask(app, "tools/call", name="picture")["content"]
 
     assert image["data"] == embedded["resource"]["blob"] == "R0lGODlh"
 
