@@ -12,7 +12,6 @@ from ..core.content import Audio, Block, Embedded, Image
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import HttpReply, write
-from ..dialects.common import encoded_data
 from ..server.standard_streams import Stdout
 from .program import (
     CannotWrite,
@@ -55,7 +54,7 @@ def first_items(reply: Reply[Any], limit: int | None) -> Reply[Any]:
     """Return the reply with the first items of its list, or of its page; say how many there are."""
     if limit is None or reply.error is not None or not reply.has_data:
         return reply
-    data = msgspec.json.decode(encoded_data(reply))
+    data = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))
     items = data.get("items") if isinstance(data, dict) else data
     if not isinstance(items, list) or len(items) <= limit:
         return reply
