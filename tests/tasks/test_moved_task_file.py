@@ -10,6 +10,7 @@ from tests.serving import ServedApp
 from tests.tasks.task_client import TaskClient, run_with
 
 from answerback import App, Limits
+from answerback.errors import Unavailable
 from answerback.tasks.sqlite_store import SQLiteStore
 
 FILES = ("tasks.db", "tasks.db-wal", "tasks.db-shm")
@@ -78,3 +79,16 @@ def test_a_removed_file_refuses_new_tasks_and_shows_as_failing(
     assert code_of(refused) == "UNAVAILABLE"
     assert health["checks"]["tasks"]["failing"] is True
     assert "moved or removed" in caplog.text
+
+
+def test_a_closed_store_makes_no_new_file_where_its_file_was(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    store = SQLiteStore(path)
+    assert store.page(None, None, 10) == []
+    path.rename(tmp_path / "elsewhere.db")
+    store.close()
+
+    # As a thread that still ends does.
+    with pytest.raises(Unavailable):
+        store.page(None, None, 10)
+    assert not path.exists()

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -102,6 +102,7 @@ class SQLiteStore:
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._identity: FileIdentity | None = None
+        self._was_moved = False
         self._pid = 0
         self._failing: set[str] = set()
         """Which of _READING and _WRITING failed the last time."""
@@ -190,8 +191,12 @@ class SQLiteStore:
     def close(self) -> None:
         with self._lock:
             if self._pid == os.getpid():
-                with suppress(FileMoved, sqlite3.Error):
+                try:
                     self._check_place()
+                except FileMoved:
+                    self._was_moved = True
+                except sqlite3.Error:
+                    pass
                 if self._connection is not None:
                     self._connection.close()
             self._forget_file()
@@ -241,6 +246,10 @@ class SQLiteStore:
             self._pid = os.getpid()
         self._check_place()
         if self._connection is None:
+            # A thread that still ends must not make a new file where the moved one was.
+            if self._was_moved and not os.path.exists(self.path):
+                raise FileMoved("the file was moved or removed before it was closed")
+            self._was_moved = False
             self._connection = self._open()
             self._identity = self._identity or FileIdentity(self.path)
         return self._connection
