@@ -87,6 +87,23 @@ def test_an_error_does_not_show_the_credentials_that_the_server_echoes(
     assert TOKEN not in f"{refused.value} {caplog.text}"
 
 
+def test_a_token_without_a_scope_is_refused_with_the_scopes_that_it_needs() -> None:
+    class Handler(Echo):
+        status = 403
+
+        def send_response(self, code: int, message: str | None = None) -> None:
+            super().send_response(code, message)
+            scopes = f"notes notes:delete {self.headers['authorization'].split()[1]}"
+            challenge = f'Bearer error="insufficient_scope", scope="{scopes}"'
+            self.send_header("www-authenticate", challenge)
+
+    with http_server(Handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url, auth=TOKEN).__enter__()
+
+    assert "it needs the scopes notes notes:delete" in str(refused.value)
+    assert TOKEN not in str(refused.value)
+
+
 def test_the_password_of_a_url_is_masked_in_each_form() -> None:
     class Handler(Echo):
         def do_POST(self) -> None:
