@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,10 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.conftest import ROOT, Server, serving
+from tests.docs.page_runner import TUTORIAL, TUTORIAL_STEPS, blocks, is_pasted, paste
 from tests.widgets.browser_driver import Browser
 from tests.widgets.two_hosts import WIDGETS
 
 IMAGES = ROOT / "docs" / "guides" / "images"
+SHOWS_CONSOLE = TUTORIAL.parent / "tutorial" / "serving.md"
 SIZE = (1280, 800)
 READABLE = """(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -37,8 +40,8 @@ class Screen(NamedTuple):
     name: str
     steps: Callable[[Browser], None]
     texts: list[str]
-    has_widget: bool = False
-    """Whether the app is that of the widgets, and the texts may be in the widget's frame."""
+    app: str = "cities"
+    """Which of the apps is shown; for `widgets` the texts may be in the widget's frame."""
 
     def show(self, browser: Browser, url: str) -> str:
         """Open the console and take the steps; return the texts in the window."""
@@ -49,7 +52,7 @@ class Screen(NamedTuple):
         self.steps(browser)
         # The focus ring and the caret are not part of a picture.
         browser.run("document.activeElement.blur()")
-        inside = browser.run(READABLE, "widget") if self.has_widget else ""
+        inside = browser.run(READABLE, "widget") if self.app == "widgets" else ""
         return f"{browser.run(READABLE)}\n{inside}"
 
 
@@ -69,6 +72,13 @@ def start(browser: Browser) -> None:
     call_city(browser)
     browser.click("header [data-tab=start]")
     browser.click("[role=tab][data-tab=Cursor]")
+
+
+def find_notes(browser: Browser) -> None:
+    browser.click(".list button:has(strong:text-is('find'))")
+    browser.fill("form [data-path=word]", "bottles")
+    browser.click("role=button[name='Call']")
+    browser.until("document.querySelector('.models')")
 
 
 def widget(browser: Browser) -> None:
@@ -121,31 +131,64 @@ SCREENS = [
         "console-widget",
         widget,
         ["Widget", "Checking", "€18,400.50", "Savings: salary 2100.00"],
-        has_widget=True,
+        app="widgets",
+    ),
+    Screen(
+        "console-notes",
+        find_notes,
+        [
+            "Find notes.",
+            "bottles",
+            "All 3 wires send the same data.",
+            "Buy two bottles",
+            "Delete a note.",
+        ],
+        app="notes",
     ),
 ]
 
 
 @contextmanager
-def apps() -> Iterator[dict[bool, str]]:
-    """Serve the apps of the pictures; their addresses, by whether the app has widgets."""
-    with cities() as first, serving(WIDGETS) as second:
-        yield {False: first.url, True: second.url}
+def apps() -> Iterator[dict[str, str]]:
+    """Serve the apps of the pictures; their addresses, by name."""
+    with cities() as first, serving(WIDGETS) as second, notes() as third:
+        yield {"cities": first.url, "widgets": second.url, "notes": third.url}
 
 
 @contextmanager
 def cities() -> Iterator[Server]:
-    """Serve the app of the pictures from a folder whose path says nothing about this machine."""
+    """Serve the app of most pictures from a folder whose path says nothing about this machine."""
     folder = Path(tempfile.gettempdir()) / "cities"
     folder.mkdir(exist_ok=True)
     shutil.copy(Path(__file__).with_name("replying.py"), folder / "cities.py")
+    with _serving(folder, "cities.py") as server:
+        yield server
+
+
+@contextmanager
+def notes() -> Iterator[Server]:
+    """Serve the tutorial's notes.py as it is when the tutorial shows the console."""
+    note = {"title": "Milk", "text": "Buy two bottles", "tags": ["shop"]}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for page in TUTORIAL_STEPS[: TUTORIAL_STEPS.index(SHOWS_CONSOLE)]:
+            for block in filter(is_pasted, blocks(page)):
+                paste(block, folder)
+        command = [sys.executable, "notes.py", "call", "create", f"note={json.dumps(note)}"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+        with _serving(folder, "notes.py") as server:
+            yield server
+
+
+@contextmanager
+def _serving(folder: Path, file: str) -> Iterator[Server]:
     environment = folder / ".venv"
     environment.unlink(missing_ok=True)
     environment.symlink_to(sys.prefix)
     python = str(environment / "bin" / "python")
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": ""}
     process = subprocess.Popen(
-        [python, "cities.py", "serve", "--port", "0"],
+        [python, file, "serve", "--port", "0"],
         cwd=folder,
         stderr=subprocess.PIPE,
         env={**os.environ, **home},

@@ -8,8 +8,8 @@
   on a line of its own for any number of lines. Durations in ms are not compared. A command that
   serves runs on another port, until the end of the page. A block without output is not run.
 
-The README and the tutorial are not among them: test_pasted_pages.py pastes those. `make clients`
-runs the page about frameworks, which are not installed here.
+The README and the tutorial's steps are not among them: test_pasted_pages.py pastes those. `make
+clients` runs the page about frameworks, which are not installed here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pathlib import Path
 import pytest
 from tests.docs.page_runner import (
     FRAMEWORKS,
-    PASTED,
     ROOT,
     Python,
     Shell,
@@ -37,7 +36,7 @@ from tests.docs.page_runner import (
 PAGES = [
     page
     for page in (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md")))
-    if page not in (*PASTED, FRAMEWORKS)
+    if page != FRAMEWORKS
 ]
 
 
