@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from importlib.metadata import version
 from typing import Any
@@ -10,11 +11,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from fastmcp import Client as FastMCPClient
 from fastmcp import FastMCP
 from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
-from mcp import Client
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from tests.docs.page_runner import ROOT
 
 from answerback import App
@@ -24,6 +24,10 @@ PAGE = (ROOT / "docs" / "index.md").read_text()
 
 def wrong() -> int:
     return "three"  # type: ignore[return-value]  # the mistake that the page is about
+
+
+def nan() -> dict[str, float]:
+    return {"share": math.nan}
 
 
 def broken() -> int:
@@ -41,21 +45,32 @@ def row(name: str) -> list[str]:
     return found[1].split(" | ")
 
 
-async def by_fastmcp(*middleware: Any) -> dict[str, Any]:
+def by_fastmcp(tool: Any, *middleware: Any) -> Any:
     server = FastMCP("others", middleware=middleware)
-    for function in (wrong, broken, large):
-        server.tool(function)
-    async with FastMCPClient(server) as client:
-        names = ("wrong", "broken", "large")
-        return {name: await client.call_tool_mcp(name, {}) for name in names}
+    server.tool(tool)
+    return asyncio.run(server.call_tool(tool.__name__, {}))
 
 
-async def by_the_sdk() -> dict[str, Any]:
+def by_the_sdk(tool: Any) -> Any:
     server = MCPServer("others")
-    for function in (wrong, broken):
-        server.tool()(function)
-    async with Client(server) as client:
-        return {name: await client.call_tool(name, {}) for name in ("wrong", "broken")}
+    server.tool()(tool)
+    try:
+        return asyncio.run(server.call_tool(tool.__name__, {}))
+    except ToolError as error:
+        # Over a wire, the text of the exception is sent.
+        return error
+
+
+def by_fastapi(function: Any) -> Any:
+    api = FastAPI()
+    api.get("/")(function)
+    return TestClient(api, raise_server_exceptions=False).get("/")
+
+
+def by_us(tool: Any) -> Any:
+    app = App("ours")
+    app.add_tool(tool)
+    return asyncio.run(app.call(tool.__name__))
 
 
 def test_the_page_names_the_versions_that_are_installed() -> None:
@@ -66,49 +81,43 @@ def test_the_page_names_the_versions_that_are_installed() -> None:
         assert f"| {shown} {version(package)} " in header[0]
 
 
-def test_fastmcp_sends_a_wrong_result_and_the_sdk_and_fastapi_do_not() -> None:
-    _, fastmcp, sdk, _, fastapi = row("a result of the wrong type")
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_only_fastmcp_sends_a_result_of_the_wrong_type() -> None:
+    ours, fastmcp, sdk, _, fastapi = row("a result of the wrong type")
 
-    assert fastmcp == "sent as it is"
-    assert asyncio.run(by_fastmcp())["wrong"].structured_content == {"result": "three"}
+    assert fastmcp.startswith("sent")
+    assert by_fastmcp(wrong).structured_content == {"result": "three"}
     assert sdk == fastapi == "an error"
-    assert asyncio.run(by_the_sdk())["wrong"].is_error
-    assert by_fastapi("/wrong").status_code == 500
+    assert isinstance(by_the_sdk(wrong), ToolError)
+    assert by_fastapi(wrong).status_code == 500
+    assert ours == "an error on every wire"
+    assert by_us(wrong).error is not None
 
 
-def by_fastapi(path: str) -> Any:
-    api = FastAPI()
-    api.get("/wrong")(wrong)
-    api.get("/broken")(broken)
-    return TestClient(api, raise_server_exceptions=False).get(path)
+def test_the_others_send_null_for_nan() -> None:
+    ours, fastmcp, sdk, _, fastapi = row("a `NaN`")
+
+    assert fastmcp == sdk == "`null`, although the schema says number"
+    assert by_fastmcp(nan).structured_content == {"share": None}
+    assert '"structuredContent":{"share":null}' in by_the_sdk(nan).model_dump_json(by_alias=True)
+    assert fastapi == "`null`"
+    assert by_fastapi(nan).json() == {"share": None}
+    assert ours.startswith("an error")
+    assert by_us(nan).error is not None
 
 
-def test_fastmcp_shows_an_exception_and_the_sdk_and_fastapi_do_not() -> None:
-    shown = asyncio.run(by_fastmcp())["broken"]
-    masked = asyncio.run(by_the_sdk())["broken"]
-
-    assert "the password is 1234" in shown.content[0].text
-    assert masked.is_error
-    assert "password" not in masked.content[0].text
-    assert by_fastapi("/broken").text == "Internal Server Error"
+def test_only_fastmcp_shows_an_unexpected_exception() -> None:
+    with pytest.raises(Exception, match="the password is 1234"):
+        by_fastmcp(broken)
+    masked = by_the_sdk(broken)
+    assert isinstance(masked, ToolError)
+    assert "password" not in str(masked)
+    assert by_fastapi(broken).text == "Internal Server Error"
+    assert "password" not in by_us(broken).error.message
 
 
 def test_the_middleware_of_fastmcp_cuts_the_text_and_drops_the_data() -> None:
-    limit = ResponseLimitingMiddleware(max_size=1_000)
-
-    cut = asyncio.run(by_fastmcp(limit))["large"]
+    cut = by_fastmcp(large, ResponseLimitingMiddleware(max_size=1_000))
 
     assert cut.structured_content is None
     assert len(cut.content[0].text) < 1_000
-
-
-@pytest.mark.parametrize("name", ["wrong", "broken"])
-def test_an_app_answers_with_an_error_that_shows_nothing_of_the_exception(name: str) -> None:
-    app = App("ours")
-    app.add_tool(wrong)
-    app.add_tool(broken)
-
-    reply = asyncio.run(app.call(name))
-
-    assert reply.error is not None
-    assert "password" not in reply.error.message

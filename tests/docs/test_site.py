@@ -150,7 +150,7 @@ def test_the_search_answers_questions(browser: Browser, site: Path, url: str, wh
 
 def results(browser: Browser, question: str) -> list[str]:
     """The addresses that the search shows for *question*, best first."""
-    browser.fill("input[type=search]", question)
+    browser.fill("input[role=combobox]", question)
     # The address of a result has the question that it answers.
     asked = json.dumps(f"h={quote_plus(question)}")
     found = f"{RESULTS}.filter((address) => address.includes({asked}))"
