@@ -33,7 +33,11 @@ TUTORIAL = ROOT / "docs" / "start" / "tutorial.md"
 _LISTED = re.compile(r"^\d+\. \[[^\]]+\]\(([^)]+)\)", re.MULTILINE)
 TUTORIAL_STEPS = [TUTORIAL.parent / link for link in _LISTED.findall(TUTORIAL.read_text())]
 """The tutorial's pages, in the order of its list."""
-PASTED = {"README": [ROOT / "README.md"], "tutorial": TUTORIAL_STEPS}
+PASTED = {
+    "README": [ROOT / "README.md"],
+    "index": [ROOT / "docs" / "index.md"],
+    "tutorial": TUTORIAL_STEPS,
+}
 """The pages that test_pasted_pages.py runs, each group in one folder; test_pages.py runs the
 others."""
 FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
