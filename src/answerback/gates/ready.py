@@ -196,5 +196,4 @@ def _is_scope(name: str) -> bool:
 
 def _not_logged_in(ctx: Context) -> Refusal:
     """Return the refusal of a call without a user; only an HTTP request can send a key."""
-    request = ctx.request
-    return login_refusal(by_key=request is not None and request.headers is not None)
+    return login_refusal(by_key=ctx.request.headers is not None)
