@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 from .markdown_links import replace_links
@@ -49,7 +50,7 @@ def llms_full(texts: dict[str, str]) -> str:
     parts = []
     for page, text in texts.items():
         folder = os.path.dirname(page)
-        moved = replace_links(text, lambda link, folder=folder: _from_root(link, folder))
+        moved = replace_links(text, partial(_from_root, folder=folder))
         parts.append(f"<!-- {page} -->\n\n{moved.strip()}\n")
     return "\n".join(parts)
 

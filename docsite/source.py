@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 from .markdown_links import replace_links
@@ -29,7 +30,7 @@ def write_source(folder: Path) -> None:
     for page, place in pages.items():
         text = replace_links(
             page.read_text(encoding="utf-8"),
-            lambda link, page=page, place=place: _moved(link, page, place, folder),
+            partial(_moved, page=page, place=place, folder=folder),
         )
         (folder / place).write_text(text, encoding="utf-8")
 
