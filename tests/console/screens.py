@@ -9,17 +9,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.conftest import ROOT, Server, serving
-from tests.docs.page_runner import TUTORIAL, TUTORIAL_STEPS, blocks, is_pasted, paste
+from tests.docs.page_runner import TUTORIAL_STEPS, blocks, is_pasted, paste
 from tests.widgets.browser_driver import Browser
 from tests.widgets.two_hosts import WIDGETS
 
 IMAGES = ROOT / "docs" / "guides" / "images"
-SHOWS_CONSOLE = TUTORIAL.parent / "tutorial" / "serving.md"
 SIZE = (1280, 800)
 READABLE = """(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -79,6 +79,13 @@ def find_notes(browser: Browser) -> None:
     browser.fill("form [data-path=word]", "bottles")
     browser.click("role=button[name='Call']")
     browser.until("document.querySelector('.models')")
+
+
+def publish_diary(browser: Browser) -> None:
+    browser.click(".list button:has(strong:text-is('publish'))")
+    browser.click("label:has-text('Run as a task')")
+    browser.click("role=button[name='Call']")
+    browser.until("document.querySelector('.progress')?.innerText.includes('Day')")
 
 
 def widget(browser: Browser) -> None:
@@ -145,14 +152,26 @@ SCREENS = [
         ],
         app="notes",
     ),
+    Screen(
+        "console-task",
+        publish_diary,
+        ["publish", "of 201: sending 'Day"],
+        app="diary",
+    ),
 ]
 
 
 @contextmanager
 def apps() -> Iterator[dict[str, str]]:
     """Serve the apps of the pictures; their addresses, by name."""
-    with cities() as first, serving(WIDGETS) as second, notes() as third:
-        yield {"cities": first.url, "widgets": second.url, "notes": third.url}
+    with ExitStack() as stack:
+        servers = {
+            "cities": stack.enter_context(cities()),
+            "widgets": stack.enter_context(serving(WIDGETS)),
+            "notes": stack.enter_context(tutorial_before("serving")),
+            "diary": stack.enter_context(tutorial_before("api-keys")),
+        }
+        yield {name: server.url for name, server in servers.items()}
 
 
 @contextmanager
@@ -166,16 +185,19 @@ def cities() -> Iterator[Server]:
 
 
 @contextmanager
-def notes() -> Iterator[Server]:
-    """Serve the tutorial's notes.py as it is when the tutorial shows the console."""
-    note = {"title": "Milk", "text": "Buy two bottles", "tags": ["shop"]}
+def tutorial_before(step: str) -> Iterator[Server]:
+    """Serve the tutorial's notes.py as it is before one of the steps."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for page in TUTORIAL_STEPS[: TUTORIAL_STEPS.index(SHOWS_CONSOLE)]:
+        for page in takewhile(lambda page: page.stem != step, TUTORIAL_STEPS):
             for block in filter(is_pasted, blocks(page)):
                 paste(block, folder)
-        command = [sys.executable, "notes.py", "call", "create", f"note={json.dumps(note)}"]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+        note = {"title": "Milk", "text": "Buy two bottles", "tags": ["shop"]}
+        commands = [["notes.py", "call", "create", f"note={json.dumps(note)}"], ["diary.py"]]
+        for command in commands:
+            if (folder / command[0]).exists():
+                run = [sys.executable, *command]
+                subprocess.run(run, cwd=folder, check=True, capture_output=True, timeout=60)
         with _serving(folder, "notes.py") as server:
             yield server
 
@@ -196,5 +218,6 @@ def _serving(folder: Path, file: str) -> Iterator[Server]:
     try:
         yield Server(process)
     finally:
-        process.terminate()
+        # Not terminated: it would wait for the task in the picture.
+        process.kill()
         process.communicate(timeout=60)
