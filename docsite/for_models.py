@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 from .markdown_links import replace_links
@@ -48,8 +49,7 @@ def llms_full(texts: dict[str, str]) -> str:
     """All pages in one text, with links that are relative to it."""
     parts = []
     for page, text in texts.items():
-        folder = os.path.dirname(page)
-        moved = replace_links(text, lambda link, folder=folder: _from_root(link, folder))
+        moved = replace_links(text, partial(_from_root, folder=os.path.dirname(page)))
         parts.append(f"<!-- {page} -->\n\n{moved.strip()}\n")
     return "\n".join(parts)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 from .markdown_links import replace_links
@@ -27,10 +28,8 @@ def write_source(folder: Path) -> None:
     pages = {page: str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     pages |= {ROOT / name: place for name, place in BESIDE.items()}
     for page, place in pages.items():
-        text = replace_links(
-            page.read_text(encoding="utf-8"),
-            lambda link, page=page, place=place: _moved(link, page, place, folder),
-        )
+        moved = partial(_moved, page=page, place=place, folder=folder)
+        text = replace_links(page.read_text(encoding="utf-8"), moved)
         (folder / place).write_text(text, encoding="utf-8")
 
 
