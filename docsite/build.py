@@ -22,13 +22,13 @@ def build(site: Path) -> int:
     """Build the site at *site*, and return the number of its pages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_source(folder / "docs")
+        texts = write_source(folder / "docs")
         shutil.copyfile(ROOT / "mkdocs.yml", folder / "mkdocs.yml")
         _run_zensical(folder)
-        write_for_models(folder / "docs", folder / "site")
+        write_for_models(texts, folder / "site")
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(folder / "site", site)
-    return sum(1 for page in site.rglob("*.md"))
+    return len(texts)
 
 
 def _run_zensical(folder: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -21,12 +20,11 @@ place of `.html`. [llms-full.txt](llms-full.txt) has all pages in one file."""
 _LINE = re.compile(r"^- \[[^\]]+\]\(([^)#]+)\): .+$", re.MULTILINE)
 
 
-def write_for_models(source: Path, site: Path) -> None:
-    """Write the twins of the pages in *source*, and both lists, into *site*."""
-    pages = nav_pages()
-    for page in pages:
-        shutil.copyfile(source / page, site / page)
-    texts = {page: (source / page).read_text(encoding="utf-8") for page in pages}
+def write_for_models(texts: dict[str, str], site: Path) -> None:
+    """Write the twins of the pages, whose *texts* are given by path, and both lists into *site*."""
+    for page, text in texts.items():
+        (site / page).write_text(text, encoding="utf-8")
+    texts = {page: texts[page] for page in nav_pages()}
     (site / "llms.txt").write_text(llms(texts), encoding="utf-8")
     (site / "llms-full.txt").write_text(llms_full(texts), encoding="utf-8")
 

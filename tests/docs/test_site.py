@@ -6,6 +6,9 @@ import fcntl
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,11 +16,12 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote_plus
 
+import httpx
 import pytest
 from docsite.build import build
 from docsite.link_check import broken_links
 from docsite.nav import nav_pages
-from docsite.source import BESIDE, DOCS
+from docsite.source import BESIDE, DOCS, ROOT, for_zensical
 from tests.widgets.browser_driver import Browser, chromium
 
 QUESTIONS = {
@@ -112,6 +116,14 @@ def test_a_broken_link_is_named_with_its_file(tmp_path: Path) -> None:
     ]
 
 
+def test_code_beside_code_and_bars_in_tables_are_shown_as_in_a_repository_viewer() -> None:
+    page = "```python\n1\n```\n```text\n1\n```\n\n| type |\n|---|\n| `int \\| None` \\| x |\n"
+
+    assert for_zensical(page) == (
+        "```python\n1\n```\n\n```text\n1\n```\n\n| type |\n|---|\n| `int | None` \\| x |\n"
+    )
+
+
 def test_llms_txt_has_the_form_of_llmstxt_org_and_every_page(site: Path) -> None:
     text = (site / "llms.txt").read_text()
 
@@ -166,6 +178,25 @@ def test_a_page_loads_nothing_from_another_host(browser: Browser, url: str) -> N
 
     assert len(asked) > 10
     assert [each for each in asked if not each.startswith((f"{url}/", "data:", "blob:"))] == []
+
+
+def test_the_site_is_shown_until_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("the first page")
+    program = "import pathlib, sys; from docsite.serve import serve; "
+    program += f"sys.exit(serve(pathlib.Path({str(tmp_path)!r}), 0))"
+    command = [sys.executable, "-c", program]
+
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        shown = server.stdout.readline()
+        seen = httpx.get(shown.split()[0]).text
+        server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        rest = server.stdout.read()
+
+    assert seen == "the first page"
+    assert shown.endswith(" shows the documentation.\n")
+    assert (rest.strip(), server.returncode) == ("", 0)
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
