@@ -212,3 +212,19 @@ def test_a_page_follows_the_colours_of_the_system(browser: Browser, url: str, co
     assert shown.endswith(f"console-call-{colours}.png")
     assert browser.run("document.querySelector('article picture img').naturalWidth > 0")
     assert browser.axe("critical", "serious") == []
+
+
+def test_the_switch_changes_the_colours_of_the_page_and_of_its_pictures(
+    browser: Browser, url: str
+) -> None:
+    browser.open("about:blank")
+    browser.scheme("light")
+    browser.open(f"{url}/guides/console.html")
+
+    # It goes from the system's colours to light ones, and then to dark ones.
+    for label in ("Switch to light mode", "Switch to dark mode"):
+        browser.click(f"label[title='{label}']")
+
+    assert browser.until("document.body.dataset.mdColorScheme === 'slate'")
+    picture = "document.querySelector('article picture img').currentSrc"
+    assert browser.until(f"{picture}.endsWith('console-call-dark.png')")
