@@ -103,7 +103,9 @@ def test_a_broken_link_is_named_with_its_file(tmp_path: Path) -> None:
         '<a href="b.html">no page</a><a href="#x">no anchor</a><img src="c.png">'
         '<script src="https://cdn.example/x.js"></script><a href="https://example.com">fine</a>'
     )
-    (tmp_path / "a.md").write_text("[fine](a.md) [no page](b.md)\n\n```\n[code](c.md)\n```\n")
+    (tmp_path / "a.md").write_text(
+        "[`fine`](a.md) `[code](c.md)` [no page](b.md)\n\n```\n[code](c.md)\n```\n"
+    )
     for name in ("llms.txt", "llms-full.txt"):
         (tmp_path / name).write_text("")
 
