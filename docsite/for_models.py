@@ -17,7 +17,7 @@ ALL_PAGES = "## All pages"
 """The heading in `docs/index.md` above the list of all pages, by shelf."""
 _ABOUT = """Each page of this site is also there as Markdown: at the same address, with `.md` in
 place of `.html`. [llms-full.txt](llms-full.txt) has all pages in one file."""
-_LINE = re.compile(r"^- \[[^\]]+\]\(([^)#]+)\): .+$", re.MULTILINE)
+_LINE = re.compile(r"^ *(?P<entry>- \[[^\]]+\]\((?P<page>[^)#]+)\): .+)$", re.MULTILINE)
 
 
 def write_for_models(texts: dict[str, str], site: Path) -> None:
@@ -36,8 +36,8 @@ def llms(texts: dict[str, str]) -> str:
     lines = [title, "", f"> {_one_line(summary)}", "", details, "", _ABOUT, ""]
     for shelf in re.split(r"^### ", shelves, flags=re.MULTILINE)[1:]:
         name = shelf.partition("\n")[0]
-        lines += [f"## {name}", "", *(found[0] for found in _LINE.finditer(shelf)), ""]
-    listed = {found[1] for found in _LINE.finditer(shelves)} | {"index.md"}
+        lines += [f"## {name}", "", *(found["entry"] for found in _LINE.finditer(shelf)), ""]
+    listed = {found["page"] for found in _LINE.finditer(shelves)} | {"index.md"}
     lines += ["## Optional", ""]
     lines += [_entry(page, text) for page, text in texts.items() if page not in listed]
     return "\n".join(lines) + "\n"
