@@ -17,6 +17,7 @@ from tests.client.faulty_http import Faulty, faulty
 
 from answerback import Text, connect
 from answerback.client import ConnectError
+from answerback.client.login import Login
 
 TOKEN = "s3cr3t/t0ken+42"
 PASSWORD = "hunter2hunter2"
@@ -102,6 +103,15 @@ def test_a_token_without_a_scope_is_refused_with_the_scopes_that_it_needs() -> N
 
     assert "it needs the scopes notes notes:delete" in str(refused.value)
     assert TOKEN not in str(refused.value)
+
+
+def test_a_login_at_a_server_that_wants_a_key_says_how_to_give_it() -> None:
+    handler = type("WantsKey", (Echo,), {"status": 401})
+
+    with http_server(handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url, auth=Login()).__enter__()
+
+    assert "does not say where to log in; if you have a key or a token" in str(refused.value)
 
 
 def test_the_password_of_a_url_is_masked_in_each_form() -> None:
