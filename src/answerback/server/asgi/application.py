@@ -212,6 +212,8 @@ class AsgiApp:
         if b"content-encoding" in request.headers:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
+        if refused is not None and request.path in PUBLIC and self._guard.is_probe(request.headers):
+            refused = None
         if self._only_health and request.path not in PUBLIC:
             refused = _ONLY_HEALTH
         if self._auth is not None and refused is None:

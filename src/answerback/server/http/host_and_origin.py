@@ -41,6 +41,15 @@ class Guard:
         )
         return None if error is None else failure(error.message, code=error.code)
 
+    def is_probe(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Return whether a refused request for a health page may be a load balancer's.
+
+        Load balancers and Kubernetes name the server by an address, which differs for each of its
+        machines.
+        """
+        name = host_name(headers.get(b"host", b"").decode("latin-1").lower())
+        return b"origin" not in headers and _is_address(name)
+
     def _check(
         self, address: str, host: bytes, origin: bytes | None, forwarded: str | None
     ) -> Error | None:
