@@ -52,6 +52,8 @@ class StandIn:
     client_id: ClassVar[str] = ""
     """A client that was registered by hand; empty if clients register themselves."""
     secret: ClassVar[str | None] = None
+    answers_in_forms: ClassVar[bool] = False
+    """Whether the token endpoint writes JSON only for clients that ask for it."""
 
     def __init__(self, base: str, shown: Document) -> None:
         self.base = base
@@ -167,11 +169,20 @@ class Auth0(StandIn):
         "token_endpoint_auth_methods_supported": ["client_secret_basic", "none"],
         "authorization_response_iss_parameter_supported": True,
     }
+    has_resource_profile = True
+    """Whether the parameter `resource` names the API."""
 
     def token_for(self, asked: Fields) -> str:
+        if not self.has_resource_profile:
+            return self.encrypted_token()
         audience = [asked["resource"], f"{self.base}/userinfo"]
         scopes = [each for each in asked["scope"].split() if each != "notes.delete"]
         return self.token(aud=audience, azp=asked["client_id"], scope=" ".join(scopes))
+
+    def encrypted_token(self) -> str:
+        """A token for Auth0 itself, which a client gets that names no API."""
+        header = urlsafe_b64encode(b'{"alg":"dir","enc":"A256GCM"}').rstrip(b"=").decode()
+        return f"{header}..aXY.Y2lwaGVy.dGFn"
 
 
 class Keycloak(StandIn):
@@ -326,6 +337,7 @@ class GitHub(_OpaqueTokens):
         "code_challenge_methods_supported": ["S256"],
     }
     client_id = "Iv1.8a61f9b3a7aba766"
+    answers_in_forms = True
 
     def token_for(self, asked: Fields) -> str:
         # Unknown scopes are ignored.
@@ -379,14 +391,22 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(*(found or (404, {})))
 
     def _send(self, status: int, document: Document, location: str = "") -> None:
-        body = json.dumps(document).encode()
+        body, kind = json.dumps(document).encode(), "application/json"
+        if self._wants_form():
+            body, kind = urlencode(document).encode(), "application/x-www-form-urlencoded"
         self.send_response(status)
         if location:
             self.send_header("location", location)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _wants_form(self) -> bool:
+        wants_json = "json" in self.headers.get("accept", "")
+        return self.path == self.provider.pages["token_endpoint"] and (
+            self.provider.answers_in_forms and not wants_json
+        )
 
     def log_message(self, *_: object) -> None:
         pass

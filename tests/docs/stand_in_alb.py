@@ -26,9 +26,11 @@ class LoadBalancer:
         """How many connections to the server were opened."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            await self._forward(await reader.readuntil(b"\r\n\r\n"), reader, writer)
-        writer.close()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await self._forward(await reader.readuntil(b"\r\n\r\n"), reader, writer)
+        finally:
+            await _close(writer)
 
     async def _forward(
         self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -54,19 +56,39 @@ class LoadBalancer:
                 if _is_end(part):
                     break
             self._kept = source, target
-        except (TimeoutError, OSError) as exc:
+        except asyncio.CancelledError:
             target.close()
+            raise
+        except (TimeoutError, OSError) as exc:
+            await _close(target)
             if not sent:
                 status = b"504" if isinstance(exc, TimeoutError) else b"502"
                 writer.write(b"HTTP/1.1 " + status + b" x\r\ncontent-length: 0\r\n\r\n")
+
+    async def close(self) -> None:
+        """End all connections."""
+        if self._kept is not None:
+            await _close(self._kept[1])
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _connection(self) -> Streams:
         kept, self._kept = self._kept, None
         # A closed connection is noticed only if that was read already.
         if kept is not None and not kept[0].at_eof():
             return kept
+        if kept is not None:
+            await _close(kept[1])
         self.connections += 1
         return await asyncio.open_connection("127.0.0.1", self._target)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
 
 
 def _header(head: bytes, name: bytes) -> bytes | None:
@@ -113,10 +135,8 @@ def balancing(target: int, idle: float) -> Iterator[LoadBalancer]:
     try:
         yield balancer
     finally:
+        loop.call_soon_threadsafe(server.close)
+        asyncio.run_coroutine_threadsafe(balancer.close(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(60)
-        server.close()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
         loop.close()

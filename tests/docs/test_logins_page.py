@@ -7,7 +7,6 @@ import json
 import re
 import sys
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from mcp import Client
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthTokenError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import (
@@ -240,9 +239,9 @@ def test_a_token_that_the_provider_does_not_know_is_refused(sites: Sites, kind: 
 
 
 def test_an_encrypted_token_of_auth0_is_refused(sites: Sites) -> None:
-    header = urlsafe_b64encode(b'{"alg":"dir","enc":"A256GCM"}').rstrip(b"=").decode()
+    site = sites(Auth0)
 
-    response = sites(Auth0).call(f"{header}..aXY.Y2lwaGVy.dGFn")
+    response = site.call(site.provider.encrypted_token())
 
     assert response.status_code == 401
     assert "the token is malformed" in response.headers["www-authenticate"]
@@ -387,6 +386,34 @@ def test_a_login_at_entra_fails_if_the_application_uri_is_not_the_servers_addres
         pass
 
 
+def test_a_login_at_auth0_without_the_profile_for_resource_ends_with_a_refused_token(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = sites(Auth0)
+    monkeypatch.setattr(site.provider, "has_resource_profile", False)
+
+    with (
+        pytest.raises(ConnectError, match="the token is malformed"),
+        connect(site.url, auth=site.login(Visitor())),
+    ):
+        pass
+
+
+def test_a_registration_that_keycloaks_policy_refuses_says_so(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = sites(Keycloak)
+    monkeypatch.setattr(site.provider, "allowed", frozenset({"profile"}))
+
+    with (
+        pytest.raises(ConnectError, match="does not register this program"),
+        connect(site.url, auth=site.login(Visitor())),
+    ):
+        pass
+
+    assert site.provider.asked == []
+
+
 @pytest.mark.parametrize("kind", [Entra, Google, GitHub])
 def test_a_client_without_an_id_is_told_to_register_one(sites: Sites, kind: Provider) -> None:
     site = sites(kind)
@@ -452,9 +479,9 @@ class SdkLogin:
         )
 
 
-@every_provider
-def test_the_official_client_logs_in(sites: Sites, kind: Provider) -> None:
-    site, login = sites(kind), SdkLogin(kind)
+def who_by_the_sdk(site: Site, kind: Provider) -> Any:
+    """What `who` answers to the official SDK's client after a login."""
+    login = SdkLogin(kind)
     metadata = OAuthClientMetadata(
         client_name="test",
         redirect_uris=[AnyUrl(login.redirect)],
@@ -471,5 +498,19 @@ def test_the_official_client_logs_in(sites: Sites, kind: Provider) -> None:
         ):
             return (await client.call_tool("who", {})).structured_content
 
+    return asyncio.run(who())
+
+
+@pytest.mark.parametrize("kind", [Auth0, Keycloak, Entra, Google])
+def test_the_official_client_logs_in(sites: Sites, kind: Provider) -> None:
     shown = json.loads(block(section(kind.name), "json", 1))
-    assert asyncio.run(who())["subject"] == shown["subject"]
+
+    assert who_by_the_sdk(sites(kind), kind)["subject"] == shown["subject"]
+
+
+def test_the_official_client_cannot_read_githubs_answer(sites: Sites) -> None:
+    """If this fails, the SDK has learnt it: the page says that it has not."""
+    with pytest.raises(BaseExceptionGroup) as caught:
+        who_by_the_sdk(sites(GitHub), GitHub)
+
+    assert caught.group_contains(OAuthTokenError, match="Invalid JSON")

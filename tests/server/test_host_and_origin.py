@@ -341,9 +341,7 @@ def test_only_the_health_pages_answer_requests_that_name_any_address(
     everything: App, send_request: SendRequest, path: str, headers: dict[str, str], status: int
 ) -> None:
     """Load balancers and Kubernetes put the address of the machine into their health checks."""
-    response = send_request(
-        everything, "GET", path, None, headers, hosts=["tools.example.com"]
-    )
+    response = send_request(everything, "GET", path, None, headers, hosts=["tools.example.com"])
 
     assert response.status == status
 

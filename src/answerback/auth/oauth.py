@@ -228,7 +228,7 @@ def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     return tuple(scopes)
 
 
-def _checked_prefix(prefix: str) -> str:
+def _checked_prefix(prefix: object) -> str:
     if not isinstance(prefix, str) or not _is_scope_text(prefix):
         raise ValueError(f"scope_prefix={prefix!r} should be a text such as 'api://tools/'")
     return prefix
@@ -248,7 +248,8 @@ def _check_jwks(jwks: str | Mapping[str, Any] | None) -> None:
 
 
 def _check_introspection(given: object) -> None:
-    is_lookup = callable(getattr(given, "claims", None)) and hasattr(given, "seconds")
+    has_members = callable(getattr(given, "claims", None)) and hasattr(given, "seconds")
+    is_lookup = has_members and not isinstance(given, type)
     if not (given is None or isinstance(given, Introspection) or is_lookup):
         raise TypeError(
             f"introspection=<{type(given).__name__}> should be an Introspection(…), or an object "
