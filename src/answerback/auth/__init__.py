@@ -15,9 +15,8 @@ from ..core.authentication import (
     User,
 )
 from .api_keys import ApiKey, ApiKeys
-from .introspection import Introspection
+from .introspection import Introspection, TokenLookup
 from .oauth import OAuth, OAuthOptions
-from .token_lookup import TokenLookup
 from .token_proof import TokenProof
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -16,7 +16,6 @@ from .urls import is_secure
 
 if TYPE_CHECKING:
     from .identity_provider import IdentityProvider
-    from .token_lookup import TokenLookup
 
 _MAX_REQUESTS = 32
 """The maximum number of concurrent questions; anyone can cause one with a new token."""
@@ -42,6 +41,25 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<Introspection client_id={self.client_id!r}>"
+
+
+class TokenLookup(Protocol):
+    """Finds out whose a token is: `OAuth(introspection=...)` takes one.
+
+    It is for issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
+    checked like an introspection's answer: audience, expiry and subject.
+    """
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer is used, and so how long a revoked token may still be accepted."""
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        """Return a token's claims, with at least `sub` and `aud`; None if it is not valid.
+
+        `aud` must say for whom the issuer made the token. Raises CannotAuthenticate if the issuer
+        does not answer.
+        """
 
 
 class IntrospectionEndpoint:

@@ -21,14 +21,13 @@ from ..core.json_value import JsonObject
 from ..errors import needs_extra
 from .bearer import bearer_token, invalid_token
 from .claims import Expectation, included_scopes
-from .introspection import Introspection
+from .introspection import Introspection, TokenLookup
 from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
 
 if TYPE_CHECKING:
     from .development import DevelopmentOAuth
     from .token_check import TokenCheck
-    from .token_lookup import TokenLookup
     from .token_proof import TokenProof
 
 ALGORITHMS = (
