@@ -11,7 +11,7 @@ import json
 import secrets
 import threading
 import time
-from base64 import b64decode, b64encode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -205,6 +205,22 @@ class Keycloak(StandIn):
     }
     allowed = frozenset({"notes.read", "notes.write", "offline_access", "profile", "email"})
     """The scopes of the policy for registrations."""
+
+    def __init__(self, base: str, shown: Document) -> None:
+        super().__init__(base, shown)
+        self.ended: set[str] = set()
+        """The tokens of users who have logged out."""
+
+    def answer(self, method: str, path: str, form: Fields, login: str) -> Answer | None:
+        if (method, path) != ("POST", self.pages["introspection_endpoint"]):
+            return super().answer(method, path, form, login)
+        if login != f"Basic {_basic('tools', SECRET)}":
+            return 401, {"error": "unauthorized_client"}
+        claims = json.loads(urlsafe_b64decode(form["token"].split(".")[1] + "=="))
+        if form["token"] in self.ended or claims["exp"] < time.time():
+            return 200, {"active": False}
+        more = {"client_id": claims["azp"], "username": "anna", "token_type": "Bearer"}
+        return 200, {**claims, **more, "active": True}
 
     def register(self, form: Fields) -> Answer:
         asked = json.loads(form["body"])

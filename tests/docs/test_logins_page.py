@@ -54,6 +54,7 @@ ENVIRON = {
     "GOOGLE_CLIENT_SECRET": SECRET,
     "GITHUB_CLIENT_ID": GitHub.client_id,
     "GITHUB_CLIENT_SECRET": SECRET,
+    "KEYCLOAK_SECRET": SECRET,
 }
 Provider = type[StandIn]
 every_provider = pytest.mark.parametrize("kind", PROVIDERS, ids=lambda kind: kind.__name__)
@@ -132,7 +133,8 @@ def _environ(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def _started(kind: Provider, folder: Path) -> Iterator[Site]:
+def _started(kind: Provider, folder: Path, program: int = 0) -> Iterator[Site]:
+    """A provider and the server with the section's program of that number."""
     text, port = section(kind.name), free_port()
     address = f"http://127.0.0.1:{port}/mcp"
     with serving(kind, block(text, "json"), address) as provider:
@@ -140,7 +142,7 @@ def _started(kind: Provider, folder: Path) -> Iterator[Site]:
             provider.application_uri = address
         site = Site(provider, address)
         (folder / "tools.py").write_text(block(section("The server"), "py"))
-        (folder / "login.py").write_text(site.moved(block(text, "py")))
+        (folder / "login.py").write_text(site.moved(block(text, "py", program)))
         command = [sys.executable, "tools.py", "serve", "--port", str(port)]
         with served(command, folder, **ENVIRON):
             yield site
@@ -323,6 +325,20 @@ def test_nobody_gets_in_while_the_provider_does_not_work(sites: Sites, kind: Pro
 
     assert response.status_code == 503
     assert site.call(token).status_code == 200
+
+
+def test_a_logout_at_keycloak_counts_with_introspection(tmp_path: Path) -> None:
+    with _started(Keycloak, tmp_path, program=2) as site:
+        staying, leaving = (site.provider.token(jti=name) for name in ("one", "two"))
+        site.provider.ended.add(leaving)
+
+        accepted, refused = site.call(staying), site.call(leaving)
+        elsewhere = site.call(site.provider.token(aud="account"))
+
+    assert accepted.json() == json.loads(block(section("Keycloak"), "json", 1))
+    assert refused.status_code == 401
+    assert "not active" in refused.headers["www-authenticate"]
+    assert elsewhere.status_code == 401
 
 
 @every_provider
