@@ -299,7 +299,8 @@ def test_the_manifests_fit_together() -> None:
     assert labels == found["Deployment"]["spec"]["selector"]["matchLabels"]
     assert labels == found["Service"]["spec"]["selector"]
     assert labels == found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
-    assert found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == "tools"
+    scaled = found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
+    assert scaled["name"] == found["Deployment"]["metadata"]["name"]
     assert port["containerPort"] == int(option(server["args"], "--port"))
     assert rule["host"] == option(server["args"], "--allow-host")
     assert path["backend"]["service"] == {"name": "tools", "port": {"name": "http"}}

@@ -230,7 +230,7 @@ class AsgiApp:
         """Return the refusal of a request: health pages are the only ones here, or answer more."""
         if request.path not in PUBLIC:
             return _ONLY_HEALTH if self._only_health else refused
-        return None if self._guard.is_probe(request.headers) else refused
+        return None if self._guard.is_probe(request.scope, request.headers) else refused
 
     async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
         watch = None
