@@ -30,7 +30,7 @@ from tests.docs.stand_in_alb import LoadBalancer, balancing
 from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
 from tests.docs.test_deployment import SECRET, served
 from tests.records.support import replies_in
-from tests.server.processes import BackgroundCall, wait_until
+from tests.server.processes import BackgroundCall, refuses_connections, wait_until
 from tests.serving import free_port
 from tests.state.test_hosts import ASYNC, JOBS, WAIT
 
@@ -79,6 +79,14 @@ def command(words: list[str], port: int) -> list[str]:
     changed = [*words]
     changed[changed.index("--port") + 1] = str(port)
     return [sys.executable, "-m", "answerback", *changed]
+
+
+def make_tables(words: list[str], state_url: str) -> dict[str, str]:
+    """Make the tables of a state with a command of the page, and return the environment."""
+    environ = os.environ | {"ANSWERBACK_SECRET": SECRET, "ANSWERBACK_STATE": state_url}
+    made = [sys.executable, "-m", "answerback", *words]
+    subprocess.run(made, env=environ, check=True, capture_output=True, timeout=BOUND)
+    return environ
 
 
 def option(words: list[str], name: str) -> str:
@@ -177,10 +185,7 @@ class Several(NamedTuple):
 def several_servers(state_url: str, folder: Path) -> Iterator[Several]:
     nginx = find("nginx")
     services = several()["services"]
-    state = {"ANSWERBACK_STATE": state_url}
-    tables = [sys.executable, "-m", "answerback", *services["tables"]["command"]]
-    environ = os.environ | {"ANSWERBACK_SECRET": SECRET} | state
-    subprocess.run(tables, env=environ, check=True, capture_output=True, timeout=BOUND)
+    environ = make_tables(services["tables"]["command"], state_url)
     words = [
         "127.0.0.1/32" if word == "172.30.7.0/24" else word
         for word in services["server"]["command"]
@@ -197,7 +202,7 @@ def several_servers(state_url: str, folder: Path) -> Iterator[Several]:
             stack.callback(process.terminate)
             processes.append(process)
         worker = command(services["worker"]["command"], free_port())
-        stack.enter_context(served(worker, folder, **state))
+        stack.enter_context(served(worker, folder, ANSWERBACK_STATE=state_url))
         for each in ports:
             wait_until_it_serves(each)
         stack.enter_context(running(nginx, "-e", f"{place}/nginx.log", "-c", f"{place}/nginx.conf"))
@@ -321,13 +326,7 @@ def test_the_pods_command_answers_its_probes_and_refuses_its_address_elsewhere(
     port, state = free_port(), {"ANSWERBACK_STATE": state_url}
     url = f"http://127.0.0.1:{port}"
     probes = [server[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe")]
-    subprocess.run(
-        [sys.executable, "-m", "answerback", "state", "upgrade"],
-        env=os.environ | {"ANSWERBACK_SECRET": SECRET} | state,
-        check=True,
-        capture_output=True,
-        timeout=BOUND,
-    )
+    make_tables(["state", "upgrade"], state_url)
 
     with served(command(server["args"], port), folder, **state):
         healthy = [httpx.get(f"{url}{path}", headers=PROBE).status_code for path in probes]
@@ -337,6 +336,31 @@ def test_the_pods_command_answers_its_probes_and_refuses_its_address_elsewhere(
     assert healthy == [200, 200]
     assert called.status_code == 421
     assert by_name.json() == {"result": 3}
+
+
+def test_a_pod_that_ends_finishes_its_calls_and_takes_no_new_connection(
+    state_url: str, folder: Path
+) -> None:
+    [server] = pod()["containers"]
+    port, file = free_port(), folder / "go-on"
+    environ = make_tables(["state", "upgrade"], state_url)
+
+    with subprocess.Popen(
+        command(server["args"], port), cwd=folder, env=environ, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_until_it_serves(port)
+        address, body = f"http://127.0.0.1:{port}/functions/until", {"path": str(file)}
+        call = BackgroundCall(lambda: httpx.post(address, json=body, headers=HOST, timeout=BOUND))
+        wait_until(Path(f"{file}.begun").exists)
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: refuses_connections(port))
+        file.touch()
+        call.join(BOUND)
+        status = process.wait(BOUND)
+
+    assert call.result.json() == {"result": "done"}
+    assert call.result.headers["connection"] == "close"
+    assert status == 0
 
 
 # AWS
