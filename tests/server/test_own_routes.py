@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from answerback import App
+from answerback import App, NotFound
 from answerback.auth import ApiKeys
 
 
@@ -96,6 +96,34 @@ def test_an_exception_of_a_page_is_logged_and_not_shown(caplog: pytest.LogCaptur
 
     assert (answer.status_code, answer.json()) == (500, {"error": "Internal server error"})
     assert "hunter2" in caplog.text
+
+
+def test_a_page_refuses_as_a_tool_does(caplog: pytest.LogCaptureFixture) -> None:
+    app = App("shop")
+
+    @app.route("/plans/{name}")
+    async def plan(request: Request) -> Response:
+        raise NotFound("there is no such plan", code="NO_PLAN", hint="see /plans")
+
+    answer = ask(app, "GET", "/plans/gold")
+
+    assert (answer.status_code, answer.json()) == (404, {"error": "there is no such plan"})
+    assert answer.headers["X-Error-Code"] == "NO_PLAN"
+    assert answer.headers["X-Error-Hint"] == "see /plans"
+    assert not caplog.records
+
+
+def test_a_page_that_refuses_with_a_foreign_exception_does_not_show_it() -> None:
+    app = App("shop")
+
+    @app.route("/broken")
+    async def broken(request: Request) -> Response:
+        raise NotFound(RuntimeError("password=hunter2"))
+
+    answer = ask(app, "GET", "/broken")
+
+    assert answer.status_code == 404
+    assert "hunter2" not in answer.text
 
 
 @pytest.mark.parametrize(
