@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+RECIPES = sorted((DOCS / "guides" / "recipes").glob("*.md"))
 SHELVES = ["start", "guides", "reference", "contributors"]
 NAMING = ("src/**/*.py", "tests/**/*.py", "tests/**/*.toml", "examples/*.py", "Makefile", "*.toml")
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -47,7 +48,7 @@ def test_every_link_has_a_target(page: Path) -> None:
 
 def test_the_map_has_one_line_for_each_page_on_its_shelf() -> None:
     lines = re.findall(r"^- \[[^\]]+\]\(([^)#]+)\): .+$", (DOCS / "README.md").read_text(), re.M)
-    pages = [str(page.relative_to(DOCS)) for page in DOCS.glob("*/*.md")]
+    pages = [str(page.relative_to(DOCS)) for page in [*DOCS.glob("*/*.md"), *RECIPES]]
 
     mapped = [line for line in lines if not line.startswith("../")]
     assert sorted(mapped) == sorted([*pages, "reference/rules/README.md"])
