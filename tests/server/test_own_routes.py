@@ -165,3 +165,33 @@ def test_a_body_that_is_too_large_is_not_given_to_a_page(size: int, status: int)
             return await client.post("/upload", content=chunks())
 
     assert asyncio.run(send()).status_code == status
+
+
+def test_a_client_that_leaves_during_its_upload_is_not_an_error_of_the_page(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = App("shop")
+
+    @app.route("/upload", methods=["POST"])
+    async def upload(request: Request) -> Response:
+        return PlainTextResponse(str(len(await request.body())))
+
+    scope: dict[str, Any] = {
+        **{"type": "http", "method": "POST", "path": "/upload", "query_string": b""},
+        **{"headers": [(b"host", b"test")], "server": ("test", 80), "client": ("test", 1)},
+    }
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b"half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app.asgi(hosts=["test"])(scope, receive, send))
+
+    assert (messages, sent, caplog.records) == ([], [], [])

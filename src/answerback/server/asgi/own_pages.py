@@ -15,6 +15,7 @@ from ..http.routes import Routes
 from .request import FAST_PATH, MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
 
 with needs_extra("serve"):
+    from starlette.requests import ClientDisconnect
     from starlette.routing import Match, Route
 
 
@@ -80,6 +81,8 @@ class OwnPages:
                 request = HttpRequest(scope, receive, send)
                 refused = too_large(self._max_body, MAX_BODY_HINT)
                 await request.respond_with(self._routes.refuse(refused, request))
+        except ClientDisconnect:
+            return  # The page was reading the body, and nobody waits for an answer.
         except Exception as exc:
             reply = _failed_page(exc, scope)
             if has_begun:
