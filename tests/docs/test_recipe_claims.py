@@ -73,7 +73,8 @@ def test_tools_answer_unavailable_while_the_database_is_away(
     assert set(statuses) <= {200, 503}
 
 
-SLEEPING = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query = 'SELECT pg_sleep(600)'"
+SLEEP = "SELECT pg_sleep(600)"
+SLEEPING = f"SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query = '{SLEEP}'"
 
 
 async def wait_for_statements(connection: Any, count: int) -> None:
@@ -92,7 +93,7 @@ def test_a_cancelled_call_ends_its_statement_and_gives_its_connection_back(
 
     async def sleep(db: Any) -> None:
         await db.execute("SET statement_timeout = 0")
-        await db.execute("SELECT pg_sleep(600)")
+        await db.execute(SLEEP)
 
     sleep.__annotations__["db"] = orders.Db
     orders.app.add_tool(sleep)
