@@ -60,7 +60,7 @@ def test_tools_answer_unavailable_while_the_database_is_away(
         probe, ready = client.get("/ready"), client.get("/readyz")
 
         own_postgres.start()
-        statuses = []
+        statuses: list[int] = []
         while not statuses or (statuses[-1] != 200 and len(statuses) < 100):
             statuses.append(client.post("/functions/find_order", json={"id": 1}).status_code)
 
@@ -162,7 +162,7 @@ def test_an_upload_that_breaks_off_leaves_no_file(
         **{"query_string": query.encode(), "headers": [(b"host", b"127.0.0.1")]},
         **{"server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1), "scheme": "http"},
     }
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": b"x" * 1000, "more_body": True},
         {"type": "http.disconnect"},
     ]
