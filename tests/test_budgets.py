@@ -429,7 +429,7 @@ PACKAGE_LINES = {
     "client": 8_050,
     "core": 3_600,
     "dialects": 4_650,
-    "fitting": 1_700,
+    "fitting": 1_750,
     "gates": 700,
     "http1": 1_100,
     "inference": 1_300,
