@@ -2,8 +2,8 @@
 
 The shell runs each command on a terminal, in one folder; variables that a command exports and the
 folder that it changes to hold for the next ones. A command that serves runs on a free port, until
-the end of the page or `stop_server`; the commands after it call that port. If the page shows an
-answer at a prompt, `(yes/no): yes`, the shell types it.
+the end of the page or `stop_server`; the commands after it call that port where they name the one
+on the page. If the page shows an answer at a prompt, `(yes/no): yes`, the shell types it.
 
 `docker build` and `docker run` need no Docker: the shell copies the files that the Dockerfile
 copies, and runs its last command with its variables. It does not run what builds the image.
@@ -42,7 +42,9 @@ PASTED = {
 others."""
 FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
 """The page that `make clients` runs, in an environment with the frameworks."""
-SHOWN = "127.0.0.1:8000"
+_HOST = "127.0.0.1"
+_PORT = re.compile(r" --port (\d+)")
+_ADDRESS = re.compile(rf"{re.escape(_HOST)}:\d+")
 _MAIN = 'if __name__ == "__main__":'
 _FILE = r"`([\w.]+)`"
 _SAVE = re.compile(rf"\b[Ss]ave this as {_FILE}")
@@ -148,7 +150,8 @@ class Shell:
         self.folder = folder
         self._state = state
         self._stack = stack
-        self._address = SHOWN
+        self._real: dict[str, str] = {}
+        """Where a server listens, by the address that the page shows."""
         self._learned = dict.fromkeys(_LEARNED, "")
         self.is_serving = False
         self.status = 0
@@ -171,18 +174,21 @@ class Shell:
             return f"{command}\n{self.run(command)}"
         if command.startswith("docker "):
             command = _without_docker(command, self.folder)
+        command = self.fill_in(command)
         if serves(command):
             output = self._stack.enter_context(self._serving(command))
         else:
-            output = self._run_on_terminal(self.fill_in(command), _TYPED.findall(shown))
+            output = self._run_on_terminal(command, _TYPED.findall(shown))
             self._learn(output)
-        return _COLOUR.sub("", _ERASED.sub("", output)).replace(self._address, SHOWN)
+        on_page = {real: address for address, real in self._real.items()}
+        text = _COLOUR.sub("", _ERASED.sub("", output))
+        return _ADDRESS.sub(lambda found: on_page.get(found[0], found[0]), text)
 
     def fill_in(self, text: str) -> str:
-        """The text with the server's address, and with what the reader copied from an output."""
-        for words, value in {**self._learned, SHOWN: self._address}.items():
+        """The text with the servers' addresses, and with what the reader copied from an output."""
+        for words, value in self._learned.items():
             text = text.replace(words, value) if value else text
-        return text
+        return _ADDRESS.sub(lambda found: self._real.get(found[0], found[0]), text)
 
     def stop_server(self) -> None:
         self._stack.close()
@@ -217,7 +223,8 @@ class Shell:
 
     @contextmanager
     def _serving(self, command: str) -> Iterator[str]:
-        on_free_port = re.sub(r" --port \d+", "", f"{command} ") + " --port 0"
+        port = _PORT.search(command)
+        on_free_port = _PORT.sub("", command) + " --port 0"
         with subprocess.Popen(
             self._resumed(f"exec env {on_free_port}"),
             cwd=self.folder,
@@ -227,12 +234,12 @@ class Shell:
         ) as server:
             assert server.stderr is not None
             announced = ""
-            while "Ctrl-C" not in announced:
+            while "ctrl-c" not in announced.lower().replace("+", "-"):
                 line = server.stderr.readline()
                 assert line, announced
                 announced += line
-            found = re.search(r"127\.0\.0\.1:\d+", announced)
-            self._address = found.group() if found else SHOWN
+            if found := _ADDRESS.search(announced):
+                self._real[f"{_HOST}:{port[1] if port else 8000}"] = found[0]
             self.is_serving = True
             try:
                 yield announced
@@ -249,7 +256,8 @@ def _recipe(target: str) -> str:
 
 
 def serves(command: str) -> bool:
-    return " serve" in command and "--help" not in command
+    is_server = " serve" in command or command.startswith("uvicorn ")
+    return is_server and "--help" not in command
 
 
 def _read_all(leader: int, answers: list[str]) -> bytes:
