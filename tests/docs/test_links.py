@@ -47,10 +47,10 @@ def test_every_link_has_a_target(page: Path) -> None:
 
 def test_the_map_has_one_line_for_each_page_on_its_shelf() -> None:
     lines = re.findall(r"^- \[[^\]]+\]\(([^)#]+)\): .+$", (DOCS / "README.md").read_text(), re.M)
-    pages = [str(page.relative_to(DOCS)) for page in DOCS.glob("*/*.md")]
+    pages = [str(page.relative_to(DOCS)) for page in DOCS.glob("*/**/*.md")]
 
     mapped = [line for line in lines if not line.startswith("../")]
-    assert sorted(mapped) == sorted([*pages, "reference/rules/README.md"])
+    assert sorted(mapped) == sorted(page for page in pages if "rules/AB" not in page)
     shelves = [line.partition("/")[0] for line in mapped]
     assert shelves == sorted(shelves, key=SHELVES.index)
 

@@ -41,21 +41,28 @@ class ToolReport(msgspec.Struct, frozen=True):
     """One tool's conversion: its names, whether it is strict, and what had to change."""
 
     tool: str
+    """The tool's own name."""
     name: str
     """The name that the model sees."""
     strict: bool
+    """Whether the provider checks the arguments by the schema."""
     reason: str | None
     """Why the tool is not strict although that was asked for."""
     changes: tuple[str, ...] = ()
+    """What had to change in the schema, one sentence each."""
 
 
 class ConversionReport(msgspec.Struct, frozen=True):
     """The changes in each tool, and the date of the provider's rules; `str()` gives a report."""
 
     provider: Provider
+    """The provider."""
     read_on: str
+    """When the provider's rules were read."""
     tools: tuple[ToolReport, ...]
+    """One report for each tool."""
     warnings: tuple[str, ...] = ()
+    """What concerns the set of tools as a whole."""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -110,6 +117,7 @@ class ModelTools:
         ]
         warnings = (*left_out, *_warnings(found, entries, rules))
         self.report = ConversionReport(rules.provider, rules.read_on, tuple(reports), warnings)
+        """What had to change."""
 
     def name_of(self, provider_name: str) -> str:
         """Return the tool's own name; raise NotFound for a name that the model made up."""

@@ -59,10 +59,12 @@ class TestContext(Context[Any]):
 
     @property
     def state(self) -> Any:
+        """The state that the test gave."""
         return self._state
 
     @property
     def progress_reports(self) -> list[ProgressReport]:
+        """The progress that the tool reported."""
         notes = self._peer.notes
         return [
             ProgressReport(each.progress, each.total, each.message)
@@ -72,6 +74,7 @@ class TestContext(Context[Any]):
 
     @property
     def logs(self) -> list[LogMessage]:
+        """The log messages that the tool sent."""
         return [LogMessage(each.level, each.data) for each in self._peer.notes if type(each) is Log]
 
     @property
@@ -81,6 +84,7 @@ class TestContext(Context[Any]):
 
     @property
     def answers_left(self) -> int:
+        """How many answers were not used."""
         return len(self._peer.answers)
 
     def cancel(self) -> None:
