@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,7 +50,8 @@ def _text(shown: Shown) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[.:!?])\s", " ".join(text.split()), maxsplit=1)[0].rstrip(":")
+    sentence = re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0]
+    return sentence.partition(": `")[0]
 
 
 def _heading(module: str, name: str) -> str:
@@ -141,11 +143,21 @@ def _parameters(shown: Callable, where: str) -> list[str]:
     lines = _table(rows, where, "parameter") if rows else []
     for option in shown.options:
         name = option.partition(":")[2]
-        lines += [f"It also takes the {_link(name).replace('[O', '[o', 1)}.", ""]
-    if shown.raises:
-        raised = ", ".join(_link(each) or f"`{each}`" for each in shown.raises)
-        lines += [f"Raises {raised}.", ""]
+        lines += [f"It takes the {_link(name).replace('[O', '[o', 1)}.", ""]
+    raised = [_link(each) or f"`{each}`" for each in shown.raises if _is_public_error(each)]
+    if raised:
+        lines += [f"Raises {', '.join(raised)}.", ""]
     return lines
+
+
+def _is_public_error(name: str) -> bool:
+    return bool(_link(name)) or hasattr(builtins, name)
+
+
+def _meaning(row: Parameter) -> str:
+    """Return the meaning without the parameter's name at its start: "`url` is the page" …"""
+    text = re.sub(rf"^`{row.name}` (is |are )?", "", row.meaning)
+    return text if text == row.meaning else text[:1].upper() + text[1:]
 
 
 def _table(rows: list[Parameter], where: str, first: str) -> list[str]:
@@ -157,7 +169,7 @@ def _table(rows: list[Parameter], where: str, first: str) -> list[str]:
         more = f" See [{title_of(guide)}](../../{guide})." if guide else ""
         default = [f"`{row.default}`" if row.default else "–"] if has_defaults else []
         kind = f"`{row.type}`" if row.type else ""
-        lines.append([f"`{row.name}`", kind, *default, row.meaning + more])
+        lines.append([f"`{row.name}`", kind, *default, _meaning(row) + more])
     return table(head, lines)
 
 

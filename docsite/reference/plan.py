@@ -47,7 +47,7 @@ HEADINGS = {
     "ConnectOptions": "Options of connect",
     "CallOptions": "Options of server.options",
     "LoginOptions": "Options of Login",
-    "OAuthOptions": "OAuthOptions: options of OAuth",
+    "OAuthOptions": "Options of OAuth",
 }
 """The headings of options; any other heading is the name."""
 PAGES = (

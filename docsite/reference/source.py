@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 SRC = ROOT / "src"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*`\"(])")
+_MAX_DEFAULT = 60
 _NAMED = re.compile(r"(?<![\w*`])\*(\w+)\*(?![\w*`])")
 
 
@@ -183,12 +184,12 @@ def _class(module: str, node: ast.ClassDef) -> Class:
     methods: dict[str, _Method] = {}
     for where, each in reversed(lineage):
         by_name = any(keyword.arg == "kw_only" for keyword in each.keywords)
-        fields += [(one, by_name) for one in _fields(each, shown)]
+        fields += [(one, by_name) for one in _fields(where, each, shown)]
         _collect_methods(where, each, methods)
     fields = [each for each in fields if f"{node.name}.{each[0].name}" not in INTERNAL]
     if "__init__" in methods:
         _add_constructor(shown, methods["__init__"], _docstring(node), fields)
-    elif fields and not is_typed_dict(module, node):
+    elif fields and any(_is_record(each) for _, each in lineage):
         rows = [each for each, _ in fields]
         shown.made = Callable(node.name, [_made_of(node.name, fields)], "", rows, [], [])
     else:
@@ -201,6 +202,12 @@ def _class(module: str, node: ast.ClassDef) -> Class:
     shown.methods = [each for each in shown.methods if _is_shown(shown, each.name)]
     shown.attributes = [each for each in shown.attributes if _is_shown(shown, each.name)]
     return shown
+
+
+def _is_record(node: ast.ClassDef) -> bool:
+    """Return whether a class's fields are the parameters of its constructor."""
+    bases = _bases_text(node)
+    return "Struct" in bases or "NamedTuple" in bases
 
 
 def _is_shown(shown: Class, member: str) -> bool:
@@ -259,6 +266,8 @@ NOT_MADE = {"Context", "Invocation", "RemoteServer", "StartedTask", "ConnectCont
 """Classes whose objects users get and do not make: their constructors are not shown."""
 INTERNAL = {
     *("Retry.option", "Retry.policy", "Retry.wait_after", "Breaker.option", "Breaker.policy"),
+    *("Breaker.enter", "Breaker.holds", "Breaker.leave", "Limit.key", "Limit.enter"),
+    *("Limit.count", "Limit.start", "Limit.leave", "Limit.give_back"),
     *("Limit.option", "Limit.policy", "Login.choice", "Login.records", "Login.for_server"),
     *("OAuth.options", "OAuth.metadata", "OAuth.pages", "DevelopmentOAuth.pages"),
     *("ApiKeys.security_schemes", "ModelTools.rules", "FilledPrompt.read", "ServerFacts.of"),
@@ -290,14 +299,16 @@ def is_typed_dict(module: str, node: ast.ClassDef) -> bool:
     return any(is_typed_dict(where, base) for where, _, base in bases_of(module, node))
 
 
-def _fields(node: ast.ClassDef, shown: Class) -> Iterator[Parameter]:
+def _fields(module: str, node: ast.ClassDef, shown: Class) -> Iterator[Parameter]:
     texts = texts_below(node.body)
     for each in statements(node.body):
         match each:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):
                 if name.startswith("_"):
                     continue
-                row = Parameter(name, ast.unparse(kind), _default(value), texts.get(each, ""))
+                default = _default(value)
+                default = default and value_of(module, default)
+                row = Parameter(name, ast.unparse(kind), default, texts.get(each, ""))
                 if row.type.startswith("ClassVar["):
                     inner = row.type[len("ClassVar[") : -1]
                     shown.attributes.append(Parameter(name, inner, row.default, row.meaning))
@@ -428,16 +439,21 @@ def _split(docstring: str, known: set[str]) -> tuple[str, dict[str, str]]:
     paragraphs = []
     summary = ""
     for paragraph in prose_paragraphs(docstring):
-        kept = []
+        kept: list[str] = []
+        before: set[str] = set()
         for sentence in _SENTENCE.split(paragraph):
             names = known.intersection(_NAMED.findall(sentence))
+            if not names and sentence.startswith("It "):
+                # It goes on about the parameter of the sentence before.
+                names = before
             shown = _NAMED.sub(r"`\1`", sentence)
             summary = summary or shown
             for name in names:
-                before = meanings.get(name, summary)
-                meanings[name] = shown if before == summary else f"{before} {shown}"
-            if not names or shown == summary:
-                kept.append(shown)
+                known_so_far = meanings.get(name, summary)
+                meanings[name] = shown if known_so_far == summary else f"{known_so_far} {shown}"
+            is_kept = not names or shown == summary
+            before = set() if is_kept else names
+            kept += [shown] if is_kept else []
         if kept:
             paragraphs.append(" ".join(kept))
     return "\n\n".join(paragraphs), meanings
@@ -530,13 +546,19 @@ def defaults_in(module: str, settings: str = "") -> dict[str, str]:
             case ast.Call(
                 func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), default]
             ) if isinstance(default, ast.Constant | ast.Name | ast.Tuple):
-                found.setdefault(name, value_of(module, ast.unparse(default)))
+                value = value_of(module, ast.unparse(default))
+                if not value.isidentifier() or value.istitle():
+                    found.setdefault(name, value)
     if settings:
         shown = described(*settings.split(":"))
         assert isinstance(shown, Class)
         assert shown.made is not None
         found |= {each.name: each.default or "" for each in shown.made.parameters}
-    return {name: value for name, value in found.items() if value not in ("None", "''")}
+    return {
+        name: value
+        for name, value in found.items()
+        if value not in ("None", "''") and len(value) < _MAX_DEFAULT
+    }
 
 
 def value_of(module: str, text: str) -> str:

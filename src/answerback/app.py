@@ -351,8 +351,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def redeem(self, token: str, user: object) -> Redeemed:
         """Accept the token in a gate's link, for the page the link leads to.
 
-        *user* is the user logged in at the page, and must be the one the link was made for. A token
-        can be redeemed only once. Raises LinkRefused.
+        *user*, who is logged in at the page, must be the one the link was made for. A token can be
+        redeemed only once. Raises LinkRefused.
         """
         from .calls.runtime import serving
         from .gates.links import redeem

@@ -196,7 +196,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     ) -> tuple[Block, ...]:
         """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged.
 
-        *budget* and *untrusted* are as there.
+        *budget* is the maximum number of characters. *untrusted* puts the texts between markers.
         """
         from ..dialects.model_text import blocks_for_model
 
@@ -319,8 +319,8 @@ def failure(
 ) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 
-    *code* is an UPPER_SNAKE name, and *details* is JSON for programs. *retryable* says whether the
-    same call may succeed later; by default the code decides. *hint* says what the caller can do.
+    *code* is an UPPER_SNAKE name. *details* is JSON for programs. *retryable* says whether the same
+    call may succeed later; by default the code decides. *hint* says what the caller can do.
     *kind* is the class or the code whose status an error with a custom code borrows. *meta* is for
     hosts and widgets.
     """

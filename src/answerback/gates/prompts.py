@@ -31,7 +31,7 @@ def subscription_prompt(
 ) -> Reply[Any]:
     """Return the reply to a *user* without a subscription.
 
-    *plan* is the plan's name, and *url* the page to subscribe. *feature* names what needs it.
+    *plan* is the plan's name. *url* is the page to subscribe. *feature* names what needs it.
     """
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
     return _reply(subscription_refusal(feature, plan, link))

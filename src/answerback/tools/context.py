@@ -293,7 +293,8 @@ class Context(Generic[StateT]):
 
         *form* is the answer's type, or your own form's JSON Schema.
         In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
-        an answer, so the code before the question runs twice. There, *key* names the question.
+        an answer, so the code before the question runs twice. *key* is the name by which the answer
+        is found then; by default the question's position and text.
         """
         from ..core.stopped_clocks import clocks_stopped
         from .elicitation import Form, check_question
@@ -315,8 +316,8 @@ class Context(Generic[StateT]):
     ) -> Sample:
         """Ask the client's model for a message.
 
-        It has at most *max_tokens* tokens. *system* is the system prompt, *key* names the question
-        as in `elicit`, and *more* are further members of the request.
+        It has at most *max_tokens* tokens. *system* is the system prompt. *key* names the question,
+        as in `elicit`. *more* are further members of the request.
         """
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
@@ -332,7 +333,7 @@ class Context(Generic[StateT]):
     async def roots(self, *, key: str | None = None) -> list[Root]:
         """Return the folders and URIs that the client lets the tool work in.
 
-        *key* names the question as in `elicit`.
+        *key* names the question, as in `elicit`.
         """
         result = await self._ask(Question("roots/list", {}, key))
         return msgspec.convert(result.get("roots", []), list[Root])
