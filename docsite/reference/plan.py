@@ -241,3 +241,23 @@ PAGES = (
         ("answerback.testing: TestContext DisplayClient assert_valid_reply",),
     ),
 )
+MERGED = {"ServerMethods", "HasRegistry", "ListedEntry", "HttpMiddleware"}
+"""Base classes that users do not meet: what they have is shown in the class itself."""
+NOT_MADE = {
+    *("Context", "Invocation", "RemoteServer", "StartedTask", "ConnectContext", "RequestInfo"),
+    "ModelTools",
+}
+"""Classes whose objects users get and do not make: their constructors are not shown."""
+INTERNAL = {
+    *("Retry.option", "Retry.policy", "Retry.wait_after", "Breaker.option", "Breaker.policy"),
+    *("Breaker.enter", "Breaker.holds", "Breaker.leave", "Limit.key", "Limit.enter"),
+    *("Limit.count", "Limit.start", "Limit.leave", "Limit.give_back"),
+    *("Limit.option", "Limit.policy", "Login.choice", "Login.records", "Login.for_server"),
+    *("OAuth.options", "OAuth.metadata", "OAuth.pages", "DevelopmentOAuth.pages"),
+    *("ApiKeys.security_schemes", "ModelTools.rules", "FilledPrompt.read", "ServerFacts.of"),
+    *("ValidReplies.on_call_tool", "ValidReplies.applies_to", "ValidReplies.check"),
+    *("ValidReplies.has_checkable_body", "Error.of", "Values.settings", "Task.settings"),
+    *("Shown.settings", "Reply.encoded", "Reply.shape", "Reply.received", "Reply.contract"),
+    *("ToolError.may_have_run", "ToolError.thread_goes_on", "Records.sinks"),
+}
+"""Members that only our own packages use; no page shows them."""

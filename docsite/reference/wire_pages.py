@@ -16,7 +16,7 @@ from answerback.error_codes import BUILT_IN, CODES
 from .guides import FLAG_GUIDES
 from .markdown import Row, anchor, table, title_of
 from .sentences import EXAMPLES, META, READ, ROUTES, SENT, VARIABLES
-from .source import comments_in, tree_lines
+from .source import comments_above
 
 MADE = "`make reference` writes this page from the source."
 _PLACES = {
@@ -178,13 +178,8 @@ def error_codes() -> str:
 
 def code_sentences() -> dict[str, str]:
     """Return the sentence about each code: the comment above its row."""
-    module = "answerback.error_codes"
-    comments = comments_in(module)
-    found = {}
-    for number, line in enumerate(tree_lines(module), 1):
-        name = line.strip().partition(": Code(")[0].strip('"')
-        if number in comments and name != line.strip():
-            found[name] = comments[number]
+    comments = comments_above("answerback.error_codes")
+    found = {row.partition(": Code(")[0].strip('"'): text for row, text in comments.items()}
     return {name: found.get(name, "") for name in CODES if name in BUILT_IN}
 
 
@@ -224,9 +219,8 @@ def _written(name: str) -> str:
 
 def host_keys() -> list[str]:
     """Return the table of the keys that hosts define."""
-    comments = comments_in("answerback.core.metadata.key_table")
-    lines = tree_lines("answerback.core.metadata.key_table")
-    texts = [text for number, text in comments.items() if "MetaKey(" in lines[number - 1]]
+    comments = comments_above("answerback.core.metadata.key_table")
+    texts = [text for row, text in comments.items() if row.startswith("MetaKey(")]
     rows = []
     for key, text in zip(KEYS, texts, strict=True):
         places = ", ".join(_PLACES[each] for each in key.places)

@@ -9,6 +9,7 @@ import pytest
 from docsite.reference import scan
 from docsite.reference.__main__ import FOLDER, pages
 from docsite.reference.api_pages import entries, gaps
+from docsite.reference.functions import split_docstring
 from docsite.reference.plan import MET
 from docsite.reference.plan import PAGES as API
 from docsite.reference.sentences import META, NOT_META, NOT_OURS, READ, ROUTES, SENT, VARIABLES
@@ -27,6 +28,22 @@ WRITTEN = pages()
 def test_a_page_is_as_the_source_says(name: str) -> None:
     """`make reference` writes it."""
     assert (FOLDER / name).read_text(encoding="utf-8") == WRITTEN[name].rstrip() + "\n"
+
+
+def test_a_sentence_of_a_docstring_explains_the_parameters_that_it_names() -> None:
+    docstring = """Send *text*.
+
+    *budget* is a number. It is in characters. With *raw*, nothing is cut. Any thread may call this.
+    """
+
+    text, meanings = split_docstring(docstring, {"text", "budget", "raw"})
+
+    assert text == "Send `text`.\n\nAny thread may call this."
+    assert meanings == {
+        "text": "Send `text`.",
+        "budget": "`budget` is a number. It is in characters.",
+        "raw": "With `raw`, nothing is cut.",
+    }
 
 
 def test_the_api_has_no_other_pages() -> None:
