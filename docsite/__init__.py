@@ -1,1 +1,1 @@
-"""Builds the documentation: the reference from the code, and the site from the pages."""
+"""Builds the documentation site from `docs/`: `make docs` and `make docs-serve`."""
