@@ -129,7 +129,7 @@ class Forbidden(ToolError):
 
 
 class NotFound(ToolError):
-    """What the caller asked for does not exist (404)."""
+    """The thing that the caller asked for does not exist (404)."""
 
     code = kind = "NOT_FOUND"
 
