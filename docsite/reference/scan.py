@@ -35,10 +35,13 @@ def _nodes(path: Path) -> list[ast.AST]:
 
 
 def _files(*parts: str) -> list[Path]:
-    found = [PACKAGE / part for part in parts or ("",)]
-    return sorted(
-        file for each in found for file in ([each] if each.is_file() else each.rglob("*.py"))
-    )
+    found = [PACKAGE / part for part in parts]
+    return [file for each in found for file in ([each] if each.is_file() else each.rglob("*.py"))]
+
+
+def _files_with(word: str) -> list[Path]:
+    """Return the files of the package that have a word; parsing all of them takes long."""
+    return [file for file in PACKAGE.rglob("*.py") if re.search(word, file.read_text())]
 
 
 def _texts(path: Path) -> Iterator[str]:
@@ -54,7 +57,8 @@ def _texts(path: Path) -> Iterator[str]:
 
 def variables() -> set[str]:
     """Return the environment variables that are read."""
-    return {name for path in _files() for name in _variables_in(path)}
+    files = _files_with("environ|ANSWERBACK_")
+    return {name for path in files for name in _variables_in(path)}
 
 
 def _variables_in(path: Path) -> Iterator[str]:
@@ -81,9 +85,12 @@ def _variables_in(path: Path) -> Iterator[str]:
         value = name.value if isinstance(name, ast.Constant) else None
         if isinstance(name, ast.Name):
             value = constants.get(name.id)
-        is_environment = ast.unparse(source).rpartition(".")[2].lstrip("_") == "environ"
-        if is_environment and isinstance(value, str) and _VARIABLE.match(value):
+        if isinstance(value, str) and _VARIABLE.match(value) and _is_environment(source):
             yield value
+
+
+def _is_environment(source: ast.expr) -> bool:
+    return ast.unparse(source).rpartition(".")[2].lstrip("_") == "environ"
 
 
 def headers() -> set[str]:
@@ -111,4 +118,5 @@ def routes() -> set[str]:
 
 def meta_keys() -> set[str]:
     """Return the keys of `_meta` that have a prefix."""
-    return {text for path in _files() for text in _texts(path) if _KEY.match(text)}
+    files = _files_with("PREFIX|(answerback|modelcontextprotocol|openai|anthropic|mcp|ui|webplus)/")
+    return {text for path in files for text in _texts(path) if _KEY.match(text)}

@@ -53,38 +53,51 @@ VARIABLES = {
     "REMOTE_USER": "CGI: the user that the web server authenticated, for the records.",
 }
 ROUTES = {
-    "/functions": ("GET", "Lists the tools: names, descriptions, schemas."),
-    "/functions/{name}": ("POST", "Calls a tool; the contract's `route` decides where it is."),
+    "/functions": ("", "GET, HEAD", "Lists the tools: names, descriptions, schemas."),
+    "": (
+        "/functions/{name}",
+        "POST",
+        "Calls a tool; the contract's `route` is the path before it.",
+    ),
     "/tasks/": (
+        "/functions/{name}/tasks/{id}",
         "GET, HEAD, POST, DELETE",
-        "Below a tool's path, `/tasks/{id}` is a [task](../guides/tasks.md#over-rest): its state, "
-        "the answers to its questions, its cancellation.",
+        "A [task](../guides/tasks.md#over-rest): its state, answers to its questions, its "
+        "cancellation.",
     ),
-    "/result": ("GET, HEAD", "`/tasks/{id}/result` is the task's reply."),
+    "/result": ("/functions/{name}/tasks/{id}/result", "GET, HEAD", "The reply of the task."),
     "/pages/": (
+        "/functions/{name}/pages/{cursor}",
         "GET, HEAD",
-        "Below a tool's path, `/pages/{cursor}` is the rest of a [long list](../guides/pages.md).",
+        "The rest of a [long list](../guides/pages.md).",
     ),
-    "/mcp": ("POST, GET, DELETE", "[MCP](mcp.md#over-http) over Streamable HTTP."),
-    "/message": ("POST", "One JSON-RPC request without a session, answered in plain JSON."),
-    "/openapi.json": ("GET", "The [OpenAPI](openapi.md) document."),
-    "/healthz": ("GET", "200 as long as the process answers, with its [checks](wires.md#health)."),
-    "/readyz": ("GET", "200 if calls can be served, else 503, with the same checks."),
-    "/": ("GET", "[The console](wires.md#the-console) for a browser, where it is shown."),
-    "/docs": ("GET", "The same page."),
-    "/console/about.json": ("GET", "What the console's page shows of the app."),
-    "/console/frame": ("GET", "The frame in which the console shows a widget."),
-    "/console/views": ("POST", "What a model in each modelled host sees of a reply."),
+    "/mcp": ("", "GET, POST, DELETE", "[MCP](mcp.md#over-http) over Streamable HTTP."),
+    "/message": ("", "POST", "One JSON-RPC request without a session, answered in plain JSON."),
+    "/openapi.json": ("", "GET, HEAD", "The [OpenAPI](openapi.md) document."),
+    "/healthz": (
+        "",
+        "GET, HEAD",
+        "200 as long as the process answers, with its [checks](wires.md#health).",
+    ),
+    "/readyz": ("", "GET, HEAD", "200 if calls can be served, else 503, with the same checks."),
+    "/": ("", "GET", "[The console](wires.md#the-console) for a browser, where it is shown."),
+    "/docs": ("", "GET", "The same page."),
+    "/console/about.json": ("", "GET", "What the console's page shows of the app."),
+    "/console/frame": ("", "GET", "The frame in which the console shows a widget."),
+    "/console/views": ("", "POST", "What a model in each modelled host sees of a reply."),
     "/dev/token": (
+        "",
         "POST",
         "A [test token](../guides/auth.md#without-an-identity-provider), with `--dev-auth` only.",
     ),
     "/.well-known/oauth-protected-resource": (
+        "",
         "GET",
         "Where clients log in (RFC 9728), also with the endpoint's path behind it; with "
         "[`auth=OAuth(…)`](../guides/auth.md) only.",
     ),
 }
+"""By the part of the path in the source: the whole path, the methods, and what it does."""
 NOT_OURS = {"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
 """Paths that an identity provider answers."""
 READ = {

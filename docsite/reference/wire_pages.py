@@ -200,7 +200,7 @@ def http() -> str:
         "",
         "## Routes",
     ]
-    rows = [[f"`{path}`", methods, text] for path, (methods, text) in ROUTES.items()]
+    rows = [[f"`{path or part}`", *more] for part, (path, *more) in ROUTES.items()]
     lines += ["", *table(["route", "methods", "does"], rows)]
     lines += ["A slash at the end of a path is ignored. `@app.route` adds pages of your own.", ""]
     for title, verb, found in (("Request", "is read as", READ), ("Response", "says", SENT)):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 from docsite.reference import scan
 from docsite.reference.__main__ import FOLDER, pages
@@ -16,6 +18,7 @@ from docsite.reference.sentences import META, NOT_META, NOT_OURS, READ, ROUTES, 
 from docsite.reference.wire_pages import code_sentences, flag_rows, parser_of, subcommands
 from tests.test_public_names import PUBLIC
 
+from answerback import App
 from answerback.cli.program import COMMANDS
 from answerback.contract import Contract
 from answerback.core.metadata.key_table import KEYS
@@ -97,6 +100,30 @@ def test_every_header_that_a_server_reads_or_sends_has_a_sentence() -> None:
 
 def test_every_route_has_a_sentence() -> None:
     assert scan.routes() - NOT_OURS - ROUTES.keys() == set()
+
+
+async def allowed_methods(app: App, path: str) -> set[str]:
+    """The methods that a path has, as the refusal of another one says."""
+    filled = re.sub(r"\{(\w+)\}", r"\1", path)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app.asgi())) as client:
+        answer = await client.put(f"http://127.0.0.1{filled}")
+    return set(answer.headers["allow"].split(", "))
+
+
+def test_a_route_has_the_methods_that_its_line_says() -> None:
+    app = App("pages")
+
+    @app.tool(task="optional")
+    def name() -> None:
+        """A tool whose path is that of the line."""
+
+    shown = {path or part: set(methods.split(", ")) for part, (path, methods, _) in ROUTES.items()}
+    # The others answer only browsers, or only with auth=.
+    paths = [path for path in shown if path.startswith(("/functions", "/mcp", "/message", "/o"))]
+
+    allowed = {path: asyncio.run(allowed_methods(app, path)) for path in paths}
+
+    assert allowed == {path: shown[path] for path in paths}
 
 
 def test_every_metadata_key_has_a_sentence() -> None:

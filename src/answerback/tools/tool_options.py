@@ -65,7 +65,7 @@ class CommonOptions(TypedDict, total=False):
     """The options that tools, resources and prompts share."""
 
     name: str
-    """1 to 128 characters of A-Z a-z 0-9 _ . -; by default the function's name."""
+    """1 to 128 characters of `A-Z a-z 0-9 _ . -`; by default the function's name."""
     title: str
     """The name that people see."""
     description: str
