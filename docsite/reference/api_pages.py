@@ -192,7 +192,7 @@ def _table(rows: list[Parameter], where: str, first: str) -> list[str]:
 
 def _meaning(row: Parameter) -> str:
     """Return the meaning without the parameter's name at its start: "`url` is the page" …"""
-    text = re.sub(rf"^`{row.name}` (is |are )?", "", row.meaning)
+    text = re.sub(rf"^`{row.name}` (is |are )?(?!and )", "", row.meaning)
     return text if text == row.meaning else text[:1].upper() + text[1:]
 
 

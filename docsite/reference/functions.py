@@ -50,7 +50,9 @@ def read_function(
     forms = _shown_forms(functions)
     names = {each.arg for each in _arguments(last)}
     text, meanings = split_docstring(f"{more}\n\n{docstring_of(last)}", names)
-    rows = {row.name: row for form in reversed(forms) for row in parameters_of(form, module)}
+    rows: dict[str, Parameter] = {}
+    for row in (row for form in forms for row in parameters_of(form, module)):
+        rows.setdefault(row.name, row)
     options = [_unpacked(row) for row in rows.values() if _unpacked(row)]
     shown = [
         replace(row, meaning=meanings.get(row.name, ""))

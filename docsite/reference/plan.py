@@ -86,7 +86,8 @@ PAGES = (
         "replies",
         "Replies and content",
         "What a tool returns and what a call ends in. [Replies](../../start/replies.md) "
-        "explains them.",
+        "explains them. The keys of `ToolMeta`, `ResultMeta` and `ResourceMeta` are on the page "
+        "on [metadata](../metadata.md#the-keys).",
         (
             "answerback: Reply success failure",
             "answerback.core.reply: Error Cut",
@@ -259,5 +260,6 @@ INTERNAL = {
     *("ValidReplies.has_checkable_body", "Error.of", "Values.settings", "Task.settings"),
     *("Shown.settings", "Reply.encoded", "Reply.shape", "Reply.received", "Reply.contract"),
     *("ToolError.may_have_run", "ToolError.thread_goes_on", "Records.sinks"),
+    *("Records.recorded", "Records.add", "Records.check", "Records.make_event"),
 }
 """Members that only our own packages use; no page shows them."""

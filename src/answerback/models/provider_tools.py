@@ -134,7 +134,7 @@ class ModelTools:
     ) -> dict[str, Any]:
         """Return the arguments that the tool wants, from those that the model sent.
 
-        *raw* is JSON text or an object of JSON values. Raises InvalidInput if it is neither.
+        *raw* is JSON text or an object of JSON values. Raises InvalidInput for anything else.
         """
         self.name_of(provider_name)
         try:
@@ -154,9 +154,9 @@ class ModelTools:
     ) -> RunResult | Coroutine[Any, Any, RunResult]:
         """Make a call that the model asks for; return what `messages` takes, or a coroutine.
 
-        *server* is a connected server, and *call* one of the calls in the provider's form, as JSON
+        *server* is a connected server. *call* is one of the calls in the provider's form, as JSON
         or as an object of its package. A name that the model made up and wrong arguments become
-        failed replies. Raises TypeError if *call* is not a call.
+        failed replies. Raises TypeError for anything else than a call.
         """
         asked = read_call(call, self.rules.provider)
         if iscoroutinefunction(server.call):

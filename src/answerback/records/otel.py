@@ -31,9 +31,9 @@ _W3C = TraceContextTextMapPropagator()
 class OpenTelemetry(WriteOnlySink):
     """A sink that makes a span and a measurement for each reply.
 
-    *tracer_provider* and *meter_provider* are by default the global ones. A span is made after the
-    call, with the call's start and end times. Its parent is the span that was current when the call
-    arrived.
+    *tracer_provider* makes the spans; by default it is the global one. *meter_provider* makes the
+    measurements; by default it is the global one. A span is made after the call, with the call's
+    start and end times. Its parent is the span that was current when the call arrived.
     """
 
     def __init__(

@@ -37,8 +37,9 @@ class TestContext(Context[Any]):
     """A Context for tests; *answers* are given to the tool's questions, in this order.
 
     The answer to `elicit` is the value, an object with the form's fields, or `Declined`; to
-    `sample` the model's text; to `roots` a list of URIs. *user*, *headers* and *meta* are the
-    request's. *state* is for a function that is called directly; `app.call` uses the app's.
+    `sample` the model's text; to `roots` a list of URIs. *user* is the request's user. *headers*
+    are the request's headers. *meta* is the request's `_meta`. *state* is for a function that is
+    called directly; `app.call` uses the app's.
     """
 
     # pytest would take it for a test class because of its name.

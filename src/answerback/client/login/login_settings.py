@@ -91,8 +91,8 @@ class Login:
 class ClientCredentials(Login):
     """Logs in as the program itself, without a user (the grant `client_credentials`).
 
-    *client* has a secret or a private key. *scopes* are asked for besides those that the server
-    names. *store* keeps the tokens; by default in memory.
+    *client* has a secret or a private key. *scopes* are the scopes to ask for besides those that
+    the server names. *store* keeps the tokens; by default in memory.
     """
 
     grant = "client_credentials"
