@@ -11,7 +11,9 @@ import pytest
 from docsite.reference import scan
 from docsite.reference.__main__ import FOLDER, pages
 from docsite.reference.api_pages import entries, gaps
+from docsite.reference.classes import Class, described
 from docsite.reference.functions import split_docstring
+from docsite.reference.guides import FLAG_GUIDES, GUIDES
 from docsite.reference.plan import MET
 from docsite.reference.plan import PAGES as API
 from docsite.reference.sentences import META, NOT_META, NOT_OURS, READ, ROUTES, SENT, VARIABLES
@@ -80,6 +82,20 @@ def test_every_argument_and_flag_of_a_command_has_a_sentence(command: str) -> No
     rows = [row for each in parsers for row in flag_rows(each._actions, each)]
 
     assert [names for names, meaning in rows if not meaning] == []
+
+
+def test_every_guide_belongs_to_an_option_or_a_flag() -> None:
+    classes = [described(*entry) for page in API for entry in entries(page)]
+    options = {
+        f"{each.name}.{row.name}"
+        for each in classes
+        if isinstance(each, Class)
+        for row in (*each.attributes, *(each.made.parameters if each.made else ()))
+    }
+    page = WRITTEN["command-line.md"]
+
+    assert GUIDES.keys() - options == set()
+    assert [flag for flag in FLAG_GUIDES if f"`{flag}" not in page] == []
 
 
 def test_every_error_code_has_a_sentence() -> None:
