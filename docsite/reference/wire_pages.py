@@ -189,7 +189,11 @@ def environment() -> str:
     lines += table(["variable", "meaning"], rows)
     lines += ["In the values of `--token`, `--header` and `--env`, and in a host's file, `${NAME}`"]
     lines += ["stands for the variable `NAME`. A child process gets only a few of your variables;"]
-    lines += ["see [child processes](../guides/client.md#child-processes).", ""]
+    lines += ["see [child processes](../guides/client.md#child-processes). Python itself reads"]
+    lines += [
+        "`SSL_CERT_FILE` and `SSL_CERT_DIR`, the certificates of the servers that are called.",
+        "",
+    ]
     return "\n".join(lines)
 
 
