@@ -164,6 +164,9 @@ def test_the_search_answers_questions(browser: Browser, site: Path, url: str, wh
 
 def results(browser: Browser, question: str) -> list[str]:
     """The addresses that the search shows for *question*, best first."""
+    # Otherwise the results of the last question are shown with the new one for a moment.
+    browser.fill("input[role=combobox]", "")
+    browser.until(f"!{RESULTS}.some((address) => address.includes('h='))")
     browser.fill("input[role=combobox]", question)
     # The address of a result has the question that it answers.
     asked = json.dumps(f"h={quote_plus(question)}")
