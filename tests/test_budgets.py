@@ -423,9 +423,9 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
     "": 1_450,
-    "auth": 1_400,
+    "auth": 1_500,
     "calls": 3_500,
-    "cli": 6_950,
+    "cli": 7_000,
     "client": 8_100,
     "core": 3_700,
     "dialects": 4_650,

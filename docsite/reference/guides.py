@@ -94,6 +94,7 @@ GUIDES = {
 }
 FLAG_GUIDES = {
     "--url": "guides/widgets.md#claude",
+    "--keep-alive": "guides/recipes/aws-alb.md",
     "--allow-host": "reference/wires.md#rest",
     "--allow-origin": "reference/wires.md#rest",
     "--trust-proxy": "reference/wires.md#behind-a-proxy",

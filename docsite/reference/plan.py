@@ -191,7 +191,7 @@ PAGES = (
         "Authentication",
         "How callers of your server log in. [Authentication](../../guides/auth.md) explains it.",
         (
-            "answerback.auth: OAuth OAuthOptions Introspection TokenProof ApiKeys ApiKey "
+            "answerback.auth: OAuth OAuthOptions Introspection TokenLookup TokenProof ApiKeys ApiKey "
             "User Authenticator Credentials Challenge Unauthorized",
             "answerback.auth.development: DevelopmentOAuth",
         ),
@@ -260,6 +260,12 @@ INTERNAL = {
     *("ValidReplies.has_checkable_body", "Error.of", "Values.settings", "Task.settings"),
     *("Shown.settings", "Reply.encoded", "Reply.shape", "Reply.received", "Reply.contract"),
     *("ToolError.may_have_run", "ToolError.thread_goes_on", "Records.sinks"),
-    *("Records.recorded", "Records.add", "Records.check", "Records.make_event"),
+    *(
+        "OAuth.asked_scopes",
+        "Records.recorded",
+        "Records.add",
+        "Records.check",
+        "Records.make_event",
+    ),
 }
 """Members that only our own packages use; no page shows them."""
