@@ -191,8 +191,9 @@ PAGES = (
         "Authentication",
         "How callers of your server log in. [Authentication](../../guides/auth.md) explains it.",
         (
-            "answerback.auth: OAuth OAuthOptions Introspection TokenLookup TokenProof ApiKeys ApiKey "
-            "User Authenticator Credentials Challenge Unauthorized",
+            "answerback.auth: OAuth OAuthOptions Introspection TokenLookup TokenProof ApiKeys "
+            "ApiKey User Authenticator Credentials Challenge Unauthorized "
+            "CannotAuthenticate",
             "answerback.auth.development: DevelopmentOAuth",
         ),
     ),
