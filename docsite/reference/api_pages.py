@@ -62,7 +62,7 @@ def _gaps(place: list[str], shown: Shown) -> Iterator[str]:
         case Class(text=text, made=made, attributes=attributes, methods=methods):
             rows = [*(made.parameters if made else ()), *attributes]
             yield from [] if text or (made and made.text) else [where]
-            yield from (f"{where}.{row.name}" for row in rows if not row.meaning)
+            yield from (f"{where}.{row.name}" for row in rows if not (row.meaning and row.type))
             for method in methods:
                 yield from _gaps([*place, method.name], method)
 

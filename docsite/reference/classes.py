@@ -99,10 +99,11 @@ def _lineage(module: str, node: ast.ClassDef, shown: Class) -> list[tuple[str, a
     found = [(module, node)]
     for where, each in found:
         for home, name, base in bases_of(where, each):
-            if name[0] == "_" or name in MERGED or is_typed_dict(home, base):
+            place = MERGED.get(name, name)
+            if name[0] == "_" or place in ("", node.name) or is_typed_dict(home, base):
                 found.append((home, base))
             else:
-                shown.bases.append(name)
+                shown.bases.append(place)
     return found
 
 

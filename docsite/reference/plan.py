@@ -157,7 +157,7 @@ PAGES = (
         (
             "answerback: connect",
             "answerback.client.connecting: ConnectOptions ConnectContext",
-            "answerback.client: connect RemoteServer",
+            "answerback.client: connect RemoteServer ManyServers",
             "answerback.client.call_options: CallOptions",
             "answerback.client.request_params: ServerFacts",
             "answerback.client: RemoteTool RemoteResource RemoteTemplate RemotePrompt "
@@ -243,11 +243,16 @@ PAGES = (
         ("answerback.testing: TestContext DisplayClient assert_valid_reply",),
     ),
 )
-MERGED = {"ServerMethods", "HasRegistry", "ListedEntry", "HttpMiddleware"}
-"""Base classes that users do not meet: what they have is shown in the class itself."""
+MERGED = {
+    "ServerMethods": "RemoteServer",
+    "HasRegistry": "",
+    "ListedEntry": "",
+    "HttpMiddleware": "",
+}
+"""Base classes that users do not meet, and the one class that shows what they have; "" is each."""
 NOT_MADE = {
     *("Context", "Invocation", "RemoteServer", "StartedTask", "ConnectContext", "RequestInfo"),
-    "ModelTools",
+    *("ModelTools", "ManyServers"),
 }
 """Classes whose objects users get and do not make: their constructors are not shown."""
 INTERNAL = {

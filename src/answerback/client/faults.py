@@ -40,7 +40,7 @@ class ConnectError(AnswerbackError):
 
     def __init__(self, message: str, *, stderr: str = "") -> None:
         super().__init__(message)
-        self.details = {"stderr": stderr} if stderr else {}
+        self.details: dict[str, str] = {"stderr": stderr} if stderr else {}
         """`stderr`, if the child process wrote any."""
 
 

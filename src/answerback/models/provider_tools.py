@@ -116,7 +116,9 @@ class ModelTools:
             f"a second {each!r} is left out: give one of the two tools a prefix" for each in doubled
         ]
         warnings = (*left_out, *_warnings(found, entries, rules))
-        self.report = ConversionReport(rules.provider, rules.read_on, tuple(reports), warnings)
+        self.report: ConversionReport = ConversionReport(
+            rules.provider, rules.read_on, tuple(reports), warnings
+        )
         """What had to change."""
 
     def name_of(self, provider_name: str) -> str:
