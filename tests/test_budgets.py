@@ -426,7 +426,7 @@ PACKAGE_LINES = {
     "auth": 1_500,
     "calls": 3_500,
     "cli": 7_000,
-    "client": 8_100,
+    "client": 8_150,
     "core": 3_700,
     "dialects": 4_650,
     "fitting": 1_750,
