@@ -150,7 +150,7 @@ class Authenticator(Protocol):
 
 
 class AppAuth(Authenticator):
-    """An app's authenticator, with all that wires, gates and documents read from it.
+    """An app's authenticator, and what it says about logging in.
 
     `OAuth` and `ApiKeys` are two. An author's own class is adapted to it.
     """

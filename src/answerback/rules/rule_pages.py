@@ -26,14 +26,17 @@ def page(rule: Rule) -> str:
     lines += ["## Not like this", "", *_conditions(rule.bad), *_fenced(rule.bad), ""]
     lines += [f"> {message}" for message in _messages(rule)]
     lines += ["", rule.hint[:1].upper() + rule.hint[1:] + "." if rule.hint else "", ""]
-    lines += ["## But like this", "", *_conditions(rule.good), *_fenced(rule.good)]
+    lines += ["## But like this", "", *_conditions(rule.good), *_fenced(rule.good), ""]
+    lines += [f"`answerback lint --ignore {rule.id}` switches the rule off."]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
 def index() -> str:
     """Return the Markdown page that lists all rules."""
     lines = ["# Rules", "", "What a reply must be like. `answerback lint` checks recorded replies,"]
-    lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal.", ""]
+    lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal."]
+    lines += ["`--ignore AB203` switches a rule off, and `--select AB1` checks only some; see"]
+    lines += ["[the options of lint](../../guides/lint.md#on-the-command-line).", ""]
     for beginning, family in FAMILIES.items():
         lines += [
             f"## {family.capitalize()}",
