@@ -173,8 +173,8 @@ def error_codes() -> str:
     lines += table(head, rows)
     lines += ["`isError` is a result that a model can read and act on; a JSON-RPC error is for the"]
     lines += ["client. Exit statuses from 64 on are those of `sysexits.h`.", ""]
-    lines += ["## How an error looks", "", "A tool that raises"]
-    lines += ['`RateLimited("too many calls", retry_after=5)` is answered like this.', ""]
+    lines += ["## How an error looks", "", "If a tool raises"]
+    lines += ['`RateLimited("too many calls", retry_after=5)`, the caller gets `RATE_LIMITED`.', ""]
     reply = answerback.failure("too many calls", "RATE_LIMITED", {"retry_after": 5})
     app = answerback.App("weather")
     for wire, dialect in (("MCP", "mcp"), ("REST, with status 429", "rest")):

@@ -26,8 +26,7 @@ def page(rule: Rule) -> str:
     lines += ["## Not like this", "", *_conditions(rule.bad), *_fenced(rule.bad), ""]
     lines += [f"> {message}" for message in _messages(rule)]
     lines += ["", rule.hint[:1].upper() + rule.hint[1:] + "." if rule.hint else "", ""]
-    lines += ["## But like this", "", *_conditions(rule.good), *_fenced(rule.good), ""]
-    lines += [f"`answerback lint --ignore {rule.id}` switches the rule off."]
+    lines += ["## But like this", "", *_conditions(rule.good), *_fenced(rule.good)]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
@@ -86,7 +85,8 @@ def _messages(rule: Rule) -> list[str]:
 
 def _summary(rule: Rule) -> list[str]:
     repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
-    return [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired}"]
+    off = f"`answerback lint --ignore {rule.id}` switches it off."
+    return [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired} {off}"]
 
 
 def _applies_to(rule: Rule) -> str:
