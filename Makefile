@@ -116,4 +116,4 @@ soak: $(READY)  ## many calls over every wire, by clients that disconnect and ab
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:
-	rm -rf .venv node_modules .clients .ported .apps build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules .bench .clients .ported .apps build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,7 @@
-"""`python -m bench [PART…]` prints the figures, and fails if one misses its limit."""
+"""`python -m bench [PART…]` prints the figures, and fails if one misses its limit.
+
+`python -m bench public` compares servers of others with ours, and has options of its own.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +58,12 @@ PARTS = {
 
 
 def main(names: list[str]) -> int:
+    if names[:1] == ["public"]:
+        from .public.command import main as compare_in_public
+
+        return compare_in_public(names[1:])
     if unknown := set(names) - set(PARTS):
-        print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+        print(f"no such part: {', '.join(unknown)}; there are {', '.join([*PARTS, 'public'])}")
         return 2
     return show([figure for name in names or PARTS for figure in PARTS[name]()])
 
