@@ -142,7 +142,7 @@ def test_the_api_sends_the_bytes_of_the_original() -> None:
         b'8\r\n{"jsonrp\r\n9\r\nc":"2.0"}\r\n0\r\n\r\n',
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nmcp-session-id: aB\r\n"
         b"transfer-encoding: chunked\r\n\r\n"
-        b'2b\r\nid: 1\n\nevent: message\ndata: {"jsonrpc":"2.0"}\n\r\n0\r\n\r\n',
+        b'2e\r\nid: 1\n\nevent: message\ndata: {"jsonrpc":"2.0"}\n\r\n0\r\n\r\n',
     ],
     ids=["length", "chunked", "stream"],
 )

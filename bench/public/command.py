@@ -20,7 +20,10 @@ from .steps import WrongAnswer
 from .store import fill
 
 USERS = 50
-WARM_UP = 0.5
+WARM_UP = 100
+"""The requests before those that count."""
+NODE_WARM_UP = 6_000
+"""Those before the first round of a server on Node, which compiles its code meanwhile."""
 LOAD_SECONDS = 120
 
 
@@ -111,22 +114,19 @@ def measure(workload: Workload, entries: Sequence[Entry], options: Options) -> l
             stack.enter_context(_started(entry, urls, core, smoke=options.smoke))
             for entry in entries
         ]
-        for number in range(options.rounds + 1):
+        for number in range(1, options.rounds + 1):
             for server in servers:
                 for version in server.entry.versions:
                     if store is not None:
                         fill(store)
-                    row = _row(workload, server, version, options.seconds)
-                    # The first round fills caches, and lets Node compile.
+                    compiles = number == 1 and server.entry.environment.npm
+                    warm_up = NODE_WARM_UP if compiles else WARM_UP
+                    row = _row(workload, server, version, warm_up, options.seconds)
                     key = (row.entry, version)
-                    if number and (key not in least or row.value < least[key].value):
+                    if key not in least or row.value < least[key].value:
                         least[key] = row
-            _progress(workload, number, options.rounds)
+            print(f"{workload.name}: round {number} of {options.rounds}", file=sys.stderr)
     return list(least.values())
-
-
-def _progress(workload: Workload, number: int, rounds: int) -> None:
-    print(f"{workload.name}: round {number} of {rounds}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def _started(
     port = free_port()
     command = program(entry.environment, entry.command, here=smoke)
     command = [part.replace("{port}", str(port)) for part in command]
-    own = variables("clients_memory" if smoke else entry.clients) | urls | {"PORT": str(port)}
+    own = {**variables("clients_memory" if smoke else entry.clients), **urls, "PORT": str(port)}
     log = FOLDER / "logs" / entry.name
     try:
         with running(command, port, log=log, folder=SERVERS, variables=own, core=core) as pid:
@@ -165,14 +165,14 @@ def _started(
         raise NotStarted(f"{entry.name} did not start: {exc}") from None
 
 
-def _row(workload: Workload, server: Server, version: str, seconds: float) -> Row:
+def _row(workload: Workload, server: Server, version: str, warm_up: int, seconds: float) -> Row:
     job = Job(
         workload=workload.name,
         version=version,
         port=server.port,
         pid=server.pid,
         users=USERS,
-        warm_up=WARM_UP,
+        warm_up=warm_up,
         seconds=seconds,
     )
     done = subprocess.run(

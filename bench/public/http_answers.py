@@ -54,7 +54,7 @@ def _value(name: bytes, head: bytes, folded: bytes) -> bytes:
 
 
 def _without_chunks(body: bytes) -> bytes:
-    parts = []
+    parts: list[bytes] = []
     while True:
         size, _, body = body.partition(b"\r\n")
         if not (length := int(size, 16)):

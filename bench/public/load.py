@@ -23,17 +23,20 @@ from .steps import Pause, User, WrongAnswer
 
 SILENT_SECONDS = 30.0
 """How long a server may send nothing at all."""
+WARM_UP_SECONDS = 60.0
+"""How long the requests before those that count may take."""
 
 
 class Job(msgspec.Struct):
-    """What to send to which server, and for how long; the first seconds are not counted."""
+    """What to send to which server, and for how long; the first requests do not count."""
 
     workload: str
     version: str
     port: int
     pid: int
     users: int
-    warm_up: float
+    warm_up: int
+    """The requests before those that count."""
     seconds: float
 
 
@@ -91,10 +94,10 @@ class Load:
             self._connections[connection.socket.fileno()] = connection
             self._poll.register(connection.socket.fileno(), select.EPOLLIN)
             self._advance(connection, None)
-        self._run_for(job.warm_up)
+        self._run_until(WARM_UP_SECONDS, requests=job.warm_up)
         self._clear()
         before, start = cpu(job.pid), time.perf_counter()
-        self._run_for(job.seconds)
+        self._run_until(job.seconds)
         seconds, spent = time.perf_counter() - start, cpu(job.pid) - before
         memory = resident(job.pid)
         for connection in self._connections.values():
@@ -104,10 +107,11 @@ class Load:
             self._counted, self._raw, seconds, spent, memory, self._busy / seconds, latencies
         )
 
-    def _run_for(self, seconds: float) -> None:
+    def _run_until(self, seconds: float, requests: float = float("inf")) -> None:
+        """Run all users for some seconds, or until that many requests are answered."""
         end = time.perf_counter() + seconds
         heard = now = time.perf_counter()
-        while now < end:
+        while now < end and self._raw < requests:
             ready = self._poll.poll(self._timeout(now, end))
             now = time.perf_counter()
             if ready:

@@ -97,15 +97,17 @@ def tables(workload: Workload, rows: Sequence[Row]) -> str:
 
 
 def _costs(workload: Workload, version: str, rows: Sequence[Row]) -> str:
-    base = next((row.value for row in rows if row.entry == workload.base), None)
+    """The CPU time, what it is beside that of the bases, and the other figures."""
+    values = {row.entry: row.value for row in rows}
+    bases = {entry: title for entry, title in workload.bases.items() if entry in values}
     first = f"server, {version}" if version else "server"
-    times = f"times the {workload.base_title}"
-    head = [first, "CPU ms for 1,000", times, "counted/s", "raw/s", "memory MB"]
+    times = [f"times {title}" for title in bases.values()]
+    head = [first, "CPU ms for 1,000", *times, "counted/s", "raw/s", "memory MB"]
     lines = [
         [
             row.name,
             f"{row.value:,.0f}",
-            "–" if base is None else f"{base / row.value:.1f}",
+            *(f"{values[entry] / row.value:.1f}" for entry in bases),
             f"{row.counted:,.0f}",
             f"{row.raw:,.0f}",
             f"{row.resident:.0f}",
