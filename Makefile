@@ -5,6 +5,7 @@ READY := .venv/.ready
 JUDGES := node_modules/.ready
 WORKERS ?= 2
 FUZZ ?= 60
+PORT ?= 8000
 CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
@@ -12,10 +13,10 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults docs docs-serve clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
@@ -69,6 +70,12 @@ check: $(READY)  ## run the linters and the type checker
 demo: $(READY)  ## make one call over every wire and compare
 	$(BIN)/python examples/demo.py
 
+docs: $(READY)  ## build the documentation in site/, and check its links
+	$(BIN)/python -m docsite
+
+docs-serve: $(READY)  ## show the documentation on port PORT, and build it again when a page changes
+	@$(BIN)/python -m docsite serve --port $(PORT)
+
 bench: $(READY)  ## measure everything, and fail if a figure misses its limit
 	$(BIN)/python -m bench
 
@@ -119,4 +126,4 @@ soak: $(READY)  ## many calls over every wire, by clients that disconnect and ab
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:
-	rm -rf .venv node_modules .clients .ported .apps build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules .clients .ported .apps build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -27,14 +27,16 @@ from answerback.tasks.task_record import TaskRecord, new_id
 from answerback.tasks.task_runner import LEASE
 from answerback.tasks.transitions import claimed, finished
 
+from .load import calls_per_second, request
 from .report import Figure
-from .tasks import HERE, Client, _cpu_seconds
+from .tasks import HERE, Client, _cpu_seconds, _served
 
 SECRET = "a secret of the benchmark"
 LIMITS = TaskLimits(queue=20_000)
 ROUNDS, BURST = 10, 20
 FINISHED = 100_000
 IDLE_SECONDS = 20.0
+CALL_STARTS, CALL_SECONDS, CONNECTIONS = 5, 0.5, 16
 MADE, LIVE, BATCH, PER_SECOND = 200_000, 20_000, 2_000, 2_000
 NAP = 10
 """The seconds between looks of autovacuum: less than the default of 60, as the tasks of ten minutes
@@ -49,6 +51,7 @@ def measure() -> list[Figure]:
             return [
                 *_waiting_and_growth(server, stack),
                 *_idle(server, stack),
+                *_calls_without_it(server, stack),
                 _bloat(server, stack),
             ]
     finally:
@@ -224,6 +227,32 @@ def _cpu(when: str, place: Place) -> Figure:
     return Figure(
         f"CPU of an idle process in %, {when}", 100 * used / IDLE_SECONDS, 1, True, detail
     )
+
+
+def _calls_without_it(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
+    """The CPU time of calls that do not ask the database, as a multiple of that without one."""
+    place = Place(server, stack)
+    tools = {"plain": "a call that needs no state", "limited": "a call with a passed shared limit"}
+    costs: dict[str, list[tuple[float, float]]] = {tool: [] for tool in tools}
+    # Two processes of the same program differ by some percent, so both are started anew.
+    for _ in range(CALL_STARTS):
+        with _started(place.url, "serve") as shared, _served() as own:
+            for tool, found in costs.items():
+                rounds = [(_call_cpu(*shared, tool), _call_cpu(*own, tool)) for _ in range(ROUNDS)]
+                found.append((min(each[0] for each in rounds), min(each[1] for each in rounds)))
+    for tool, what in tools.items():
+        ratio = statistics.median(shared / own for shared, own in costs[tool])
+        pairs = ", ".join(f"{own * 1e6:.1f} and {shared * 1e6:.1f}" for shared, own in costs[tool])
+        detail = f"µs CPU without and with, of {CALL_STARTS} starts: {pairs}"
+        yield Figure(f"{what}, times without", ratio, 1.05, True, detail)
+
+
+def _call_cpu(port: int, pid: int, tool: str) -> float:
+    """The server's CPU seconds for one call over REST."""
+    before = _cpu_seconds(pid)
+    message = request(port, f"/functions/{tool}", b'{"n": 1}')
+    rate = calls_per_second(port, message, CONNECTIONS, CALL_SECONDS)
+    return (_cpu_seconds(pid) - before) / (rate * CALL_SECONDS)
 
 
 def _bloat(server: Postgres, stack: ExitStack) -> Figure:

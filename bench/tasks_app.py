@@ -6,6 +6,7 @@ import time
 from answerback import App
 from answerback.core.limits import Limits, TaskLimits
 from answerback.registry.declarations import registry_of
+from answerback.resilience import Limit
 
 app = App("bench")
 registry_of(app).limits = Limits(tasks=TaskLimits(queue=20_000, retention=3600))
@@ -27,6 +28,18 @@ async def sleep() -> None:
         await asyncio.sleep(60)
     finally:
         ended["sleep"] = time.time()
+
+
+@app.tool(inline=True)
+def plain(n: int) -> int:
+    """Need nothing of the state."""
+    return n
+
+
+@app.tool(inline=True, limit=Limit("1000000000/s"))
+def limited(n: int) -> int:
+    """Take a call from the process's block of a limit that all processes share."""
+    return n
 
 
 @app.tool

@@ -24,7 +24,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
-PASTED = [ROOT / "README.md", ROOT / "docs" / "start" / "tutorial.md"]
+PASTED = [
+    ROOT / "README.md",
+    ROOT / "docs" / "index.md",
+    ROOT / "docs" / "start" / "tutorial.md",
+]
 """The pages that test_pasted_pages.py runs; test_pages.py runs the others."""
 FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
 """The page that `make clients` runs, in an environment with the frameworks."""

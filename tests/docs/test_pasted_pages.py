@@ -1,4 +1,6 @@
-"""Does what the README and the tutorial tell a newcomer to do, from an empty folder, in order.
+"""Does what the README, the first page of docs/ and the tutorial tell a newcomer to do.
+
+From an empty folder, in order:
 
 - The paragraph before a ```python block says where it goes: "Save this as `notes.py`", or "Add this
   to `notes.py`, above the line `if __name__ …`". It is written there, and nothing else runs it.

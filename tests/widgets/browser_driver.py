@@ -36,6 +36,10 @@ class Browser:
         assert "error" not in reply, reply["error"]
         return reply["value"]
 
+    def before(self, script: str) -> None:
+        """Run *script* in every page that is opened from now on, before the page's own scripts."""
+        self._do("before", script=script)
+
     def open(self, url: str) -> None:
         """Open *url*; the page is not loaded again if it is open."""
         self._do("open", url=url)

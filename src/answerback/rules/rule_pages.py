@@ -60,7 +60,7 @@ def terminal_page(rule: Rule) -> str:
 
 def pages() -> dict[str, str]:
     """Return all pages, by file name."""
-    return {"README.md": index()} | {f"{rule.id}.md": page(rule) for rule in RULES.values()}
+    return {"index.md": index()} | {f"{rule.id}.md": page(rule) for rule in RULES.values()}
 
 
 def example_findings(example: Example) -> list[tuple[str, str]]:

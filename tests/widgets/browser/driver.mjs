@@ -66,18 +66,25 @@ function frame(name) {
   return name ? page.frame({ name }) : page.mainFrame();
 }
 
+async function createPage() {
+  const viewport = { width: 640, height: 480 };
+  page = await browser.newPage({ viewport, deviceScaleFactor: SCALE });
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
+    const text = message.text();
+    if (message.type() === "error" && !STATUS.test(text)) logged.push(text);
+  });
+  page.on("request", (request) => requests.push(request.url()));
+}
+
 const commands = {
+  // Runs a script in every page that is opened from now on, before the page's own.
+  async before({ script }) {
+    if (!page) await createPage();
+    await page.addInitScript(script);
+  },
   async open({ url }) {
-    if (!page) {
-      const viewport = { width: 640, height: 480 };
-      page = await browser.newPage({ viewport, deviceScaleFactor: SCALE });
-      page.on("pageerror", (error) => errors.push(String(error)));
-      page.on("console", (message) => {
-        const text = message.text();
-        if (message.type() === "error" && !STATUS.test(text)) logged.push(text);
-      });
-      page.on("request", (request) => requests.push(request.url()));
-    }
+    if (!page) await createPage();
     [errors, logged, requests] = [[], [], []];
     if (page.url() !== url) await page.goto(url);
   },
