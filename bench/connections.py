@@ -14,10 +14,10 @@ CONNECTIONS = [1, 10, 100, 1_000]
 ROUNDS = 3
 # The server, the tool, and how many calls are made in a round.
 JOBS = {
-    "Answerback": ("ours", "add_async", 10_000),
-    "mcp": ("mcp json", "add", 1_500),
-    "FastMCP": ("fastmcp", "add", 1_500),
-    "bare ASGI": ("bare", "add_async", 10_000),
+    "Answerback": ("ours", "add_async", 5_000),
+    "mcp": ("mcp json", "add", 1_000),
+    "FastMCP": ("fastmcp", "add", 1_000),
+    "bare ASGI": ("bare", "add_async", 5_000),
 }
 
 

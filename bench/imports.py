@@ -9,7 +9,7 @@ import time
 
 from .report import Chart, Figure, Found
 
-ROUNDS = 11
+ROUNDS = 5
 PROGRAMS = {
     "python -c pass": "pass",
     "msgspec": "import msgspec",

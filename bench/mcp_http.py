@@ -97,8 +97,8 @@ CASES = [
     (NEW, "def", "mcp", 5),
     (NEW, "inline", "mcp", 5),
     (NEW, "def", "FastMCP", 5),
-    (OLD, "inline", "bare ASGI", 0.5),
-    (NEW, "inline", "bare ASGI", 0.5),
+    (OLD, "inline", "bare ASGI", 0.4),
+    (NEW, "inline", "bare ASGI", 0.4),
 ]
 
 

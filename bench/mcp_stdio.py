@@ -122,7 +122,7 @@ def measure() -> Found:
         _times("stdio call of a def, CPU, times mcp", cpu["ours"], cpu["mcp"], 10),
         _times("stdio call of a def, CPU, times FastMCP", cpu["ours"], cpu["fastmcp"], 12),
         _times("stdio call of an async tool, CPU, times mcp", cpu["async"], cpu["mcp"], 5),
-        _times("stdio call, inline, times a bare loop", elapsed["inline"], elapsed["bare"], 0.6),
+        _times("stdio call, inline, times a bare loop", elapsed["inline"], elapsed["bare"], 0.35),
         Figure(
             f"stdio, memory after {CALLS} calls, of mcp",
             memory["ours"] / memory["mcp"],

@@ -251,7 +251,8 @@ def _figure_table(figures: list[Figure]) -> Iterator[str]:
     yield "|---|---:|---|---|"
     for each in figures:
         mark = "" if each.holds else ", missed"
-        yield f"| {each.what} | {each.ratio:,.2f} | {each.wanted}{mark} | {each.detail} |"
+        ratio = shown(each.ratio) if each.ratio < 0.1 else f"{each.ratio:,.2f}"
+        yield f"| {each.what} | {ratio} | {each.wanted}{mark} | {each.detail} |"
 
 
 def _machine() -> str:

@@ -16,11 +16,11 @@ from .rest import ROUNDS, rate, running
 # The server, and after how many sessions its memory is read. By default, mcp refuses more than
 # 10,000 sessions at a time.
 OPENED = {
-    "Answerback": ("ours", [100, 1_000, 5_000, 100_000]),
-    "mcp": ("mcp", [100, 1_000, 5_000]),
-    "FastMCP": ("fastmcp", [100, 1_000, 5_000]),
+    "Answerback": ("ours", [100, 1_000, 3_000, 100_000]),
+    "mcp": ("mcp", [100, 1_000, 3_000]),
+    "FastMCP": ("fastmcp", [100, 1_000, 3_000]),
 }
-ITERATIONS = 1_000
+ITERATIONS = 500
 VERSION = "2025-11-25"
 CALL = {"name": "add_inline", "arguments": {"x": 7, "y": 3}}
 

@@ -16,7 +16,7 @@ from .mcp_stdio import Client
 from .report import Chart, Figure, Found
 from .rest import OURS, UVICORNS, running
 
-ROUNDS = 7
+ROUNDS = 5
 APP = "bench/apps.py"
 BODY = b'{"x":7,"y":3}'
 PYTHON = 'python -c "import msgspec"'
