@@ -53,6 +53,9 @@ def calls_per_second(
                 if sent < calls:
                     sent += 1
                     by_fd[key.fd].sendall(messages[key.fd])
+                else:
+                    # The server may close it while others still wait for their responses.
+                    selector.unregister(by_fd[key.fd])
     for sock in sockets:
         sock.close()
     return done / (now - start)

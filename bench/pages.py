@@ -186,7 +186,10 @@ def _first_page() -> str:
         values = [chart.rows[row][column] if row else None for row in rows]
         where = f"`python -m bench {part}`, {measured.date}"
         lines.append(f"| {what} | {' | '.join(map(shown, values))} | {where} |")
-    return "\n".join(lines)
+    last = read(FIRST_ROWS[-1][1])
+    packages = [f"{name} {last.versions[name]}" for name in ("fastmcp", "mcp", "fastapi")]
+    where = ", ".join([last.machine, last.python, *packages])
+    return "\n".join([*lines, "", f"Less is better in each row. {where}."])
 
 
 def _rendered(parts: list[Measured], page: Path) -> str:
@@ -240,7 +243,9 @@ def _picture(chart: Chart, page: Path) -> str:
 
 def _chart_table(chart: Chart) -> Iterator[str]:
     first = chart.unit + (f", by {chart.across}" if chart.across else "")
-    yield f"| {first} | {' | '.join(chart.columns)} |"
+    # A single column needs no name beside the unit.
+    columns = [first, *chart.columns] if len(chart.columns) > 1 else ["", first]
+    yield f"| {' | '.join(columns)} |"
     yield "|---|" + "---:|" * len(chart.columns)
     for name, values in chart.rows.items():
         yield f"| {name} | {' | '.join(map(shown, values))} |"

@@ -69,8 +69,9 @@ def in_words(chart: Chart) -> str:
     """Every value of the chart, for readers who do not see it."""
     rows = []
     for name, values in chart.rows.items():
-        pairs = zip(chart.columns, values, strict=True)
-        cells = [f"{column} {shown(value)}" for column, value in pairs if value is not None]
+        columns = chart.columns if len(chart.columns) > 1 else [""]
+        pairs = zip(columns, values, strict=True)
+        cells = [f"{column} {shown(value)}".strip() for column, value in pairs if value is not None]
         rows.append(f"{name}: {', '.join(cells)}")
     counted = f" by {chart.across}" if chart.across else ""
     return f"{chart.unit}{counted}. {'; '.join(rows)}."

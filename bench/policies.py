@@ -42,7 +42,7 @@ def measure() -> Found:
             name="policies",
             title="A passed retry, breaker or limit",
             unit="µs of CPU time that it adds to a call",
-            columns=["µs"],
+            columns=[""],
             rows=rows,
         ),
         Figure(

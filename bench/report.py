@@ -44,6 +44,13 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 Found: TypeAlias = Sequence[Figure | Chart]
 
 
+def worst(what: str, figures: Sequence[Figure]) -> Figure:
+    """The largest of figures with one limit, which are all to be small."""
+    largest = max(figures, key=lambda figure: figure.ratio)
+    detail = f"{largest.what}; {largest.detail}"
+    return msgspec.structs.replace(largest, what=what, detail=detail)
+
+
 def shown(value: float | None) -> str:
     """A value with two or three digits that count."""
     if value is None:

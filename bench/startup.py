@@ -66,7 +66,7 @@ def _charts(ms: dict[str, float]) -> list[Chart]:
             name="startup-call",
             title="One call, with the start of Python",
             unit="ms",
-            columns=["ms"],
+            columns=[""],
             rows={
                 PYTHON: [ms[PYTHON]],
                 **{
