@@ -13,7 +13,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults docs docs-serve clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults docs docs-serve clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,8 +76,11 @@ docs: $(READY)  ## build the documentation in site/, and check its links
 docs-serve: $(READY)  ## show the documentation on port PORT, and build it again when a page changes
 	@$(BIN)/python -m docsite serve --port $(PORT)
 
-bench: $(READY)  ## measure the figures in docs/reference/performance.md
+bench: $(READY)  ## measure everything, and fail if a figure misses its limit
 	$(BIN)/python -m bench
+
+figures: $(READY)  ## measure the figures of docs/ and write them there, in about ten minutes on a quiet machine
+	$(BIN)/python -m bench --write
 
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties
 	ANSWERBACK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(WORKERS) -q tests/fuzz

@@ -30,7 +30,7 @@ META = {
     PREFIX + "clientCapabilities": {"extensions": {PREFIX + "tasks": {}}},
 }
 PICK_UPS, CANCELS = 200, 20
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 10.0
 MANY, CLIENTS = 10_000, 4
 FINAL = ("completed", "failed", "cancelled")
 

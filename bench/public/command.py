@@ -15,7 +15,7 @@ from .contenders import SHOP_WORKLOAD, SMOKE, VALKEY, WORKLOADS, Entry, Workload
 from .environments import FOLDER, ROOT, SERVERS, NotInstalled, program, variables
 from .load import Job, Measured
 from .processes import NotStarted, cores, free_port, running
-from .report import Row, show, show_versions, write
+from .report import Row, redraw, show, show_versions, write
 from .steps import WrongAnswer
 from .store import fill
 
@@ -45,6 +45,9 @@ def main(arguments: Sequence[str], workloads: Sequence[Workload] = WORKLOADS) ->
     options = Options(found.rounds, found.seconds, found.smoke)
     if found.smoke and found.write:
         parser.error("--smoke measures nothing that --write could write")
+    if found.redraw:
+        redraw()
+        return 0
     own = os.sched_getaffinity(0)
     try:
         for workload in workloads:
@@ -80,6 +83,9 @@ def _parser(workloads: Sequence[Workload]) -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=4.0, help="of a round (default: 4)")
     parser.add_argument(
         "--write", action="store_true", help="write the figures into the documentation"
+    )
+    parser.add_argument(
+        "--redraw", action="store_true", help="write what was measured before, and end"
     )
     parser.add_argument(
         "--smoke",

@@ -63,7 +63,8 @@ _TMCP = Environment(
     ),
 )
 _MCP_LITE = Environment(
-    "mcp-lite", npm=("mcp-lite@0.10.0", "hono@4.13.18", "@hono/node-server@2.1.8", _ZOD)
+    "mcp-lite",
+    npm=("mcp-lite@0.10.0", "srvx@1.0.8", "hono@4.13.18", "@hono/node-server@2.1.8", _ZOD),
 )
 
 
@@ -107,7 +108,7 @@ SHOP = (
     ),
     Entry(
         name="tmcp",
-        title="tmcp 1.20",
+        title="tmcp 1.20, srvx",
         environment=_TMCP,
         command=("node", "tmcp_shop.mjs"),
     ),
@@ -159,16 +160,23 @@ ECHO = (
     ),
     Entry(
         name="tmcp",
-        title="tmcp 1.20",
+        title="tmcp 1.20, srvx",
         environment=_TMCP,
         command=("node", "tmcp_echo.mjs"),
         versions=(OLD, NEW),
     ),
     Entry(
         name="mcp-lite",
-        title="mcp-lite 0.10",
+        title="mcp-lite 0.10, srvx",
         environment=_MCP_LITE,
-        command=("node", "mcp_lite_echo.mjs"),
+        command=("node", "mcp_lite_srvx_echo.mjs"),
+        versions=(OLD,),
+    ),
+    Entry(
+        name="mcp-lite-hono",
+        title="mcp-lite 0.10, Hono",
+        environment=_MCP_LITE,
+        command=("node", "mcp_lite_hono_echo.mjs"),
         versions=(OLD,),
     ),
     Entry(

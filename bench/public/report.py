@@ -11,7 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from .contenders import NODE, SHOP_WORKLOAD, VALKEY, Entry, Workload
+from ..pages import picture
+from ..plots import THEMES, draw
+from ..report import Chart
+from .contenders import NODE, SHOP_WORKLOAD, VALKEY, WORKLOADS, Entry, Workload
 from .environments import ROOT
 from .load import Measured
 
@@ -130,8 +133,9 @@ def _latencies(rows: Sequence[Row]) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    rule = "|---|" + "---:|" * (len(head) - 1)
+    rows = [f"| {' | '.join(row)} |" for row in (head, *lines)]
+    return "\n".join([rows[0], rule, *rows[1:], ""])
 
 
 def write(
@@ -142,9 +146,9 @@ def write(
     rounds: int,
     seconds: float,
 ) -> None:
-    """Write the figures as JSON, and the tables between the markers of the page."""
+    """Write the figures as JSON, and what is drawn from them."""
     figures = Figures(
-        command=f"python -m bench public --workload {workload.name} --write",
+        command=f"python -m bench public --workload {workload.name}",
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         machine=_machine(),
         rounds=rounds,
@@ -153,19 +157,58 @@ def write(
         rows=list(rows),
     )
     FIGURES.mkdir(parents=True, exist_ok=True)
-    encoded = msgspec.json.format(msgspec.json.encode(figures), indent=2)
-    (FIGURES / f"{workload.name}.json").write_bytes(encoded + b"\n")
-    _replace(PAGE, workload.name, _section(workload, figures))
+    encoded = msgspec.json.format(msgspec.json.encode(figures), indent=1)
+    _file(workload).write_bytes(encoded + b"\n")
+    redraw()
 
 
-def _section(workload: Workload, figures: Figures) -> str:
+def redraw() -> None:
+    """Draw the charts, and write the tables to the page."""
+    for path, text in drawn().items():
+        path.write_text(text)
+
+
+def drawn() -> dict[Path, str]:
+    """Each file that is made from the figures, with its text."""
+    page = PAGE.read_text()
+    files: dict[Path, str] = {}
+    for workload in WORKLOADS:
+        if not _file(workload).exists():
+            continue
+        figures = msgspec.json.decode(_file(workload).read_bytes(), type=Figures)
+        chart = _chart(workload, figures)
+        for theme in THEMES:
+            files[FIGURES / f"{chart.name}-{theme}.svg"] = draw(chart, theme)
+        page = _filled(page, workload.name, _section(workload, figures, chart))
+    return {PAGE: page, **files}
+
+
+def _file(workload: Workload) -> Path:
+    return FIGURES / f"{workload.name}.json"
+
+
+def _chart(workload: Workload, figures: Figures) -> Chart:
+    found = {(row.name, row.version): row.value for row in figures.rows}
+    columns = list(dict.fromkeys(row.version for row in figures.rows))
+    names = dict.fromkeys(row.name for row in figures.rows)
+    return Chart(
+        name=workload.name,
+        title=workload.title,
+        unit="ms of CPU time for 1,000 requests",
+        columns=columns,
+        rows={name: [found.get((name, version)) for version in columns] for name in names},
+    )
+
+
+def _section(workload: Workload, figures: Figures, chart: Chart) -> str:
     """The text between the markers."""
     busiest = max(row.load for row in figures.rows)
-    return (
-        f"Measured on {figures.date} with `{figures.command}` on {figures.machine}: the best of "
-        f"{figures.rounds} rounds of {figures.seconds:g} seconds. The load generator used at most "
-        f"{busiest:.0%} of its core.\n\n{tables(workload, figures.rows)}"
+    origin = (
+        f"`{figures.command}`, {figures.date}, the best of {figures.rounds} rounds of "
+        f"{figures.seconds:g} s; {figures.machine}. The load generator used at most {busiest:.0%} "
+        "of its core."
     )
+    return f"\n{origin}\n\n{picture(chart, PAGE)}\n\n{tables(workload, figures.rows)}\n"
 
 
 def _machine() -> str:
@@ -174,11 +217,10 @@ def _machine() -> str:
     return f"{os.cpu_count()} cores ({model}), CPython {platform.python_version()}"
 
 
-def _replace(page: Path, name: str, text: str) -> None:
+def _filled(page: str, name: str, text: str) -> str:
     """Put *text* between the markers `<!-- figures: NAME -->` and `<!-- end -->`."""
     start, end = f"<!-- figures: {name} -->", "<!-- end -->"
-    before, found, rest = page.read_text().partition(start)
+    before, found, rest = page.partition(start)
     if not found or end not in rest:
-        raise SystemExit(f"{page} has no place for the figures: expected {start} and {end}")
-    after = rest.partition(end)[2]
-    page.write_text(f"{before}{start}\n{text}{end}{after}")
+        raise SystemExit(f"{PAGE} has no place for the figures: expected {start} and {end}")
+    return f"{before}{start}\n{text}{end}{rest.partition(end)[2]}"

@@ -1,6 +1,4 @@
-// A server on mcp-lite, as its documentation serves it with Hono.
-import { serve } from '@hono/node-server';
-import { Hono } from 'hono';
+// The tool of mcp-use's benchmark on mcp-lite: a function from a Request to a Response.
 import { McpServer, StreamableHttpTransport } from 'mcp-lite';
 import { z } from 'zod';
 import { tools } from './echo_tool.mjs';
@@ -13,7 +11,4 @@ const server = new McpServer({
 for (const { name, description, schema, run } of tools) {
   server.tool(name, { description, inputSchema: schema, handler: run });
 }
-const answer = new StreamableHttpTransport().bind(server);
-const app = new Hono();
-app.all('/mcp', (context) => answer(context.req.raw));
-serve({ fetch: app.fetch, hostname: '127.0.0.1', port: Number(process.env.PORT) });
+export const answer = new StreamableHttpTransport().bind(server);
