@@ -169,7 +169,7 @@ def test_the_figures_are_written_as_json_and_between_the_markers_of_the_page(
         for name, entry, value in [("Theirs", "typescript", 500.0), ("Ours", "ours", 100.0)]
     ]
 
-    report.write(ECHO_WORKLOAD, ECHO_WORKLOAD.entries, rows, rounds=5, seconds=4.0)
+    report.write(ECHO_WORKLOAD, ECHO_WORKLOAD.entries, rows, rounds=5, seconds=4.0, load=0.5)
 
     text = page.read_text()
     assert text.startswith("before\n")
@@ -182,6 +182,18 @@ def test_the_figures_are_written_as_json_and_between_the_markers_of_the_page(
         ("Ours", 100.0),
     ]
     assert written["versions"]["ours"]
+    for theme in ("light", "dark"):
+        assert "Ours" in (tmp_path / "figures" / f"mcp-use-{theme}.svg").read_text()
+
+
+def test_the_page_and_its_pictures_show_the_figures_of_every_server() -> None:
+    files = report.drawn()
+
+    stale = [path.name for path, text in files.items() if path.read_text() != text]
+    assert stale == [], "run: python -m bench public --redraw"
+    page = files[report.PAGE]
+    entries = [entry for workload in (SHOP_WORKLOAD, ECHO_WORKLOAD) for entry in workload.entries]
+    assert [entry.title for entry in entries if f"| {entry.title} |" not in page] == []
 
 
 def test_the_options_name_the_servers_and_smoke_cannot_write() -> None:

@@ -24,7 +24,9 @@ WARM_UP = 100
 """The requests before those that count."""
 NODE_WARM_UP = 6_000
 """Those before the first round of a server on Node, which compiles its code meanwhile."""
-LOAD_SECONDS = 120
+MIN_REQUESTS = 1_000
+"""A round is longer than asked for if a server answers fewer in that time."""
+LOAD_SECONDS = 180
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -56,12 +58,20 @@ def main(arguments: Sequence[str], workloads: Sequence[Workload] = WORKLOADS) ->
             entries = _selected(workload, found.only, smoke=found.smoke)
             if not entries:
                 continue
+            load = os.getloadavg()[0]
             rows = measure(workload, entries, options)
             show(workload, rows)
             if not found.smoke:
                 show_versions(workload, entries)
             if found.write:
-                write(workload, entries, rows, rounds=found.rounds, seconds=found.seconds)
+                write(
+                    workload,
+                    entries,
+                    rows,
+                    rounds=options.rounds,
+                    seconds=options.seconds,
+                    load=load,
+                )
     except (NotInstalled, NotStarted, WrongAnswer) as exc:
         print(f"{type(exc).__name__}: {exc}", file=sys.stderr)
         return 1
@@ -180,6 +190,7 @@ def _row(workload: Workload, server: Server, version: str, warm_up: int, seconds
         users=USERS,
         warm_up=warm_up,
         seconds=seconds,
+        requests=MIN_REQUESTS,
     )
     done = subprocess.run(
         [sys.executable, "-m", "bench.public.load"],

@@ -114,7 +114,7 @@ SHOP = (
     ),
     Entry(
         name="ours-httpx",
-        title="Answerback, httpx and redis-py as in the original",
+        title="Answerback, httpx and redis-py",
         environment=_OURS_HTTPX,
         command=_serve("ours_shop.py", "--stateless"),
         clients="clients_httpx",

@@ -23,8 +23,8 @@ from .steps import Pause, User, WrongAnswer
 
 SILENT_SECONDS = 30.0
 """How long a server may send nothing at all."""
-WARM_UP_SECONDS = 60.0
-"""How long the requests before those that count may take."""
+MAX_SECONDS = 60.0
+"""How long a slow server may take for the least number of requests."""
 
 
 class Job(msgspec.Struct):
@@ -38,6 +38,8 @@ class Job(msgspec.Struct):
     warm_up: int
     """The requests before those that count."""
     seconds: float
+    requests: int
+    """The least number of requests that are measured."""
 
 
 class Measured(msgspec.Struct):
@@ -94,10 +96,10 @@ class Load:
             self._connections[connection.socket.fileno()] = connection
             self._poll.register(connection.socket.fileno(), select.EPOLLIN)
             self._advance(connection, None)
-        self._run_until(WARM_UP_SECONDS, requests=job.warm_up)
+        self._run_for(0, job.warm_up)
         self._clear()
         before, start = cpu(job.pid), time.perf_counter()
-        self._run_until(job.seconds)
+        self._run_for(job.seconds, job.requests)
         seconds, spent = time.perf_counter() - start, cpu(job.pid) - before
         memory = resident(job.pid)
         for connection in self._connections.values():
@@ -107,12 +109,12 @@ class Load:
             self._counted, self._raw, seconds, spent, memory, self._busy / seconds, latencies
         )
 
-    def _run_until(self, seconds: float, requests: float = float("inf")) -> None:
-        """Run all users for some seconds, or until that many requests are answered."""
-        end = time.perf_counter() + seconds
+    def _run_for(self, seconds: float, requests: int) -> None:
+        """Run all users for that many seconds, and until that many requests are answered."""
         heard = now = time.perf_counter()
-        while now < end and self._raw < requests:
-            ready = self._poll.poll(self._timeout(now, end))
+        end, last = now + seconds, now + MAX_SECONDS
+        while now < end or (now < last and self._raw < requests):
+            ready = self._poll.poll(self._timeout(now, max(end, now + 0.1)))
             now = time.perf_counter()
             if ready:
                 heard = now

@@ -66,6 +66,8 @@ class Figures(msgspec.Struct, frozen=True):
     machine: str
     rounds: int
     seconds: float
+    load: float
+    """The load of the machine before the run."""
     versions: dict[str, list[str]]
     rows: list[Row]
 
@@ -145,6 +147,7 @@ def write(
     *,
     rounds: int,
     seconds: float,
+    load: float,
 ) -> None:
     """Write the figures as JSON, and what is drawn from them."""
     figures = Figures(
@@ -153,6 +156,7 @@ def write(
         machine=_machine(),
         rounds=rounds,
         seconds=seconds,
+        load=round(load, 1),
         versions=versions(workload, entries),
         rows=list(rows),
     )
@@ -205,7 +209,7 @@ def _section(workload: Workload, figures: Figures, chart: Chart) -> str:
     busiest = max(row.load for row in figures.rows)
     origin = (
         f"`{figures.command}`, {figures.date}, the best of {figures.rounds} rounds of "
-        f"{figures.seconds:g} s; {figures.machine}. The load generator used at most {busiest:.0%} "
+        f"{figures.seconds:g} s; {figures.machine}; load before it {figures.load:g}. The load generator used at most {busiest:.0%} "
         "of its core."
     )
     return f"\n{origin}\n\n{picture(chart, PAGE)}\n\n{tables(workload, figures.rows)}\n"

@@ -29,6 +29,7 @@ PAUSE = 0.05
 TOOLS = {"search_products", "get_user_cart", "checkout"}
 TOTAL_FOUND = 2251
 ITEMS = [{"product_id": 42, "quantity": 2}, {"product_id": 1337, "quantity": 1}]
+_LIST = "tools/list"
 _INITIALIZE = {
     "protocolVersion": "2024-11-05",
     "capabilities": {},
@@ -68,19 +69,26 @@ def shop_user(port: int, number: int) -> User:
     """Send the requests of one user, who has a cart and a history."""
     user = f"user-{number % 1000:05d}"
     search = {"category": "Electronics", "min_price": 50.0, "max_price": 500.0, "limit": 10}
-    calls: list[tuple[str, dict[str, Any], Callable[[str, Answer, str], None]]] = [
+    calls: list[tuple[str, dict[str, Any], Callable[[str, Answer, str], None]] | None] = [
         ("search_products", search, check_search),
         ("get_user_cart", {"user_id": user}, check_cart),
         ("checkout", {"user_id": user, "items": ITEMS}, check_order),
+        None,  # Lists the tools.
     ]
     opening = post(port, _request(1, "initialize", _INITIALIZE), {})
+    # Each begins at another session, so that a short round has the same mix as a long one.
+    first = number % len(calls)
+    calls = calls[first:] + calls[:first]
     while True:
-        for name, arguments, check in calls:
-            request = _request(2, "tools/call", {"name": name, "arguments": arguments})
-            answer = yield from _session(port, opening, name, request)
-            check(name, answer, text_of(name, 2, answer, message_in(answer)))
-        answer = yield from _session(port, opening, "tools/list", _request(2, "tools/list", {}))
-        check_listed("tools/list", 2, TOOLS, answer, message_in(answer))
+        for call in calls:
+            if call is None:
+                answer = yield from _session(port, opening, _LIST, _request(2, _LIST, {}))
+                check_listed(_LIST, 2, TOOLS, answer, message_in(answer))
+            else:
+                name, arguments, check = call
+                request = _request(2, "tools/call", {"name": name, "arguments": arguments})
+                answer = yield from _session(port, opening, name, request)
+                check(name, answer, text_of(name, 2, answer, message_in(answer)))
         yield Pause(PAUSE)
 
 
