@@ -423,13 +423,13 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
     "": 1_350,
-    "auth": 1_400,
+    "auth": 1_500,
     "calls": 3_500,
     "cli": 6_950,
     "client": 8_050,
     "core": 3_600,
     "dialects": 4_650,
-    "fitting": 1_700,
+    "fitting": 1_750,
     "gates": 700,
     "http1": 1_100,
     "inference": 1_300,

@@ -67,13 +67,14 @@ WIDGETS = {"CSP"}
 # decision, and stands in CHANGELOG.md.
 MODULES = {
     "answerback.auth": {
-        *("ApiKey", "ApiKeys", "Authenticator", "Challenge", "Credentials", "Introspection"),
-        *("OAuth", "OAuthOptions", "TokenProof", "Unauthorized", "User"),
+        *("ApiKey", "ApiKeys", "Authenticator", "CannotAuthenticate", "Challenge", "Credentials"),
+        *("Introspection", "OAuth", "OAuthOptions", "TokenLookup", "TokenProof", "Unauthorized"),
+        "User",
     },
     "answerback.client": {
-        *("BadTarget", "ConnectError", "ElicitationRequest", "FilledPrompt", "RemotePrompt"),
-        *("RemoteResource", "RemoteServer", "RemoteTemplate", "RemoteTool", "StartedTask"),
-        *("connect", "start_task"),
+        *("BadTarget", "ConnectError", "ElicitationRequest", "FilledPrompt", "ManyServers"),
+        *("RemotePrompt", "RemoteResource", "RemoteServer", "RemoteTemplate", "RemoteTool"),
+        *("StartedTask", "connect", "start_task"),
     },
     "answerback.client.login": {
         *("ClientCredentials", "FileTokens", "KeyringTokens", "Login", "MemoryTokens"),

@@ -209,8 +209,8 @@ def _section(workload: Workload, figures: Figures, chart: Chart) -> str:
     busiest = max(row.load for row in figures.rows)
     origin = (
         f"`{figures.command}`, {figures.date}, the best of {figures.rounds} rounds of "
-        f"{figures.seconds:g} s; {figures.machine}; load before it {figures.load:g}. The load generator used at most {busiest:.0%} "
-        "of its core."
+        f"{figures.seconds:g} s; {figures.machine}; load before it {figures.load:g}. The load "
+        f"generator used at most {busiest:.0%} of its core."
     )
     return f"\n{origin}\n\n{picture(chart, PAGE)}\n\n{tables(workload, figures.rows)}\n"
 

@@ -2,7 +2,7 @@
 
 The shell runs each command on a terminal, in one folder; variables that a command exports and the
 folder that it changes to hold for the next ones. A command that serves runs on a free port, until
-the end of the page; the commands after it call that port.
+the end of the page; the commands after it call that port where they name the one on the page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ PASTED = [
 """The pages that test_pasted_pages.py runs; test_pages.py runs the others."""
 FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
 """The page that `make clients` runs, in an environment with the frameworks."""
-SHOWN = "127.0.0.1:8000"
+_HOST = "127.0.0.1"
+_PORT = re.compile(r" --port (\d+)")
+_ADDRESS = re.compile(rf"{re.escape(_HOST)}:\d+")
 _MAIN = 'if __name__ == "__main__":'
 _SAVE = re.compile(r"\b[Ss]ave this as `([\w.]+)`")
 _ADD = re.compile(rf"\b[Aa]dd this to `([\w.]+)`, above the line `{re.escape(_MAIN)}`")
@@ -127,7 +129,8 @@ class Shell:
         self._folder = folder
         self._state = state
         self._stack = stack
-        self._address = SHOWN
+        self._real: dict[str, str] = {}
+        """Where a server listens, by the address that the page shows."""
         self.status = 0
         here = os.path.dirname(sys.executable)
         self._environ = os.environ | {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
@@ -143,11 +146,14 @@ class Shell:
         if command in ("make run", "make demo"):
             command = _recipe(command.removeprefix("make "))
             return f"{command}\n{self.run(command)}"
-        if " serve" in command and "--help" not in command:
+        command = _ADDRESS.sub(lambda found: self._real.get(found[0], found[0]), command)
+        is_server = " serve" in command or command.startswith("uvicorn ")
+        if is_server and "--help" not in command:
             output = self._stack.enter_context(self._serving(command))
         else:
-            output = self._run_on_terminal(command.replace(SHOWN, self._address))
-        return _COLOUR.sub("", output).replace(self._address, SHOWN)
+            output = self._run_on_terminal(command)
+        shown = {real: shown for shown, real in self._real.items()}
+        return _ADDRESS.sub(lambda found: shown.get(found[0], found[0]), _COLOUR.sub("", output))
 
     def _resumed(self, command: str) -> list[str]:
         """The command in a shell with the variables and the folder that the last one left."""
@@ -175,7 +181,8 @@ class Shell:
 
     @contextmanager
     def _serving(self, command: str) -> Iterator[str]:
-        on_free_port = re.sub(r" --port \d+", "", f"{command} ") + " --port 0"
+        port = _PORT.search(command)
+        on_free_port = _PORT.sub("", command) + " --port 0"
         with subprocess.Popen(
             self._resumed(f"exec {on_free_port}"),
             cwd=self._folder,
@@ -185,12 +192,12 @@ class Shell:
         ) as server:
             assert server.stderr is not None
             announced = ""
-            while "Ctrl-C" not in announced:
+            while "ctrl-c" not in announced.lower().replace("+", "-"):
                 line = server.stderr.readline()
                 assert line, announced
                 announced += line
-            found = re.search(r"127\.0\.0\.1:\d+", announced)
-            self._address = found.group() if found else SHOWN
+            if found := _ADDRESS.search(announced):
+                self._real[f"{_HOST}:{port[1] if port else 8000}"] = found[0]
             try:
                 yield announced
             finally:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
-from ..errors import needs_extra
 from .checker import REFUSAL_TEXTS, CallTimer, Checker, CheckResult, as_dict, mcp_refusal
-
-with needs_extra("fastmcp"):
-    from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-    from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
 if TYPE_CHECKING:
     from ..records import Records
