@@ -227,7 +227,7 @@ def _official_http() -> Iterator[SizeServer]:
 def _http_call(port: int) -> Callable[[str, int], bytes]:
     """A function that calls a tool over one connection, in one session."""
     headers: dict[str, str] = {}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
 
     def call(tool: str, size: int) -> bytes:
         if not headers:
