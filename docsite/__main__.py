@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .build import SITE, build
+from .build import SITE, BuildError, build
 from .link_check import broken_links
 from .serve import serve
 
@@ -16,7 +16,11 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8000, help="the port of `serve` (8000)")
     options = parser.parse_args()
 
-    pages = build(SITE)
+    try:
+        pages = build(SITE)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
     broken = broken_links(SITE)
     for each in broken:
         print(each, file=sys.stderr)

@@ -9,26 +9,36 @@ import tempfile
 from pathlib import Path
 
 from .for_models import write_for_models
+from .nav import nav_pages
 from .source import ROOT, write_source
 
 SITE = ROOT / "site"
 
 
 class BuildError(Exception):
-    """Zensical could not build the site."""
+    """The site cannot be built."""
 
 
 def build(site: Path) -> int:
     """Build the site at *site*, and return the number of its pages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_source(folder / "docs")
+        texts = write_source(folder / "docs")
+        _check_nav(texts)
         shutil.copyfile(ROOT / "mkdocs.yml", folder / "mkdocs.yml")
         _run_zensical(folder)
-        write_for_models(folder / "docs", folder / "site")
+        write_for_models(texts, folder / "site")
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(folder / "site", site)
-    return sum(1 for page in site.rglob("*.md"))
+    return len(texts)
+
+
+def _check_nav(texts: dict[str, str]) -> None:
+    nav = nav_pages()
+    problems = [f"{page} is not in nav; add it" for page in texts if page not in nav]
+    problems += [f"nav has {page}, which does not exist" for page in nav if page not in texts]
+    if problems:
+        raise BuildError("\n".join(f"mkdocs.yml: {each}" for each in problems))
 
 
 def _run_zensical(folder: Path) -> None:

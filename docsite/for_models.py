@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
+from functools import partial
 from pathlib import Path
 
 from .markdown_links import replace_links
@@ -17,15 +17,14 @@ ALL_PAGES = "## All pages"
 """The heading in `docs/index.md` above the list of all pages, by shelf."""
 _ABOUT = """Each page of this site is also there as Markdown: at the same address, with `.md` in
 place of `.html`. [llms-full.txt](llms-full.txt) has all pages in one file."""
-_LINE = re.compile(r"^- \[[^\]]+\]\(([^)#]+)\): .+$", re.MULTILINE)
+_LINE = re.compile(r"^ *(?P<entry>- \[[^\]]+\]\((?P<page>[^)#]+)\): .+)$", re.MULTILINE)
 
 
-def write_for_models(source: Path, site: Path) -> None:
-    """Write the twins of the pages in *source*, and both lists, into *site*."""
-    pages = nav_pages()
-    for page in pages:
-        shutil.copyfile(source / page, site / page)
-    texts = {page: (source / page).read_text(encoding="utf-8") for page in pages}
+def write_for_models(texts: dict[str, str], site: Path) -> None:
+    """Write the twins of the pages, whose *texts* are given by path, and both lists into *site*."""
+    for page, text in texts.items():
+        (site / page).write_text(text, encoding="utf-8")
+    texts = {page: texts[page] for page in nav_pages()}
     (site / "llms.txt").write_text(llms(texts), encoding="utf-8")
     (site / "llms-full.txt").write_text(llms_full(texts), encoding="utf-8")
 
@@ -37,8 +36,8 @@ def llms(texts: dict[str, str]) -> str:
     lines = [title, "", f"> {_one_line(summary)}", "", details, "", _ABOUT, ""]
     for shelf in re.split(r"^### ", shelves, flags=re.MULTILINE)[1:]:
         name = shelf.partition("\n")[0]
-        lines += [f"## {name}", "", *(found[0] for found in _LINE.finditer(shelf)), ""]
-    listed = {found[1] for found in _LINE.finditer(shelves)} | {"index.md"}
+        lines += [f"## {name}", "", *(found["entry"] for found in _LINE.finditer(shelf)), ""]
+    listed = {found["page"] for found in _LINE.finditer(shelves)} | {"index.md"}
     lines += ["## Optional", ""]
     lines += [_entry(page, text) for page, text in texts.items() if page not in listed]
     return "\n".join(lines) + "\n"
@@ -48,8 +47,7 @@ def llms_full(texts: dict[str, str]) -> str:
     """All pages in one text, with links that are relative to it."""
     parts = []
     for page, text in texts.items():
-        folder = os.path.dirname(page)
-        moved = replace_links(text, lambda link, folder=folder: _from_root(link, folder))
+        moved = replace_links(text, partial(_from_root, folder=os.path.dirname(page)))
         parts.append(f"<!-- {page} -->\n\n{moved.strip()}\n")
     return "\n".join(parts)
 

@@ -1,12 +1,16 @@
-"""The links of a Markdown page, read and replaced; blocks of code are left as they are."""
+"""The links of a Markdown page, read and replaced; code is left as it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-_FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"(?P<before>\]\(|\b(?:href|src|srcset)=\")(?P<link>[^)\s\"]+)")
+_CODE_OR_LINK = re.compile(
+    r"^```.*?^```$"
+    r"|(?P<ticks>`+)(?:(?!\n\n).)+?(?<!`)(?P=ticks)(?!`)"
+    r"|(?P<before>\]\(|\b(?:href|src|srcset)=\")(?P<link>[^)\s\"]+)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def is_outside(link: str) -> bool:
@@ -19,12 +23,11 @@ def replace_links(text: str, replacement: Callable[[str], str]) -> str:
 
     def replace(found: re.Match[str]) -> str:
         link = found["link"]
-        return found["before"] + (link if is_outside(link) else replacement(link))
+        if link is None or is_outside(link):
+            return found[0]
+        return found["before"] + replacement(link)
 
-    # A split by a pattern with a group returns text and fences in turn.
-    parts = _FENCE.split(text)
-    parts[::2] = [_LINK.sub(replace, part) for part in parts[::2]]
-    return "".join(parts)
+    return _CODE_OR_LINK.sub(replace, text)
 
 
 def links(text: str) -> list[str]:

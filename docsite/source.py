@@ -2,12 +2,17 @@
 
 A page may link to any file of the repository. The links are rewritten, so that each leads to a
 page of the site or to a copy of the file in the folder `files` of the site.
+
+The pages are written for repository viewers. Zensical reads another Markdown, Python-Markdown's,
+so the few places that it reads differently are rewritten too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 from .markdown_links import replace_links
@@ -21,17 +26,32 @@ BESIDE = {
 """The pages in the root of the repository, and where they are in the site."""
 
 
-def write_source(folder: Path) -> None:
-    """Write the source of the site into *folder*, which is empty or missing."""
+def write_source(folder: Path) -> dict[str, str]:
+    """Write the source of the site into *folder*, and return the texts of the pages by place.
+
+    The texts are still for repository viewers; those in the folder are for Zensical.
+    """
     shutil.copytree(DOCS, folder)
+    texts = {}
     pages = {page: str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     pages |= {ROOT / name: place for name, place in BESIDE.items()}
     for page, place in pages.items():
-        text = replace_links(
-            page.read_text(encoding="utf-8"),
-            lambda link, page=page, place=place: _moved(link, page, place, folder),
-        )
-        (folder / place).write_text(text, encoding="utf-8")
+        moved = partial(_moved, page=page, place=place, folder=folder)
+        texts[place] = replace_links(page.read_text(encoding="utf-8"), moved)
+        (folder / place).write_text(for_zensical(texts[place]), encoding="utf-8")
+    return texts
+
+
+def for_zensical(text: str) -> str:
+    """Put a page that a repository viewer shows properly into Python-Markdown."""
+    # Blocks of code without a line between them would be parts of one paragraph.
+    text = re.sub(r"^```\n(?=```\w)", "```\n\n", text, flags=re.MULTILINE)
+    # In code in a table, the backslash before a bar would be shown.
+    return re.sub(r"^\|.*", lambda row: _with_bars(row[0]), text, flags=re.MULTILINE)
+
+
+def _with_bars(row: str) -> str:
+    return re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "|"), row)
 
 
 def _moved(link: str, page: Path, place: str, folder: Path) -> str:

@@ -112,6 +112,8 @@ def svg_of(terminal: Terminal, colours: str) -> str:
     console.print(Text(f"$ {terminal.command}", style="bold"))
     text = Text.from_ansi(written.strip())
     console.print(text)
+    # rich cuts off the bottom of the last line.
+    console.print()
     missing = [each for each in terminal.texts if each not in text.plain]
     assert not missing, f"{terminal.name} does not show {missing}:\n{text.plain}"
     svg = console.export_svg(title="", theme=THEMES[colours], unique_id=terminal.name)

@@ -6,6 +6,9 @@ import fcntl
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,11 +16,12 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote_plus
 
+import httpx
 import pytest
 from docsite.build import build
 from docsite.link_check import broken_links
 from docsite.nav import nav_pages
-from docsite.source import BESIDE, DOCS
+from docsite.source import BESIDE, DOCS, ROOT, for_zensical
 from tests.widgets.browser_driver import Browser, chromium
 
 QUESTIONS = {
@@ -99,7 +103,9 @@ def test_a_broken_link_is_named_with_its_file(tmp_path: Path) -> None:
         '<a href="b.html">no page</a><a href="#x">no anchor</a><img src="c.png">'
         '<script src="https://cdn.example/x.js"></script><a href="https://example.com">fine</a>'
     )
-    (tmp_path / "a.md").write_text("[fine](a.md) [no page](b.md)\n\n```\n[code](c.md)\n```\n")
+    (tmp_path / "a.md").write_text(
+        "[`fine`](a.md) `[code](c.md)` [no page](b.md)\n\n```\n[code](c.md)\n```\n"
+    )
     for name in ("llms.txt", "llms-full.txt"):
         (tmp_path / name).write_text("")
 
@@ -110,6 +116,14 @@ def test_a_broken_link_is_named_with_its_file(tmp_path: Path) -> None:
         "a.html: loads https://cdn.example/x.js from another host",
         "a.md: b.md has no target",
     ]
+
+
+def test_code_beside_code_and_bars_in_tables_are_shown_as_in_a_repository_viewer() -> None:
+    page = "```python\n1\n```\n```text\n1\n```\n\n| type |\n|---|\n| `int \\| None` \\| x |\n"
+
+    assert for_zensical(page) == (
+        "```python\n1\n```\n\n```text\n1\n```\n\n| type |\n|---|\n| `int | None` \\| x |\n"
+    )
 
 
 def test_llms_txt_has_the_form_of_llmstxt_org_and_every_page(site: Path) -> None:
@@ -168,6 +182,25 @@ def test_a_page_loads_nothing_from_another_host(browser: Browser, url: str) -> N
     assert [each for each in asked if not each.startswith((f"{url}/", "data:", "blob:"))] == []
 
 
+def test_the_site_is_shown_until_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("the first page")
+    program = "import pathlib, sys; from docsite.serve import serve; "
+    program += f"sys.exit(serve(pathlib.Path({str(tmp_path)!r}), 0))"
+    command = [sys.executable, "-c", program]
+
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        shown = server.stdout.readline()
+        seen = httpx.get(shown.split()[0]).text
+        server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        rest = server.stdout.read()
+
+    assert seen == "the first page"
+    assert shown.endswith(" shows the documentation.\n")
+    assert (rest.strip(), server.returncode) == ("", 0)
+
+
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_a_page_follows_the_colours_of_the_system(browser: Browser, url: str, colours: str) -> None:
     browser.open("about:blank")
@@ -181,3 +214,19 @@ def test_a_page_follows_the_colours_of_the_system(browser: Browser, url: str, co
     assert shown.endswith(f"console-call-{colours}.png")
     assert browser.run("document.querySelector('article picture img').naturalWidth > 0")
     assert browser.axe("critical", "serious") == []
+
+
+def test_the_switch_changes_the_colours_of_the_page_and_of_its_pictures(
+    browser: Browser, url: str
+) -> None:
+    browser.open("about:blank")
+    browser.scheme("light")
+    browser.open(f"{url}/guides/console.html")
+
+    # It goes from the system's colours to light ones, and then to dark ones.
+    for label in ("Switch to light mode", "Switch to dark mode"):
+        browser.click(f"label[title='{label}']")
+
+    assert browser.until("document.body.dataset.mdColorScheme === 'slate'")
+    picture = "document.querySelector('article picture img').currentSrc"
+    assert browser.until(f"{picture}.endsWith('console-call-dark.png')")
