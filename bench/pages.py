@@ -197,7 +197,7 @@ def _rendered(parts: list[Measured], page: Path) -> str:
     figures = [figure for part in parts for figure in part.figures]
     blocks = [_origin(parts)]
     for chart in charts:
-        blocks += [_picture(chart, page), "\n".join(_chart_table(chart))]
+        blocks += [picture(chart, page), "\n".join(_chart_table(chart))]
     if figures:
         blocks.append("\n".join(_figure_table(figures)))
     return "\n\n".join(blocks)
@@ -227,7 +227,8 @@ def _is_named(label: str, parts: list[Measured]) -> bool:
     return any(re.search(rf"(?<![\w-]){re.escape(label)}(?![\w-])", name) for name in named)
 
 
-def _picture(chart: Chart, page: Path) -> str:
+def picture(chart: Chart, page: Path) -> str:
+    """The picture of a chart, for light and dark pages."""
     folder = os.path.relpath(FIGURES, page.parent)
     alternative = in_words(chart).replace('"', "")
     return "\n".join(
