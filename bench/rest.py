@@ -44,7 +44,7 @@ def running(application: str, protocol: str = OURS) -> Iterator[Server]:
     finally:
         server.terminate()
         try:
-            server.wait(10)
+            server.wait(5)
         except subprocess.TimeoutExpired:
             # A peer may take longer than that to end thousands of sessions.
             server.kill()

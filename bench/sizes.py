@@ -25,7 +25,7 @@ from .sizes_values import repeated
 
 SIZES = {"1 KB": 1_000, "10 KB": 10_000, "100 KB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 ROUNDS = 3
-BYTES_PER_ROUND = 4_000_000
+BYTES_PER_ROUND = 2_000_000
 """How much is returned in a round of calls of one size, but at least one call."""
 
 
