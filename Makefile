@@ -13,7 +13,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults docs docs-serve clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults docs docs-serve template clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -116,6 +116,14 @@ types: $(READY)  ## infer types from the replies of published servers, type-chec
 tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
 	$(BIN)/python -m tests.tasks.crash
 
+template: $(READY) .template/.ready  ## check the CloudFormation template of docs/guides/recipes/aws-alb.md with cfn-lint
+	$(BIN)/python -m tests.docs.cloudformation | .template/bin/cfn-lint
+
+.template/.ready: Makefile
+	@$(BIN)/python -m venv .template
+	@.template/bin/pip install -q --disable-pip-version-check cfn-lint==1.58.0
+	@touch $@
+
 cluster: $(READY)  ## run PostgreSQL, three servers, two workers and a proxy here, until Ctrl-C
 	$(BIN)/python -m tests.state.cluster
 
@@ -126,4 +134,4 @@ soak: $(READY)  ## many calls over every wire, by clients that disconnect and ab
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:
-	rm -rf .venv node_modules .clients .ported .apps build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules .clients .ported .apps .template build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -67,8 +67,9 @@ WIDGETS = {"CSP"}
 # decision, and stands in CHANGELOG.md.
 MODULES = {
     "answerback.auth": {
-        *("ApiKey", "ApiKeys", "Authenticator", "Challenge", "Credentials", "Introspection"),
-        *("OAuth", "OAuthOptions", "TokenProof", "Unauthorized", "User"),
+        *("ApiKey", "ApiKeys", "Authenticator", "CannotAuthenticate", "Challenge", "Credentials"),
+        *("Introspection", "OAuth", "OAuthOptions", "TokenLookup", "TokenProof", "Unauthorized"),
+        "User",
     },
     "answerback.client": {
         *("BadTarget", "ConnectError", "ElicitationRequest", "FilledPrompt", "RemotePrompt"),

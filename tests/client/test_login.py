@@ -239,6 +239,22 @@ def test_metadata_of_an_issuer_that_cannot_be_trusted_end_the_login(
 
 
 @pytest.mark.parametrize(
+    ("methods", "expected"), [(None, "logged in"), (["plain"], "refused"), (["S256"], "logged in")]
+)
+def test_pkce_can_be_assumed_if_the_metadata_do_not_mention_it(
+    server: LoginServer, methods: list[str] | None, expected: str
+) -> None:
+    server.metadata |= {"code_challenge_methods_supported": methods}
+    login = Login(open_url=server.visit, timeout=60, assume_pkce=True)
+
+    if expected == "refused":
+        assert "PKCE with S256" in refused(server, login)
+    else:
+        assert greet(server, login).ok
+        assert server.sent("/authorize")["code_challenge_method"] == "S256"
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"resource": "https://evil.example.com/mcp"}, "is the metadata of 'https://evil"),

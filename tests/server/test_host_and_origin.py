@@ -324,6 +324,29 @@ def test_a_cors_preflight_succeeds_for_an_allowed_origin_only(
 
 
 @pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/healthz", {"Host": "10.1.2.3:8000"}, 200),
+        ("/readyz", {"Host": "[fd00::7]:8000"}, 200),
+        ("/readyz", {"Host": "tools.example.com"}, 200),
+        ("/readyz", {"Host": "evil.com"}, 421),
+        ("/readyz", {"Host": "10.1.2.3.evil.com"}, 421),
+        ("/readyz", {"Host": ""}, 421),
+        ("/readyz", {"Host": "10.1.2.3", "Origin": "http://10.1.2.3"}, 421),
+        ("/functions", {"Host": "10.1.2.3:8000"}, 421),
+        ("/nowhere", {"Host": "10.1.2.3:8000"}, 421),
+    ],
+)
+def test_only_the_health_pages_answer_requests_that_name_any_address(
+    everything: App, send_request: SendRequest, path: str, headers: dict[str, str], status: int
+) -> None:
+    """Load balancers and Kubernetes put the address of the machine into their health checks."""
+    response = send_request(everything, "GET", path, None, headers, hosts=["tools.example.com"])
+
+    assert response.status == status
+
+
+@pytest.mark.parametrize(
     ("headers", "status", "code"),
     [
         ({"Origin": "https://evil.com"}, 403, "FOREIGN_ORIGIN"),

@@ -1,14 +1,21 @@
 """Authentication of HTTP requests: `App(auth=OAuth(...))` or `App(auth=ApiKeys(...))`.
 
 `OAuth` needs `pip install 'answerback[auth]'`; `ApiKeys` needs nothing more. `User`, `Credentials`,
-`Challenge` and `Unauthorized` are for your own `Authenticator`.
+`Challenge`, `Unauthorized` and `CannotAuthenticate` are for your own `Authenticator`.
 """
 
 from __future__ import annotations
 
-from ..core.authentication import Authenticator, Challenge, Credentials, Unauthorized, User
+from ..core.authentication import (
+    Authenticator,
+    CannotAuthenticate,
+    Challenge,
+    Credentials,
+    Unauthorized,
+    User,
+)
 from .api_keys import ApiKey, ApiKeys
-from .introspection import Introspection
+from .introspection import Introspection, TokenLookup
 from .oauth import OAuth, OAuthOptions
 from .token_proof import TokenProof
 
@@ -16,11 +23,13 @@ __all__ = [
     "ApiKey",
     "ApiKeys",
     "Authenticator",
+    "CannotAuthenticate",
     "Challenge",
     "Credentials",
     "Introspection",
     "OAuth",
     "OAuthOptions",
+    "TokenLookup",
     "TokenProof",
     "Unauthorized",
     "User",

@@ -30,6 +30,8 @@ class Expectation(msgspec.Struct, frozen=True):
     """All scopes that a scope includes, directly or indirectly."""
     may_be_bound: bool = False
     """Whether a token may be bound to a key (`cnf`), because something checks the proof."""
+    scope_claims: tuple[str, ...] = ()
+    """The claims with the scopes; if empty, `scope` or else `scp`."""
 
 
 def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bool) -> User:
@@ -44,7 +46,7 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
     expires = _check_times(claims, needs_expiry=is_jwt)
     if "cnf" in claims and not expected.may_be_bound:
         raise invalid_token("the token is bound to a key, and no proof of the key is checked here")
-    scopes = _scopes(claims)
+    scopes = _scopes(claims, expected.scope_claims)
     return User(
         subject=_subject(claims, is_jwt),
         issuer=expected.issuer,
@@ -134,9 +136,15 @@ def _subject(claims: Mapping[str, Any], is_jwt: bool) -> str:
     return found
 
 
-def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the scopes: a text with spaces between them, or a list; Entra and Okta use `scp`."""
-    found = claims.get("scope", claims.get("scp"))
+def _scopes(claims: Mapping[str, Any], names: tuple[str, ...]) -> frozenset[str]:
+    """Return the scopes in the named claims; by default in `scope`, or in `scp` (Entra, Okta)."""
+    if not names:
+        return _listed(claims.get("scope", claims.get("scp")))
+    return frozenset().union(*(_listed(claims.get(name)) for name in names))
+
+
+def _listed(found: Json) -> frozenset[str]:
+    """Return the names in a claim: a text with spaces between them, or a list."""
     if isinstance(found, str):
         # Not split(), which takes other characters for spaces too.
         return frozenset(found.split(" ")) - {""}

@@ -18,7 +18,7 @@ from .urls import is_loopback_url
 TOKEN_PATH = "/dev/token"
 _KID = "development"
 _DEFAULT_SECONDS = 3600
-_UNUSED = ("audience", "introspection", "jwks", "proof")
+_UNUSED = ("audience", "introspection", "jwks", "proof", "scope_claims", "scope_prefix")
 """The real issuer's options, which do not apply to test tokens."""
 
 

@@ -1,15 +1,14 @@
-"""Introspection (RFC 7662): the issuer says whether each token is valid."""
+"""Introspection: the issuer says whether each token is valid (RFC 7662, or a lookup)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
-from ..core.json_value import JsonObject
 from ..core.log import logger
 from .bearer import invalid_token
 from .seen_tokens import digest_of
@@ -44,12 +43,48 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Introspection client_id={self.client_id!r}>"
 
 
-class Introspector:
-    """Asks the issuer about tokens."""
+class TokenLookup(Protocol):
+    """Finds out whose a token is: `OAuth(introspection=...)` takes one.
+
+    It is for issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
+    checked like an introspection's answer: audience, expiry and subject.
+    """
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer is used, and so how long a revoked token may still be accepted."""
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        """Return a token's claims, with at least `sub` and `aud`; None if it is not valid.
+
+        `aud` must say for whom the issuer made the token. Raises CannotAuthenticate if the issuer
+        does not answer.
+        """
+
+
+class IntrospectionEndpoint:
+    """The issuer's introspection endpoint, as a lookup."""
 
     def __init__(self, provider: IdentityProvider, settings: Introspection) -> None:
         self._provider = provider
         self._settings = settings
+        self.seconds = settings.seconds
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        settings = self._settings
+        url = settings.url or await self._provider.endpoint("introspection_endpoint")
+        form = {"token": token, "token_type_hint": "access_token"}
+        login = (settings.client_id, settings.client_secret)
+        found = await self._provider.post(url, form, login)
+        return found if found.get("active") is True else None
+
+
+class Introspector:
+    """Asks a lookup about tokens, but not too often."""
+
+    def __init__(self, lookup: TokenLookup) -> None:
+        self._lookup = lookup
+        self.seconds = lookup.seconds
         self._running = 0
         self._inactive: dict[bytes, float] = {}
         """The inactive tokens' digests, each with the time until which it is used."""
@@ -63,21 +98,15 @@ class Introspector:
             raise CannotAuthenticate("too many tokens wait for the issuer")
         self._running += 1
         try:
-            found = await self._ask(token)
+            found = await self._lookup.claims(token.decode("ascii"))
         except CannotAuthenticate as exc:
             logger("answerback.auth").warning("introspection at the issuer: %s", exc)
             raise
         finally:
             self._running -= 1
-        if found.get("active") is not True:
+        if found is None:
             if len(self._inactive) >= _MAX_INACTIVE:
                 del self._inactive[next(iter(self._inactive))]
             self._inactive[digest] = monotonic() + _INACTIVE_SECONDS
             raise invalid_token("the token is not active")
         return found
-
-    async def _ask(self, token: bytes) -> JsonObject:
-        settings = self._settings
-        url = settings.url or await self._provider.endpoint("introspection_endpoint")
-        form = {"token": token.decode("ascii"), "token_type_hint": "access_token"}
-        return await self._provider.post(url, form, (settings.client_id, settings.client_secret))

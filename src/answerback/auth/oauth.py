@@ -21,12 +21,12 @@ from ..core.json_value import JsonObject
 from ..errors import needs_extra
 from .bearer import bearer_token, invalid_token
 from .claims import Expectation, included_scopes
+from .introspection import Introspection, TokenLookup
 from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
 
 if TYPE_CHECKING:
     from .development import DevelopmentOAuth
-    from .introspection import Introspection
     from .token_check import TokenCheck
     from .token_proof import TokenProof
 
@@ -54,7 +54,7 @@ class OAuthOptions(TypedDict, total=False):
     """The accepted signature algorithms; all asymmetric ones by default."""
     hierarchy: Mapping[str, Sequence[str]]
     """The scopes that a scope includes: `{"admin": ["read", "write"]}`."""
-    introspection: Introspection
+    introspection: Introspection | TokenLookup
     """Ask the issuer about each token, instead of checking its signature."""
     jwks: str | Mapping[str, Any]
     """The URL of the issuer's keys, or the keys; by default the metadata has the URL."""
@@ -62,6 +62,12 @@ class OAuthOptions(TypedDict, total=False):
     """Seconds after which the keys are fetched again; 300 by default."""
     proof: TokenProof
     """Checks the proofs of tokens that are bound to a key, such as DPoP."""
+    scope_claims: str | Sequence[str]
+    """The claims that hold a token's scopes, such as `["scp", "roles"]`; by default `scope`,
+    or else `scp`."""
+    scope_prefix: str
+    """What clients write before each scope when they ask for it, such as "api://tools/"; the
+    scopes in tokens do not have it."""
     documentation: str
     """The URL of a page for client developers."""
 
@@ -81,12 +87,13 @@ class OAuth(AppAuth):
         self.url = checked_url("url", url, _EXAMPLE_URL)
         self.anonymous = options.get("anonymous", False)
         self.scopes = _checked_scopes(options.get("scopes", ()))
-        audience = options.get("audience", url)
+        self._scope_prefix = _checked_prefix(options.get("scope_prefix", ""))
         self._expected = Expectation(
             issuer,
-            (audience,) if isinstance(audience, str) else tuple(audience),
+            _texts(options.get("audience", url)),
             included_scopes(options.get("hierarchy", {})),
             "proof" in options,
+            _texts(options.get("scope_claims", ())),
         )
         self.options = options
         self._proof = options.get("proof")
@@ -97,6 +104,7 @@ class OAuth(AppAuth):
         self._metadata_url = metadata_url(url)
         self._check: TokenCheck | None = None
         _check_jwks(options.get("jwks"))
+        _check_introspection(options.get("introspection"))
         _check_algorithms(options.get("algorithms", ALGORITHMS))
         _require_extra()
 
@@ -128,7 +136,7 @@ class OAuth(AppAuth):
             "bearer_methods_supported": ["header"],
         }
         if self.scopes:
-            document["scopes_supported"] = self.scopes
+            document["scopes_supported"] = self.asked_scopes(self.scopes)
         if "documentation" in self.options:
             document["resource_documentation"] = self.options["documentation"]
         return msgspec.json.encode(document)
@@ -165,7 +173,13 @@ class OAuth(AppAuth):
             # Clients ask for exactly these scopes; without ours the new token would be refused.
             needed = dict.fromkeys((*self.scopes, *challenge.scopes))
             challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
+        if self._scope_prefix:
+            asked = self.asked_scopes(challenge.scopes)
+            challenge = msgspec.structs.replace(challenge, scopes=asked)
         return bearer_challenge(challenge, resource_metadata=self._metadata_url)
+
+    def asked_scopes(self, scopes: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"{self._scope_prefix}{scope}" for scope in scopes)
 
     def forget_tokens(self) -> None:
         """Check every token again, for example after a token was revoked."""
@@ -208,14 +222,38 @@ def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     if "offline_access" in scopes:
         raise ValueError("offline_access is between client and issuer; leave it out of scopes")
     for scope in scopes:
-        if not scope or any(not "!" <= char <= "~" or char in '"\\' for char in scope):
+        if not scope or not _is_scope_text(scope):
             raise ValueError(f"{scope!r} cannot be a scope")
     return tuple(scopes)
+
+
+def _checked_prefix(prefix: object) -> str:
+    if not isinstance(prefix, str) or not _is_scope_text(prefix):
+        raise ValueError(f"scope_prefix={prefix!r} should be a text such as 'api://tools/'")
+    return prefix
+
+
+def _is_scope_text(text: str) -> bool:
+    return all("!" <= char <= "~" and char not in '"\\' for char in text)
+
+
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _check_jwks(jwks: str | Mapping[str, Any] | None) -> None:
     if isinstance(jwks, str) and not is_secure(jwks):
         raise ValueError(f"jwks={jwks!r} should be an https URL, or the keys")
+
+
+def _check_introspection(given: object) -> None:
+    has_members = callable(getattr(given, "claims", None)) and hasattr(given, "seconds")
+    is_lookup = has_members and not isinstance(given, type)
+    if not (given is None or isinstance(given, Introspection) or is_lookup):
+        raise TypeError(
+            f"introspection=<{type(given).__name__}> should be an Introspection(…), or an object "
+            "with `seconds` and `async def claims(token)`"
+        )
 
 
 def _check_algorithms(algorithms: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from ..core.authentication import CannotAuthenticate, User
 from .bearer import invalid_token
 from .claims import Expectation, check_claims, refuse_other_kinds
 from .identity_provider import IdentityProvider
-from .introspection import Introspector
+from .introspection import Introspection, IntrospectionEndpoint, Introspector
 from .jwt_signature import JwtHeader, VerificationKey, read_header, verified_claims
 from .key_set import KeySet
 from .oauth import ALGORITHMS, OAuthOptions
@@ -31,9 +31,10 @@ class TokenCheck:
         self._jwks = options.get("jwks")
         self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0))
         self._keys.on_change = forget
-        settings = options.get("introspection")
-        self._seconds = 0.0 if settings is None else settings.seconds
-        self._introspector = None if settings is None else Introspector(self._provider, settings)
+        lookup = options.get("introspection")
+        if isinstance(lookup, Introspection):
+            lookup = IntrospectionEndpoint(self._provider, lookup)
+        self._introspector = None if lookup is None else Introspector(lookup)
 
     async def check(self, token: bytes) -> tuple[User, float]:
         """Return a token's user, and until when the token need not be checked again.
@@ -44,7 +45,7 @@ class TokenCheck:
             claims = await self._introspector.claims(token)
             refuse_other_kinds(claims, is_marked=False)
             user = check_claims(claims, self._expected, is_jwt=False)
-            return user, time.time() + self._seconds
+            return user, time.time() + self._introspector.seconds
         header = read_header(token, self._algorithms)
         claims = await self._signed_claims(token, header)
         refuse_other_kinds(claims, is_marked=header.is_access_token)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.host_quirks import is_endpoint
 from ..core.limits import MAX_BODY
-from ..server.http.server_options import BadOption, ServeOptions, WebOptions
+from ..server.http.server_options import KEEP_ALIVE, BadOption, ServeOptions, WebOptions
 from .program import (
     Program,
     add_log_level_option,
@@ -50,6 +50,7 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
         tls_key=options.tls_key,
         root_path=options.root_path,
         workers=options.workers,
+        keep_alive=options.keep_alive,
         log_level=options.log_level,
         access_log=options.access_log,
         debug=options.debug,
@@ -115,6 +116,14 @@ def _add_address(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
+    )
+    parser.add_argument(
+        "--keep-alive",
+        type=positive_int,
+        default=KEEP_ALIVE,
+        metavar="SECONDS",
+        help="close a connection after this time without a request; give more than a proxy "
+        f"in front waits (default: {KEEP_ALIVE})",
     )
 
 

@@ -164,6 +164,10 @@ class AppAuth(Authenticator):
     def anonymous(self) -> bool:
         return False
 
+    def asked_scopes(self, scopes: Sequence[str]) -> tuple[str, ...]:
+        """Return the names by which clients ask the issuer for these scopes."""
+        return tuple(scopes)
+
     @property
     def pages(self) -> Mapping[str, AuthPage] | None:
         """The pages by path; None if clients cannot find out where to log in."""

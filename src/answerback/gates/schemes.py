@@ -36,7 +36,9 @@ def security_schemes(tool: Tool) -> list[JsonObject]:
     if auth is not None and auth.pages is None:
         return []
     if needs_login(tool):
-        return [{"type": "oauth2", "scopes": list(scopes_of(tool))}]
+        needed = scopes_of(tool)
+        asked = needed if auth is None else auth.asked_scopes(needed)
+        return [{"type": "oauth2", "scopes": list(asked)}]
     return [] if auth is None else [{"type": "noauth"}]
 
 

@@ -42,6 +42,9 @@ class LoginOptions(TypedDict, total=False):
     """The address on this machine to which the browser returns; by default any free port."""
     timeout: float
     """Seconds that the user has for the login; 300 by default."""
+    assume_pkce: bool
+    """Whether an issuer supports PKCE with S256 even if its metadata say nothing about it, as
+    Entra's; False by default."""
 
 
 class Login:
@@ -77,6 +80,7 @@ class Login:
         self.records = LoginRecords(options.get("store") or MemoryTokens())
         self.open_url = options.get("open_url", browser)
         self.timeout = options.get("timeout", 300.0)
+        self.assume_pkce = options.get("assume_pkce", False)
 
     def for_server(self, url: str) -> ServerLogin:
         """Return the login to one server; `connect` calls this."""

@@ -55,6 +55,7 @@ async def _log_in_user(
         redirect=redirect.uri,
         resource=chosen.resource.resource,
         scopes=scopes,
+        assume_pkce=login.assume_pkce,
     )
     redirect.accepts = consent.is_answer
     with clocks.asking():

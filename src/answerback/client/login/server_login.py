@@ -26,6 +26,8 @@ from .token_endpoint import TokenEndpoint, TokenRefused
 
 _STEP_UPS = 8
 """How often the user is asked for more scopes in one connection."""
+_MAX_SAID = 200
+"""How much of a server's reason is shown."""
 _RETRY = 30.0
 """Seconds between two attempts to refresh a token before a request, if the first one fails."""
 _NO_HEADERS: Mapping[str, str] = {}
@@ -117,7 +119,8 @@ class ServerLogin:
             assert grant is not None
             is_new = self._is_untried and not grant.is_expired
             if is_new and not self._came_by_refresh:
-                raise LoginError("the server does not accept the token that the login gave")
+                said = f": {asked.description[:_MAX_SAID]}" if asked.description else ""
+                raise LoginError(f"the server does not accept the token that the login gave{said}")
             if grant.refresh_token and not is_new and await self._refreshes(grant, chosen.issuer):
                 return
         known = grant.scopes if is_same and grant is not None else ()

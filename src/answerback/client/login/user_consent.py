@@ -34,6 +34,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
     redirect: str
     resource: str
     scopes: tuple[str, ...]
+    assume_pkce: bool = False
     state: str = msgspec.field(default_factory=lambda: token_urlsafe(32))
     verifier: str = msgspec.field(default_factory=lambda: token_urlsafe(64))
 
@@ -41,10 +42,12 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         issuer = self.issuer
         if not issuer.authorization_endpoint:
             raise LoginError(f"{issuer.issuer} has no page on which users log in")
-        if "S256" not in issuer.code_challenge_methods_supported:
+        methods = issuer.code_challenge_methods_supported
+        if "S256" not in methods and (methods or not self.assume_pkce):
+            hint = "" if methods else "; if you know that it does, write Login(assume_pkce=True)"
             raise LoginError(
                 f"{issuer.issuer} does not say that it supports PKCE with S256 "
-                "(code_challenge_methods_supported), and a login without it is not safe"
+                f"(code_challenge_methods_supported), and a login without it is not safe{hint}"
             )
 
     @property

@@ -212,8 +212,8 @@ class AsgiApp:
         if b"content-encoding" in request.headers:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
-        if self._only_health and request.path not in PUBLIC:
-            refused = _ONLY_HEALTH
+        if refused is not None or self._only_health:
+            refused = self._refusal_of(request, refused)
         if self._auth is not None and refused is None:
             answered = await self._auth.answer(request, body)
             if answered is not None:
@@ -225,6 +225,12 @@ class AsgiApp:
             await request.respond_with(self._routes.refuse(refused, request))
         else:
             await request.respond_with(await self._answer_rest(request, body))
+
+    def _refusal_of(self, request: HttpRequest, refused: Reply[Any] | None) -> Reply[Any] | None:
+        """Return the refusal of a request: health pages are the only ones here, or answer more."""
+        if request.path not in PUBLIC:
+            return _ONLY_HEALTH if self._only_health else refused
+        return None if self._guard.is_probe(request.scope, request.headers) else refused
 
     async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
         watch = None

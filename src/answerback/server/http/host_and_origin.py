@@ -41,6 +41,16 @@ class Guard:
         )
         return None if error is None else failure(error.message, code=error.code)
 
+    def is_probe(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
+        """Return whether a refused request for a health page may be a load balancer's own.
+
+        Load balancers and Kubernetes name the server by an address, which differs for each of its
+        machines.
+        """
+        is_passed_on = b"origin" in headers or scope.get(FORWARDED_HOST) is not None
+        name = host_name(headers.get(b"host", b"").decode("latin-1").lower())
+        return not is_passed_on and _is_address(name)
+
     def _check(
         self, address: str, host: bytes, origin: bytes | None, forwarded: str | None
     ) -> Error | None:

@@ -18,6 +18,12 @@ _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 _ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@,]+|null")
+KEEP_ALIVE = 75
+"""Seconds that a connection stays open between two requests, by default.
+
+nginx and AWS load balancers reuse a connection for up to 60 seconds. If the server closed it
+first, a request could be on its way, and the proxy would answer it with 502.
+"""
 
 
 class BadOption(AnswerbackError):
@@ -138,6 +144,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     root_path: str = ""
     """The path under which a proxy serves the app."""
     workers: int = 1
+    keep_alive: int = KEEP_ALIVE
+    """Seconds that a connection stays open between two requests."""
     log_level: str | None = None
     access_log: bool = False
     debug: bool = False

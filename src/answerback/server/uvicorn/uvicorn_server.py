@@ -262,6 +262,7 @@ def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvic
         # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
         proxy_headers=False,
         timeout_graceful_shutdown=max(1, round(seconds)),
+        timeout_keep_alive=options.keep_alive,
         # The server runs the lifespan itself, to report a failure and to bound its end.
         lifespan="off",
     )
