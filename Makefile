@@ -79,7 +79,7 @@ docs-serve: $(READY)  ## show the documentation on port PORT, and build it again
 bench: $(READY)  ## measure everything, and fail if a figure misses its limit
 	$(BIN)/python -m bench
 
-figures: $(READY)  ## measure the figures of docs/ and write them there, in about ten minutes on a quiet machine
+figures: $(READY)  ## measure the figures of docs/ and write them there, in about twelve minutes on a quiet machine
 	$(BIN)/python -m bench --write
 
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties

@@ -9,8 +9,10 @@ PART it measures those that a page shows. `--redraw` does the same with what was
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 
 from . import (
@@ -96,16 +98,23 @@ def main(arguments: list[str]) -> int:
 
 
 def _measure_and_write(names: list[str]) -> int:
-    """Write after each part, so that nothing is lost if one fails."""
-    missed = 0
+    """Keep what each part found; if one fails, its old figures stay and the others go on."""
+    missed, began = 0, time.monotonic()
     for name in names:
         load, started = os.getloadavg()[0], time.monotonic()
-        found = PARTS[name]()
+        try:
+            found = PARTS[name]()
+        except (RuntimeError, OSError, subprocess.SubprocessError):
+            print(f"{name} failed:\n{traceback.format_exc()}", flush=True)
+            missed += 1
+            continue
         seconds = time.monotonic() - started
         pages.keep(name, found, seconds, load)
         print(f"{name}: {seconds:.0f} s")
         missed += show(found)
+        sys.stdout.flush()
     pages.redraw()
+    print(f"{missed} missed, {(time.monotonic() - began) / 60:.1f} minutes")
     return missed
 
 

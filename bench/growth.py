@@ -39,8 +39,8 @@ STEPS = {
     "a new task": 1.0,
     "a refused task": 1.0,
     "renewing a claim": 1.0,
-    "the first page of an owner": 3.0,
-    "the second page of an owner": 3.0,
+    "an owner's first page": 3.0,
+    "an owner's second page": 3.0,
 }
 UNLIMITED = TaskLimits(queue=10**9, per_owner=10**9, total_bytes=10**12)
 

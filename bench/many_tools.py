@@ -12,7 +12,7 @@ from .mcp_stdio import Client
 from .report import Chart, Figure, Found
 
 COUNTS = [1, 10, 100, 1_000]
-ROUNDS, CALLS = 3, 100
+ROUNDS, CALLS = 2, 100
 KINDS = {"ours": "Answerback", "mcp": "mcp", "fastmcp": "FastMCP"}
 
 

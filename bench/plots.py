@@ -110,7 +110,9 @@ def _bars(chart: Chart, colours: Theme, grey: str) -> Iterator[str]:
 
 def _lines(chart: Chart, colours: Theme) -> Iterator[str]:
     """A line for each row, and its name at the end."""
-    left, right, top, bottom = 64, 500, 64, 300
+    left, top, bottom = 64, 64, 300
+    # Room for the longest name and its value, at some eight points a letter.
+    right = WIDTH - 50 - 8 * max(map(len, chart.rows))
     step = (right - left) / max(1, len(chart.columns) - 1)
     scale = Scale(chart, top, bottom)
     for value in scale.marks():

@@ -43,7 +43,12 @@ def running(application: str, protocol: str = OURS) -> Iterator[Server]:
         yield Server(int(server.stdout.readline()), server.pid)
     finally:
         server.terminate()
-        server.wait(10)
+        try:
+            server.wait(5)
+        except subprocess.TimeoutExpired:
+            # A peer may take longer than that to end thousands of sessions.
+            server.kill()
+            server.wait()
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from .sizes_values import repeated
 
 SIZES = {"1 KB": 1_000, "10 KB": 10_000, "100 KB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 ROUNDS = 3
-BYTES_PER_ROUND = 4_000_000
+BYTES_PER_ROUND = 2_000_000
 """How much is returned in a round of calls of one size, but at least one call."""
 
 
@@ -227,7 +227,7 @@ def _official_http() -> Iterator[SizeServer]:
 def _http_call(port: int) -> Callable[[str, int], bytes]:
     """A function that calls a tool over one connection, in one session."""
     headers: dict[str, str] = {}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
 
     def call(tool: str, size: int) -> bytes:
         if not headers:
