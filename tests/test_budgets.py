@@ -424,7 +424,7 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 PACKAGE_LINES = {
     "": 1_350,
     "auth": 1_500,
-    "calls": 3_500,
+    "calls": 3_450,
     "cli": 6_950,
     "client": 8_050,
     "core": 3_600,

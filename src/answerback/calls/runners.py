@@ -91,8 +91,7 @@ class Execution(msgspec.Struct, frozen=True):
 def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
     """Return the execution of a wire that serves: functions run in *pool*.
 
-    A plain function waits for coroutines on *loop* if no event loop made its call. Without *loop*,
-    an event loop makes every call.
+    A plain function waits for coroutines on *loop* if no event loop made its call.
     """
     from .thread_pool import ThreadPool
 
@@ -117,8 +116,7 @@ def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
         pool.close()
         decoding.close()
 
-    run = run_in(pool, has_loop=loop is None)
-    return Execution(run, _waiting(lambda: pool, loop), decode, close)
+    return Execution(run_in(pool), _waiting(lambda: pool, loop), decode, close)
 
 
 def execution_in_place() -> Execution:
@@ -134,17 +132,13 @@ def execution_in_place() -> Execution:
     return Execution(run_in_place(pool), _waiting(pool), makes_one_call=True)
 
 
-def run_in(pool: ThreadPool, *, has_loop: bool = False) -> Runner:
-    """Return a runner that runs a plain `def` in a thread of *pool*, because real ones block.
-
-    With *has_loop* every call is made on an event loop, so that none has to look for one.
-    """
-    run_async = _awaited if has_loop else on_loop
+def run_in(pool: ThreadPool) -> Runner:
+    """Return a runner that runs a plain `def` in a thread of *pool*, because real ones block."""
 
     def run(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
         running: object
         if tool.is_async:
-            running = run_async(tool.fn(**kwargs))
+            running = on_loop(tool.fn(**kwargs))
         elif tool.inline:
             running = _awaitable(tool.fn(**kwargs))
         else:
@@ -171,16 +165,11 @@ def run_in_place(pool: Callable[[], ThreadPool]) -> Runner:
 
 
 async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
-    """Await a tool's coroutine on an event loop."""
-    await ON_LOOP
-    return await _awaited(steps)
-
-
-async def _awaited(steps: Coroutine[Any, Any, Any]) -> object:
-    """Await a tool's coroutine.
+    """Await a tool's coroutine on an event loop.
 
     The tool may cancel itself; only cancelling the call ends more than the tool.
     """
+    await ON_LOOP
     try:
         return await steps
     except BaseException as exc:
