@@ -22,6 +22,7 @@ DOCS = ROOT / "docs"
 BESIDE = {
     "CONTRIBUTING.md": "contributors/contributing.md",
     "CHANGELOG.md": "contributors/changelog.md",
+    "SECURITY.md": "contributors/security.md",
 }
 """The pages in the root of the repository, and where they are in the site."""
 

@@ -19,6 +19,8 @@ def steps_of(action: Callable[[], object]) -> int:
         count += event == "opcode"
         return trace
 
+    # Python 3.12 sends these events only if a frame asked for them before `settrace`.
+    sys._getframe().f_trace_opcodes = True
     before = sys.gettrace()
     sys.settrace(trace)
     try:

@@ -72,9 +72,9 @@ MODULES = {
         "User",
     },
     "answerback.client": {
-        *("BadTarget", "ConnectError", "ElicitationRequest", "FilledPrompt", "RemotePrompt"),
-        *("RemoteResource", "RemoteServer", "RemoteTemplate", "RemoteTool", "StartedTask"),
-        *("connect", "start_task"),
+        *("BadTarget", "ConnectError", "ElicitationRequest", "FilledPrompt", "ManyServers"),
+        *("RemotePrompt", "RemoteResource", "RemoteServer", "RemoteTemplate", "RemoteTool"),
+        *("StartedTask", "connect", "start_task"),
     },
     "answerback.client.login": {
         *("ClientCredentials", "FileTokens", "KeyringTokens", "Login", "MemoryTokens"),

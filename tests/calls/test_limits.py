@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.loop_clock import advance_clock
 
-from answerback import App, Context, Limits
+from answerback import App, Conflict, Context, Limits
 
 SLOW = """
 import threading
@@ -98,6 +98,39 @@ def test_a_timeout_error_that_the_tool_raises_is_an_unexpected_exception() -> No
 
     assert reply.error is not None
     assert reply.error.code == "TOOL_EXECUTION_ERROR"
+
+
+def test_a_driver_that_raises_when_it_is_cancelled_has_still_timed_out() -> None:
+    """Database drivers raise errors of their own, such as QueryCanceled."""
+    app = App("limits")
+
+    @app.tool(timeout=0.01)
+    async def ask() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise RuntimeError("canceling statement due to user request") from None
+
+    reply = asyncio.run(app.call("ask"))
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+
+
+def test_an_author_decides_what_a_call_that_timed_out_says() -> None:
+    app = App("limits")
+
+    @app.tool(timeout=0.01)
+    async def ask() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise Conflict("the room is still being cleaned") from None
+
+    reply = asyncio.run(app.call("ask"))
+
+    assert reply.error is not None
+    assert reply.error.code == "CONFLICT"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,16 @@ def test_a_missing_extra_names_the_package_to_install() -> None:
 
     with pytest.raises(MissingExtraError, match=hint), needs_extra("serve"):
         raise ModuleNotFoundError("no", name="starlette")
+
+
+def test_every_extra_that_a_hint_names_exists() -> None:
+    project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())
+    hint = re.compile(r'needs_extra\("(.+?)"\)')
+
+    named = {name for path in SRC.rglob("*.py") for name in hint.findall(path.read_text())}
+
+    assert len(named) > 5
+    assert named <= project["project"]["optional-dependencies"].keys()
 
 
 def test_other_failures_while_an_extra_is_imported_are_not_changed() -> None:

@@ -14,7 +14,9 @@ from answerback.tasks.sqlite_store import SQLiteStore
 
 
 def keep_tasks(path: Path) -> None:
-    SQLiteStore(path).version()
+    store = SQLiteStore(path)
+    store.version()
+    store.close()
 
 
 def record_in_sqlite(path: Path) -> None:

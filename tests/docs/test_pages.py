@@ -8,8 +8,10 @@
   on a line of its own for any number of lines. Durations in ms are not compared. A command that
   serves runs on another port, until the end of the page. A block without output is not run.
 
-The README and the tutorial are not among them: test_pasted_pages.py pastes those. `make clients`
-runs the page about frameworks, which are not installed here.
+`DATABASE_URL` names an empty PostgreSQL database on a page that mentions it.
+
+The README and the tutorial's steps are not among them: test_pasted_pages.py pastes those. `make
+clients` runs the page about frameworks, which are not installed here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from pathlib import Path
 import pytest
 from tests.docs.page_runner import (
     FRAMEWORKS,
-    PASTED,
     ROOT,
     Python,
     Shell,
@@ -34,24 +35,36 @@ from tests.docs.page_runner import (
     steps,
 )
 
+RECIPES = sorted((ROOT / "docs" / "guides" / "recipes").glob("*.md"))
 PAGES = [
     page
-    for page in (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md")))
-    if page not in (*PASTED, FRAMEWORKS)
+    for page in (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md")), *RECIPES)
+    if page != FRAMEWORKS
 ]
 
 
 @pytest.fixture
-def python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Python]:
+def environ(
+    page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> pytest.MonkeyPatch:
+    if "DATABASE_URL" in page.read_text():
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("state_url"))
+    return monkeypatch
+
+
+@pytest.fixture
+def python(page: Path, tmp_path: Path, environ: pytest.MonkeyPatch) -> Iterator[Python]:
     with asyncio.Runner() as runner:
         python = Python(page, tmp_path, runner)
-        monkeypatch.setitem(sys.modules, python.module.__name__, python.module)
-        monkeypatch.chdir(tmp_path)
+        environ.setitem(sys.modules, python.module.__name__, python.module)
+        environ.chdir(tmp_path)
         yield python
 
 
 @pytest.fixture
-def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+def shell(
+    environ: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shell]:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / ".venv").symlink_to(sys.prefix)
     with ExitStack() as stack:

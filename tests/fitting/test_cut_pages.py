@@ -65,6 +65,29 @@ def test_a_cut_page_says_which_items_it_has() -> None:
     assert (cut.path, cut.returned, cut.total) == ("items", next_shown, 100)
 
 
+@pytest.mark.parametrize(("total", "said"), [(9_000, "of 9,000 items."), (None, "items.")])
+def test_a_cut_page_of_your_own_does_not_pass_for_the_whole_list(
+    total: int | None, said: str
+) -> None:
+    """Its 150 items are one page of many, so their number is not the number of all items."""
+    app = App("shop", budget=1_000)
+
+    @app.tool
+    def orders(cursor: str | None = None) -> Page[str]:
+        return Page([f"order number {n}" for n in range(150)], total=total, next="more")
+
+    async def main() -> list[Any]:
+        async with connect(app) as server:
+            first = await server.call("orders")
+            return [first, await server.call("orders", cursor=first.data["next"])]
+
+    for reply in asyncio.run(main()):
+        shown = reply.data["returned"]
+        note = reply.content[0].text.splitlines()[0]
+        assert shown < 75
+        assert note.startswith(" ".join(filter(None, ["Showing", str(shown), said])))
+
+
 def test_a_cursor_is_bound_to_the_arguments() -> None:
     async def main() -> Any:
         async with connect(shop()) as server:

@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from answerback import App
+from answerback import App, NotFound
 from answerback.auth import ApiKeys
 
 
@@ -98,6 +98,34 @@ def test_an_exception_of_a_page_is_logged_and_not_shown(caplog: pytest.LogCaptur
     assert "hunter2" in caplog.text
 
 
+def test_a_page_refuses_as_a_tool_does(caplog: pytest.LogCaptureFixture) -> None:
+    app = App("shop")
+
+    @app.route("/plans/{name}")
+    async def plan(request: Request) -> Response:
+        raise NotFound("there is no such plan", code="NO_PLAN", hint="see /plans")
+
+    answer = ask(app, "GET", "/plans/gold")
+
+    assert (answer.status_code, answer.json()) == (404, {"error": "there is no such plan"})
+    assert answer.headers["X-Error-Code"] == "NO_PLAN"
+    assert answer.headers["X-Error-Hint"] == "see /plans"
+    assert not caplog.records
+
+
+def test_a_page_that_refuses_with_a_foreign_exception_does_not_show_it() -> None:
+    app = App("shop")
+
+    @app.route("/broken")
+    async def broken(request: Request) -> Response:
+        raise NotFound(RuntimeError("password=hunter2"))  # type: ignore[arg-type]  # a mistake
+
+    answer = ask(app, "GET", "/broken")
+
+    assert answer.status_code == 404
+    assert "hunter2" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -137,3 +165,33 @@ def test_a_body_that_is_too_large_is_not_given_to_a_page(size: int, status: int)
             return await client.post("/upload", content=chunks())
 
     assert asyncio.run(send()).status_code == status
+
+
+def test_a_client_that_leaves_during_its_upload_is_not_an_error_of_the_page(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = App("shop")
+
+    @app.route("/upload", methods=["POST"])
+    async def upload(request: Request) -> Response:
+        return PlainTextResponse(str(len(await request.body())))
+
+    scope: dict[str, Any] = {
+        **{"type": "http", "method": "POST", "path": "/upload", "query_string": b""},
+        **{"headers": [(b"host", b"test")], "server": ("test", 80), "client": ("test", 1)},
+    }
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b"half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app.asgi(hosts=["test"])(scope, receive, send))
+
+    assert (messages, sent, caplog.records) == ([], [], [])

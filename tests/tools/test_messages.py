@@ -216,6 +216,21 @@ def test_a_call_is_awaited_in_every_way_of_asyncio() -> None:
     assert asyncio.run(_call_in_each_way(app)) == [True] * 5
 
 
+def test_the_task_of_a_call_can_be_shown_before_it_runs() -> None:
+    """From Python 3.12 on, asyncio tests the coroutine of a task that it shows."""
+    app = App("mistakes")
+    app.add_tool(nothing)
+
+    async def show_and_wait() -> tuple[str, bool]:
+        task = asyncio.create_task(app.call("nothing"))
+        return repr(task), (await task).ok
+
+    shown, ok = asyncio.run(show_and_wait())
+
+    assert shown.startswith("<Task pending")
+    assert ok
+
+
 def _asked(ctx: Context) -> str:
     return f"{ctx.elicit('Sure?', bool)}"
 

@@ -33,7 +33,7 @@ from answerback import (
     success,
     wrap,
 )
-from answerback.client import FilledPrompt, RemoteServer, RemoteTool
+from answerback.client import FilledPrompt, ManyServers, RemoteServer, RemoteTool
 from answerback.models import to_openai
 from answerback.options import Access, ReplyLimits, Shown, Task, TaskLimits, Values
 from answerback.resilience import Breaker, Limit, Retry
@@ -280,6 +280,7 @@ async def call_servers() -> None:
         assert_type(await server.options(timeout=2).tools(), list[RemoteTool])
         server.options(timeouts=2)  # type: ignore[call-arg]  # there is no such option
     async with connect({"mcpServers": {}}) as servers:
+        assert_type(servers, ManyServers)
         assert_type(servers.failures, dict[str, str])
         assert_type(servers.servers["math"], RemoteServer)
         assert_type(await servers.options(retry=None).call("math_add", x=1), Reply[Any])

@@ -235,10 +235,11 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
         async with asyncio.timeout(tool.timeout) as clock:
             with stoppable(clock):
                 return await steps
-    except TimeoutError:
-        if not clock.expired():
-            raise  # The tool itself raised it.
-        raise timed_out(tool) from None
+    except Exception as exc:
+        # Drivers of databases raise their own exceptions when a statement is cancelled.
+        if clock.expired() and not isinstance(exc, ToolError):
+            raise timed_out(tool) from exc
+        raise  # The tool itself raised it.
 
 
 def timed_out(tool: Runnable) -> TimedOut:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from .connecting import connect
 from .faults import ConnectError
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .many_servers import ManyServers
 from .remote_server import RemoteServer
 from .remote_tasks import StartedTask, start_task
 from .targets import BadTarget
@@ -18,6 +19,7 @@ __all__ = [
     "ConnectError",
     "ElicitationRequest",
     "FilledPrompt",
+    "ManyServers",
     "RemotePrompt",
     "RemoteResource",
     "RemoteServer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Coroutine, Generator
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -39,5 +40,11 @@ class Unawaited(Generic[T]):
         self.close()
         raise TypeError(self._advice)
 
-    __bool__ = __str__ = __format__ = __eq__ = __iter__ = __getitem__ = __len__ = _refuse
+    def __bool__(self) -> bool:
+        # From Python 3.12 on, asyncio tests the coroutine of a task that it shows.
+        if sys._getframe(1).f_globals.get("__name__") == "asyncio.base_tasks":
+            return True
+        self._refuse()
+
+    __str__ = __format__ = __eq__ = __iter__ = __getitem__ = __len__ = _refuse
     __hash__ = object.__hash__

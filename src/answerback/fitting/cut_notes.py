@@ -26,6 +26,8 @@ class Said(NamedTuple):
     """What the reader knows it as; empty if the reply is nothing else."""
     before: int | None = None
     """For the items of a page, how many are on earlier pages; its `next` continues."""
+    in_all: int | None = None
+    """For the items of a page, how many there are on all pages; None if that is not known."""
 
 
 def notes(said: Sequence[Said]) -> tuple[Block, ...]:
@@ -42,10 +44,17 @@ def notes(said: Sequence[Said]) -> tuple[Block, ...]:
 def _line(said: Said) -> str:
     cut = said.cut
     if said.before is not None:
-        first, last = said.before + 1, said.before + cut.returned
-        return f"Showing items {first:,} to {last:,} of {cut.total:,}. {way_on(said)}"
+        return f"{_items(cut, said.before, said.in_all)} {way_on(said)}"
     where = f' of "{said.name}"' if said.name else ""
     return f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}. {way_on(said)}"
+
+
+def _items(cut: Cut, before: int, in_all: int | None) -> str:
+    if in_all == cut.total:
+        return f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
+    # The list is one of the tool's own pages, and what comes before it is not known here.
+    of = "" if in_all is None else f" of {in_all:,}"
+    return f"Showing {cut.returned:,}{of} items."
 
 
 def way_on(said: Said) -> str:

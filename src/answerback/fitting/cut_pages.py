@@ -30,6 +30,21 @@ def items_cut(cuts: list[Cut]) -> Cut | None:
     return next((cut for cut in cuts if cut.path == ITEMS), None)
 
 
+class _Counts(msgspec.Struct):
+    total: int | None = None
+    next: str | None = None
+
+
+_counts = msgspec.json.Decoder(_Counts)
+
+
+def items_in_all(page: bytes, cut: Cut) -> int | None:
+    """Return how many items all pages have together; None if *page* does not say it."""
+    counts = _counts.decode(page)
+    is_whole = counts.total is None and counts.next is None
+    return cut.total if is_whole else counts.total
+
+
 def shortened(encoded: bytes, cut: Cut, uri: str | None, paging: Paging) -> bytes:
     """Return the JSON of a page that has lost items, with the cursor for them."""
     following = None

@@ -15,7 +15,7 @@ from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
 from .content_texts import CONTENT, ContentTexts
 from .cut_notes import Said, link, notes
-from .cut_pages import Paging, items_cut, path_in_whole, shortened
+from .cut_pages import Paging, items_cut, items_in_all, path_in_whole, shortened
 from .kept_lists import ITEMS
 from .pieces import CutPlan, Single, characters, cut_largest
 from .sent_size import is_over, sent_size
@@ -147,10 +147,11 @@ class LargeReply:
             path = self._texts.path_in_whole(cut)
             return Said(named, await self._uri(CONTENT), path, "" if is_all else named.path)
         path = path_in_whole(cut.path, self._part)
-        before = None
+        before = in_all = None
         if self._paging is not None and cut.path == ITEMS:
             before = 0 if self._part is None else self._part.offset
-        return Said(cut, await self._uri(""), path, cut.path, before)
+            in_all = items_in_all(self._reply.encoded or b"{}", cut)
+        return Said(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
         """Return the URI of the whole: of the data, or of the texts in the content."""

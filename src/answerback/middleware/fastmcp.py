@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
-from ..errors import needs_extra
 from .checker import REFUSAL_TEXTS, CallTimer, Checker, CheckResult, as_dict, mcp_refusal
-
-with needs_extra("fastmcp"):
-    from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-    from fastmcp.tools.base import InputRequiredToolResult, ToolResult
 
 if TYPE_CHECKING:
     from ..records import Records
 
 
 class ValidReplies(Middleware):
-    """Middleware that refuses invalid tool results: `server.add_middleware(ValidReplies())`."""
+    """Middleware that refuses invalid tool results: `server.add_middleware(ValidReplies())`.
+
+    *records* gets an event for each reply.
+    """
 
     def __init__(self, *, records: Records | None = None) -> None:
         super().__init__()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from ...calls.failures import log_internal_error
-from ...core.reply import failure
-from ...errors import needs_extra
+from typing import Any
+
+from ...calls.failures import error_for, log_internal_error
+from ...contract import MASKED
+from ...core.reply import Reply, failure
+from ...errors import ToolError, needs_extra
 from ...registry.declarations import Registry
 from ..http.host_and_origin import Guard
 from ..http.refusals import too_large
@@ -12,6 +15,7 @@ from ..http.routes import Routes
 from .request import FAST_PATH, MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
 
 with needs_extra("serve"):
+    from starlette.requests import ClientDisconnect
     from starlette.routing import Match, Route
 
 
@@ -77,10 +81,19 @@ class OwnPages:
                 request = HttpRequest(scope, receive, send)
                 refused = too_large(self._max_body, MAX_BODY_HINT)
                 await request.respond_with(self._routes.refuse(refused, request))
-        except Exception:
-            log_internal_error(f"{scope['method']} {scope['path']}")
+        except ClientDisconnect:
+            return  # The page was reading the body, and nobody waits for an answer.
+        except Exception as exc:
+            reply = _failed_page(exc, scope)
             if has_begun:
                 raise
             request = HttpRequest(scope, receive, send)
-            internal = failure("Internal server error")
-            await request.respond_with(self._routes.refuse(internal, request))
+            await request.respond_with(self._routes.refuse(reply, request))
+
+
+def _failed_page(exc: Exception, scope: Scope) -> Reply[Any]:
+    """Return the reply for a page that raised; only a ToolError has a message for the client."""
+    if isinstance(exc, ToolError):
+        return Reply(error=error_for(exc, scope["path"], MASKED, noun="page"))
+    log_internal_error(f"{scope['method']} {scope['path']}")
+    return failure("Internal server error")
