@@ -38,6 +38,9 @@ PACKAGES = {
     "sniffio": "sniffio",
     "typing_extensions": "typing_extensions",
     "jsonschema": "jsonschema",
+    "stamina": "stamina",
+    "purgatory": "purgatory",
+    "limits": "limits",
 }
 FIRST_PAGE = "first-page"
 # What, the part, its chart, the column, and the rows of Answerback, FastMCP, the SDK and FastAPI.
