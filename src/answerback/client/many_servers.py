@@ -165,9 +165,15 @@ class ManySessions:
         """Return the server with the longest name that is a prefix of *name*, and the rest."""
         fitting = [each for each in self.servers if name.startswith(f"{each}_")]
         if not fitting:
-            raise NotFound(f"no server for {name!r}; the servers are {', '.join(self.servers)}")
+            raise NotFound(_no_server(name, list(self.servers)))
         prefix = max(fitting, key=len)
         return self.servers[prefix], name[len(prefix) + 1 :]
+
+
+def _no_server(name: str, servers: list[str]) -> str:
+    text = f"no server for {name!r}; the servers are {', '.join(servers)}"
+    example = f"{servers[0]}_{name}" if servers else ""
+    return f"{text}; write the server's name in front, as in {example!r}" if servers else text
 
 
 class ManyServers(ServerMethods):

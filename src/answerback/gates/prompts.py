@@ -65,8 +65,9 @@ def keys_of_app() -> AppAuth | None:
     return None if auth is None or auth.has_logins else auth
 
 
-def login_refusal(feature: str | None = None) -> Refusal:
-    if (keys := keys_of_app()) is not None:
+def login_refusal(feature: str | None = None, *, by_key: bool = True) -> Refusal:
+    """Return the refusal of a caller without a user; *by_key* if it could send a key."""
+    if by_key and (keys := keys_of_app()) is not None:
         return Refusal(keys.without_credentials, LOGIN_REQUIRED, feature=feature)
     text = f"You are not logged in. Log in to use {feature or 'this'}"
     return Refusal(text, LOGIN_REQUIRED, feature=feature)

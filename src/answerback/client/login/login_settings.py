@@ -9,6 +9,7 @@ from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget
+from .challenge_header import asked_login
 from .client_registration import AskClient, ClientChoice
 from .login_records import LoginRecords, RegisteredClient
 from .loopback_redirect import LoopbackRedirect
@@ -126,7 +127,10 @@ class BearerToken:
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         if challenge.status == 403:
-            raise LoginError("the token does not allow this (HTTP status 403)", code="FORBIDDEN")
+            asked = asked_login(challenge.headers.get("www-authenticate", ""))
+            needs = f"; it needs the scopes {' '.join(asked.scopes)}" if asked.scopes else ""
+            text = f"the token does not allow this (HTTP status 403){needs}"
+            raise LoginError(text, code="FORBIDDEN")
         raise LoginError("the server does not accept the token (HTTP status 401)")
 
 
