@@ -16,7 +16,7 @@ QUICK := $(addprefix tests/,calls core dialects reading registry rules testing t
 .PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package reference docs docs-serve template clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
@@ -44,7 +44,7 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-quick: $(READY)  ## run the tests of the edit loop: in memory, without other programs
+quick: $(READY)  ## run the tests that start no other program, while you edit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
 
 webservers:  ## install Apache, nginx, lighttpd and pgbouncer from Debian's packages, for their tests
