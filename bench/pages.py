@@ -268,7 +268,7 @@ def _machine() -> str:
     cpus = Path("/proc/cpuinfo")
     model = re.search(r"model name\s*: (.+)", cpus.read_text()) if cpus.exists() else None
     kind = model[1].strip() if model else platform.machine()
-    return f"{os.cpu_count()} cores ({kind}), {platform.system()} {platform.release()}"
+    return f"{os.cpu_count()} cores ({kind}), {platform.system()}"
 
 
 def _versions() -> dict[str, str]:
