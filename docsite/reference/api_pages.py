@@ -79,7 +79,8 @@ def _index() -> str:
             if module not in MET:
                 text = shown.meaning if isinstance(shown, Parameter) else shown.text
                 link = f"[`{name}`]({page.file}.md#{anchor(_heading(module, name))})"
-                rows.append([link, f"`{module}`", _first_sentence(text).partition(": `")[0]])
+                first = _first_sentence(text).partition(": `")[0].rstrip(".") + "."
+                rows.append([link, f"`{module}`", first])
         lines += [f"## {page.title}", "", *table(["name", "from", "is"], rows)]
     return "\n".join(lines)
 

@@ -177,9 +177,9 @@ def error_codes() -> str:
     lines += ['`RateLimited("too many calls", retry_after=5)`, the caller gets `RATE_LIMITED`.', ""]
     reply = answerback.failure("too many calls", "RATE_LIMITED", {"retry_after": 5})
     app = answerback.App("weather")
-    for wire, dialect in (("MCP", "mcp"), ("REST, with status 429", "rest")):
-        lines += [f"Over {wire}:", "", "```json", json.dumps(app.write(reply, dialect), indent=2)]
-        lines += ["```", ""]
+    sent = {"MCP": app.write(reply, "mcp"), "REST, with status 429": app.write(reply, "rest")}
+    for wire, body in sent.items():
+        lines += [f"Over {wire}:", "", "```json", json.dumps(body, indent=2), "```", ""]
     lines += ["REST sends the code as `X-Error-Code` and `retry_after` as `Retry-After`."]
     lines += ["[Dialects](contracts.md#dialects) has the other forms.", ""]
     return "\n".join(lines)

@@ -128,7 +128,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class Authenticator(Protocol):
-    """A class that authenticates HTTP requests; what an author's own class needs.
+    """The members that your own class needs to authenticate HTTP requests.
 
     It may have the other members of `AppAuth` too, such as `pages`.
     """
