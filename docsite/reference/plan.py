@@ -139,9 +139,9 @@ PAGES = (
     Page(
         "middleware",
         "Middleware and observers",
-        "Middleware has the type `async def timing(call: Invocation, next: Next) -> object`, and "
-        "an observer `def count(seen: Observation) -> None`; [middleware around "
-        "calls](../../guides/call-middleware.md) explains both. `ValidReplies` checks the replies "
+        "The signature of middleware is `async def timing(call: Invocation, next: Next) -> "
+        "object`, and that of an observer `def count(seen: Observation) -> None`; [middleware "
+        "around calls](../../guides/call-middleware.md) explains both. `ValidReplies` checks the replies "
         "of [other frameworks](../../guides/middleware.md).",
         (
             "answerback: Invocation Next Observation",

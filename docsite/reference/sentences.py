@@ -12,18 +12,18 @@ EXAMPLES = {
 """Arguments of commands whose target is not enough."""
 VARIABLES = {
     "ANSWERBACK_SECRET": (
-        "servers, `worker`, `state`",
+        "all servers, `worker`, `tasks`, `state`",
         "Signs sessions, questions, cursors and links, and seals the state of "
         "[several hosts](../guides/several-hosts.md). At least 16 bytes; several are separated by "
         "commas, and the first one signs. By default each process makes a key of its own.",
     ),
     "ANSWERBACK_STATE": (
-        "servers, `worker`, `state`",
+        "`serve`, `app.asgi()`, `worker`, `tasks`, `state`",
         "The PostgreSQL database that [several hosts](../guides/several-hosts.md) "
         "share, as `postgresql://user@host/name`; `--state` takes its place.",
     ),
     "ANSWERBACK_STATE_LISTEN": (
-        "servers, `worker`",
+        "`serve`, `app.asgi()`, `worker`, `tasks`",
         "The database itself, if `ANSWERBACK_STATE` goes through a pooler; "
         "`--state-listen` takes its place.",
     ),

@@ -173,7 +173,7 @@ def error_codes() -> str:
     lines += table(head, rows)
     lines += ["`isError` is a result that a model can read and act on; a JSON-RPC error is for the"]
     lines += ["client. Exit statuses from 64 on are those of `sysexits.h`.", ""]
-    lines += ["## How an error looks", "", "If a tool raises"]
+    lines += ["## An example: RATE_LIMITED", "", "If a tool raises"]
     lines += ['`RateLimited("too many calls", retry_after=5)`, the caller gets `RATE_LIMITED`.', ""]
     reply = answerback.failure("too many calls", "RATE_LIMITED", {"retry_after": 5})
     app = answerback.App("weather")
@@ -194,8 +194,8 @@ def code_sentences() -> dict[str, str]:
 
 def environment() -> str:
     rows = [[f"`{name}`", reader, text] for name, (reader, text) in VARIABLES.items()]
-    lines = ["# Environment variables", "", "Every variable that is read. Servers are `serve`,"]
-    lines += ["`mcp`, CGI, and an app under another server.", ""]
+    lines = ["# Environment variables", "", "Every variable that is read. `app.asgi()` is an app"]
+    lines += ["under another server, such as uvicorn.", ""]
     lines += table(["variable", "read by", "meaning"], rows)
     lines += ["In the values of `--token`, `--header` and `--env`, and in a host's file, `${NAME}`"]
     lines += ["stands for the variable `NAME`. A child process gets only a few of your variables;"]
