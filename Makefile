@@ -13,7 +13,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package docs docs-serve template clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package reference docs docs-serve template clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,9 @@ check: $(READY)  ## run the linters and the type checker
 
 demo: $(READY)  ## make one call over every wire and compare
 	$(BIN)/python examples/demo.py
+
+reference: $(READY)  ## write the reference pages that are made from the source, in docs/reference/
+	$(BIN)/python -m docsite.reference
 
 docs: $(READY)  ## build the documentation in site/, and check its links
 	$(BIN)/python -m docsite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
@@ -194,6 +195,16 @@ def test_a_client_without_a_key_reads_how_to_send_one(anonymous: bool) -> None:
     assert reply.json() == {
         "error": "This needs a key: send it as X-API-Key: KEY or Authorization: Bearer KEY"
     }
+
+
+@pytest.mark.parametrize("tool", ["mine", "wipe"])
+def test_a_caller_that_cannot_send_a_header_is_not_told_to_send_a_key(tool: str) -> None:
+    """The command line, stdio and calls in memory have no headers."""
+    reply = asyncio.run(GatedCaller().app.call(tool))
+
+    assert reply.error is not None
+    assert reply.error.code == "LOGIN_REQUIRED"
+    assert reply.error.message == "You are not logged in. Log in to use this"
 
 
 def test_a_key_without_the_scope_is_not_told_to_log_in() -> None:

@@ -52,6 +52,10 @@ async def wait() -> str:
     await asyncio.sleep(600)
     return "done"
 
+@app.tool(budget=500)
+def streets() -> list[str]:
+    return [f"Street number {number}" for number in range(60)]
+
 @app.resource("notes://today", mime="text/markdown")
 def today() -> str:
     \"\"\"The note of today.\"\"\"
@@ -411,3 +415,11 @@ def test_a_token_from_an_unreadable_url_is_an_error_in_one_line(answerback: Run)
 
     assert done.exit == 2
     assert done.stderr == "error: http://[ is not a URL: Invalid IPv6 URL\n"
+
+
+def test_a_program_that_gets_a_part_of_a_list_is_told_so_on_stderr(answerback: Run) -> None:
+    done = answerback("call", COMMAND, "streets")
+
+    sent = len(json.loads(done.stdout)["result"])
+    assert 0 < sent < 60
+    assert f"note: the server sent {sent} of 60 items" in done.stderr

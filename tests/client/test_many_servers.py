@@ -207,8 +207,9 @@ def test_several_servers_complete_and_subscribe_as_one_does() -> None:
             servers.complete("note://{name}", "name", "al"),
         ]
         servers.subscribe("note://alan")
-        with pytest.raises(NotFound, match="no server for 'c_review'; the servers are a, b"):
-            servers.complete("c_review", "language", "p")
+        missing = "no server for 'review'; the servers are a, b; write .* as in 'a_review'"
+        with pytest.raises(NotFound, match=missing):
+            servers.complete("review", "language", "p")
         with pytest.raises(NotFound, match="no server has 'other://x'"):
             servers.subscribe("other://x")
         second.resource_changed("note://alan")

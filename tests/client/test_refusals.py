@@ -17,6 +17,7 @@ from tests.client.faulty_http import Faulty, faulty
 
 from answerback import Text, connect
 from answerback.client import ConnectError
+from answerback.client.login import Login
 
 TOKEN = "s3cr3t/t0ken+42"
 PASSWORD = "hunter2hunter2"
@@ -85,6 +86,32 @@ def test_an_error_does_not_show_the_credentials_that_the_server_echoes(
     said = str(refused.value).partition(": ")[2]
     assert "***" in said or said == "the token does not allow this (HTTP status 403)"
     assert TOKEN not in f"{refused.value} {caplog.text}"
+
+
+def test_a_token_without_a_scope_is_refused_with_the_scopes_that_it_needs() -> None:
+    class Handler(Echo):
+        status = 403
+
+        def send_response(self, code: int, message: str | None = None) -> None:
+            super().send_response(code, message)
+            scopes = f"notes notes:delete {self.headers['authorization'].split()[1]}"
+            challenge = f'Bearer error="insufficient_scope", scope="{scopes}"'
+            self.send_header("www-authenticate", challenge)
+
+    with http_server(Handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url, auth=TOKEN).__enter__()
+
+    assert "it needs the scopes notes notes:delete" in str(refused.value)
+    assert TOKEN not in str(refused.value)
+
+
+def test_a_login_at_a_server_that_wants_a_key_says_how_to_give_it() -> None:
+    handler = type("WantsKey", (Echo,), {"status": 401})
+
+    with http_server(handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url, auth=Login()).__enter__()
+
+    assert "does not say where to log in; if you have a key or a token" in str(refused.value)
 
 
 def test_the_password_of_a_url_is_masked_in_each_form() -> None:

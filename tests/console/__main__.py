@@ -38,7 +38,7 @@ def main() -> int:
         with chromium(scale=2, fonts=fonts) as browser, apps() as urls:
             for screen in SCREENS:
                 for colours in ("light", "dark"):
-                    take(browser, screen, urls[screen.has_widget], colours)
+                    take(browser, screen, urls[screen.app], colours)
     for terminal in TERMINALS:
         for colours in ("light", "dark"):
             path = IMAGES / f"{terminal.name}-{colours}.svg"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.conftest import ROOT, Server, serving
+from tests.docs.page_runner import TUTORIAL_STEPS, blocks, is_pasted, paste
 from tests.widgets.browser_driver import Browser
 from tests.widgets.two_hosts import WIDGETS
 
@@ -37,8 +40,8 @@ class Screen(NamedTuple):
     name: str
     steps: Callable[[Browser], None]
     texts: list[str]
-    has_widget: bool = False
-    """Whether the app is that of the widgets, and the texts may be in the widget's frame."""
+    app: str = "cities"
+    """Which of the apps is shown; for `widgets` the texts may be in the widget's frame."""
 
     def show(self, browser: Browser, url: str) -> str:
         """Open the console and take the steps; return the texts in the window."""
@@ -49,7 +52,7 @@ class Screen(NamedTuple):
         self.steps(browser)
         # The focus ring and the caret are not part of a picture.
         browser.run("document.activeElement.blur()")
-        inside = browser.run(READABLE, "widget") if self.has_widget else ""
+        inside = browser.run(READABLE, "widget") if self.app == "widgets" else ""
         return f"{browser.run(READABLE)}\n{inside}"
 
 
@@ -69,6 +72,20 @@ def start(browser: Browser) -> None:
     call_city(browser)
     browser.click("header [data-tab=start]")
     browser.click("[role=tab][data-tab=Cursor]")
+
+
+def find_notes(browser: Browser) -> None:
+    browser.click(".list button:has(strong:text-is('find'))")
+    browser.fill("form [data-path=word]", "bottles")
+    browser.click("role=button[name='Call']")
+    browser.until("document.querySelector('.models')")
+
+
+def publish_diary(browser: Browser) -> None:
+    browser.click(".list button:has(strong:text-is('publish'))")
+    browser.click("label:has-text('Run as a task')")
+    browser.click("role=button[name='Call']")
+    browser.until("document.querySelector('.progress')?.innerText.includes('Day')")
 
 
 def widget(browser: Browser) -> None:
@@ -121,31 +138,79 @@ SCREENS = [
         "console-widget",
         widget,
         ["Widget", "Checking", "€18,400.50", "Savings: salary 2100.00"],
-        has_widget=True,
+        app="widgets",
+    ),
+    Screen(
+        "console-notes",
+        find_notes,
+        [
+            "Find notes.",
+            "bottles",
+            "All 3 wires send the same data.",
+            "Buy two bottles",
+            "Delete a note.",
+        ],
+        app="notes",
+    ),
+    Screen(
+        "console-task",
+        publish_diary,
+        ["publish", "of 201: sending 'Day"],
+        app="diary",
     ),
 ]
 
 
 @contextmanager
-def apps() -> Iterator[dict[bool, str]]:
-    """Serve the apps of the pictures; their addresses, by whether the app has widgets."""
-    with cities() as first, serving(WIDGETS) as second:
-        yield {False: first.url, True: second.url}
+def apps() -> Iterator[dict[str, str]]:
+    """Serve the apps of the pictures; their addresses, by name."""
+    with ExitStack() as stack:
+        servers = {
+            "cities": stack.enter_context(cities()),
+            "widgets": stack.enter_context(serving(WIDGETS)),
+            "notes": stack.enter_context(tutorial_before("serving")),
+            "diary": stack.enter_context(tutorial_before("api-keys")),
+        }
+        yield {name: server.url for name, server in servers.items()}
 
 
 @contextmanager
 def cities() -> Iterator[Server]:
-    """Serve the app of the pictures from a folder whose path says nothing about this machine."""
+    """Serve the app of most pictures from a folder whose path says nothing about this machine."""
     folder = Path(tempfile.gettempdir()) / "cities"
     folder.mkdir(exist_ok=True)
     shutil.copy(Path(__file__).with_name("replying.py"), folder / "cities.py")
+    with _serving(folder, "cities.py") as server:
+        yield server
+
+
+@contextmanager
+def tutorial_before(step: str) -> Iterator[Server]:
+    """Serve the tutorial's notes.py as it is before one of the steps."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for page in takewhile(lambda page: page.stem != step, TUTORIAL_STEPS):
+            for block in filter(is_pasted, blocks(page)):
+                paste(block, folder)
+        note = {"title": "Milk", "text": "Buy two bottles", "tags": ["shop"]}
+        commands = [["notes.py", "call", "create", f"note={json.dumps(note)}"], ["diary.py"]]
+        for command in commands:
+            if (folder / command[0]).exists():
+                run = [sys.executable, *command]
+                subprocess.run(run, cwd=folder, check=True, capture_output=True, timeout=60)
+        with _serving(folder, "notes.py") as server:
+            yield server
+
+
+@contextmanager
+def _serving(folder: Path, file: str) -> Iterator[Server]:
     environment = folder / ".venv"
     environment.unlink(missing_ok=True)
     environment.symlink_to(sys.prefix)
     python = str(environment / "bin" / "python")
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": ""}
     process = subprocess.Popen(
-        [python, "cities.py", "serve", "--port", "0"],
+        [python, file, "serve", "--port", "0"],
         cwd=folder,
         stderr=subprocess.PIPE,
         env={**os.environ, **home},
@@ -153,5 +218,6 @@ def cities() -> Iterator[Server]:
     try:
         yield Server(process)
     finally:
-        process.terminate()
+        # Not terminated: it would wait for the task in the picture.
+        process.kill()
         process.communicate(timeout=60)

@@ -17,16 +17,16 @@ COLOURS = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[dict[bool, str]]:
+def served() -> Iterator[dict[str, str]]:
     with apps() as urls:
         yield urls
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
 def test_a_screen_shows_the_texts_that_its_picture_claims(
-    browser: Browser, served: dict[bool, str], screen: Screen
+    browser: Browser, served: dict[str, str], screen: Screen
 ) -> None:
-    shown = screen.show(browser, served[screen.has_widget])
+    shown = screen.show(browser, served[screen.app])
 
     browser.viewport(640, 480)
     assert [text for text in screen.texts if text not in shown] == []

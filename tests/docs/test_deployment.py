@@ -208,3 +208,10 @@ def test_the_commands_of_the_dockerfile_serve_and_check_health(folder: Path) -> 
     assert "on every address" in banner
     assert checked.returncode == 0, checked.stderr
     assert called.json() == {"result": 10}
+
+
+def test_the_tutorials_container_checks_its_health_with_the_same_command() -> None:
+    tutorial = (ROOT / "docs" / "start" / "tutorial" / "deployment.md").read_text()
+    (command,) = re.findall(r"^HEALTHCHECK .+$", block("dockerfile"), re.MULTILINE)
+
+    assert command in tutorial

@@ -10,8 +10,8 @@
 
 `DATABASE_URL` names an empty PostgreSQL database on a page that mentions it.
 
-The README and the tutorial are not among them: test_pasted_pages.py pastes those. `make clients`
-runs the page about frameworks, which are not installed here.
+The README and the tutorial's steps are not among them: test_pasted_pages.py pastes those. `make
+clients` runs the page about frameworks, which are not installed here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from pathlib import Path
 import pytest
 from tests.docs.page_runner import (
     FRAMEWORKS,
-    PASTED,
     ROOT,
     Python,
     Shell,
@@ -40,7 +39,7 @@ RECIPES = sorted((ROOT / "docs" / "guides" / "recipes").glob("*.md"))
 PAGES = [
     page
     for page in (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*/*.md")), *RECIPES)
-    if page not in (*PASTED, FRAMEWORKS)
+    if page != FRAMEWORKS
 ]
 
 

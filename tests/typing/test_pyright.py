@@ -41,15 +41,13 @@ def test_pyright_accepts_the_uses_of_the_api_and_rejects_the_marked_ones(tmp_pat
 
 @pytest.fixture
 def first_hour(tmp_path: Path) -> Path:
-    """A folder with the files of each pasted page, and with a new project."""
-    for page in PASTED:
-        folder = tmp_path / page.stem
+    """A folder with the files of the README, of the tutorial and of a new project."""
+    for name, pages in PASTED.items():
+        folder = tmp_path / name
         folder.mkdir()
-        for block in blocks(page):
+        for block in (block for page in pages for block in blocks(page)):
             if block.kind == "python":
                 paste(block, folder)
-    # It is for the notes.py of an earlier step.
-    (tmp_path / "tutorial" / "look.py").unlink()
     command = [sys.executable, "-m", "answerback", "new", "my-notes"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=True)
     return tmp_path
@@ -57,7 +55,7 @@ def first_hour(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_pyright_accepts_the_files_of_the_first_hour(first_hour: Path) -> None:
-    paths = [SOURCES, *(page.stem for page in PASTED), "my-notes/src"]
+    paths = [SOURCES, *PASTED, "my-notes/src"]
     settings = {"include": ["."], "extraPaths": paths, "pythonVersion": "3.11"}
     (first_hour / "pyrightconfig.json").write_text(json.dumps(settings))
 
@@ -65,7 +63,7 @@ def test_pyright_accepts_the_files_of_the_first_hour(first_hour: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [*(page.stem for page in PASTED), "my-notes"])
+@pytest.mark.parametrize("part", [*PASTED, "my-notes"])
 def test_mypy_accepts_the_files_of_the_first_hour(first_hour: Path, part: str) -> None:
     command = [sys.executable, "-m", "mypy", "--config-file=", "--check-untyped-defs", "."]
 

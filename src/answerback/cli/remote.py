@@ -55,6 +55,8 @@ def call_remote(
         arguments = read_tool_arguments(tools.get(name), pairs, options.json, stdin)
         reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
         _note_failures(server)
+    if not out.is_terminal:
+        _note_cuts(reply)
     return _print(reply, options, out, limit=options.limit)
 
 
@@ -180,6 +182,13 @@ def _handlers(peer: TerminalPeer) -> JsonObject:
 def _note_failures(server: BlockingServer) -> None:
     for text in server.failures.values():
         write_stderr(f"note: {text}".replace("\n", "\n  "))
+
+
+def _note_cuts(reply: Reply[Any]) -> None:
+    """Say what the server left out; a person reads it in the reply's text."""
+    for cut in reply.cuts:
+        where = f" of {cut.path}" if cut.path else ""
+        write_stderr(f"note: the server sent {cut.returned:,} of {cut.total:,} {cut.unit}{where}")
 
 
 def _print(

@@ -165,9 +165,15 @@ class ManySessions:
         """Return the server with the longest name that is a prefix of *name*, and the rest."""
         fitting = [each for each in self.servers if name.startswith(f"{each}_")]
         if not fitting:
-            raise NotFound(f"no server for {name!r}; the servers are {', '.join(self.servers)}")
+            raise NotFound(_no_server(name, list(self.servers)))
         prefix = max(fitting, key=len)
         return self.servers[prefix], name[len(prefix) + 1 :]
+
+
+def _no_server(name: str, servers: list[str]) -> str:
+    text = f"no server for {name!r}; the servers are {', '.join(servers)}"
+    example = f"{servers[0]}_{name}" if servers else ""
+    return f"{text}; write the server's name in front, as in {example!r}" if servers else text
 
 
 class ManyServers(ServerMethods):
@@ -183,8 +189,9 @@ class ManyServers(ServerMethods):
     ) -> None:
         sessions = ManySessions(servers, {} if failures is None else failures, wait)
         super().__init__(sessions, ClientOptions())
-        self.servers = sessions.servers
-        self.failures = sessions.failures
+        self.servers: dict[str, RemoteServer] = sessions.servers
+        """The servers, by name."""
+        self.failures: dict[str, str] = sessions.failures
         """Why a server could not be used the last time, by its name."""
 
     @property

@@ -29,7 +29,10 @@ def login_prompt(feature: str | None = None) -> Reply[Any]:
 def subscription_prompt(
     feature: str | None = None, user: object = None, *, plan: str = "", url: str | None = None
 ) -> Reply[Any]:
-    """Return the reply to a *user* without a subscription; *url* is the page to subscribe."""
+    """Return the reply to a *user* without a subscription.
+
+    *plan* is the plan's name. *url* is the page to subscribe. *feature* names what needs it.
+    """
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
     return _reply(subscription_refusal(feature, plan, link))
 
@@ -44,8 +47,9 @@ async def link_prompt(
 ) -> Reply[Any]:
     """Return the reply to a *user* who has not linked an account, with *service* if it is named.
 
-    *url* is the page where accounts are linked, or a function of *user* and *headers* that returns
-    the whole link, plain or async; a service may make its own links.
+    *feature* names what needs the account. *url* is the page where accounts are linked, or a
+    function of *user* and *headers* that returns the whole link, plain or async; a service may make
+    its own links.
     """
     if callable(url):
         link = url(user, headers)
@@ -65,8 +69,9 @@ def keys_of_app() -> AppAuth | None:
     return None if auth is None or auth.has_logins else auth
 
 
-def login_refusal(feature: str | None = None) -> Refusal:
-    if (keys := keys_of_app()) is not None:
+def login_refusal(feature: str | None = None, *, by_key: bool = True) -> Refusal:
+    """Return the refusal of a caller without a user; *by_key* if it could send a key."""
+    if by_key and (keys := keys_of_app()) is not None:
         return Refusal(keys.without_credentials, LOGIN_REQUIRED, feature=feature)
     text = f"You are not logged in. Log in to use {feature or 'this'}"
     return Refusal(text, LOGIN_REQUIRED, feature=feature)

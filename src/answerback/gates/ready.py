@@ -68,7 +68,8 @@ def linked(
 ) -> Callable[..., Any]:
     """Let only users pass who have linked an account with a service; *check* says who has.
 
-    The other options are those of `subscription`.
+    *url* is the page where a user can link an account, as in `subscription`. *feature* names what
+    needs the account, for messages.
     """
     check = _checked("linked", service, check)
     return EntitlementGate(LINK_REQUIRED, service, check, url, feature)
@@ -86,6 +87,9 @@ class LoginGate(UserGate):
     def refuse_user(self, user: object) -> Refusal | None:
         """Return the refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
+
+    def __call__(self, ctx: Context) -> Refusal | None:
+        return None if ctx.user is not None else _not_logged_in(ctx)
 
     def __repr__(self) -> str:
         return "login()"
@@ -120,6 +124,9 @@ class ScopeGate(NeedsScopes):
             text, hint = "This needs more than you have allowed", "log in again and allow it"
         return Refusal(f"{text}: {missing}", SCOPE_REQUIRED, hint=hint, scopes=self.scopes)
 
+    def __call__(self, ctx: Context) -> Refusal | None:
+        return _not_logged_in(ctx) if ctx.user is None else self.refuse_user(ctx.user)
+
     def __repr__(self) -> str:
         return f"scope({', '.join(map(repr, self.scopes))})"
 
@@ -147,12 +154,12 @@ class EntitlementGate(ReadyGate):
         if self.is_async:
             return self._pass_async(ctx)
         if ctx.user is None:
-            return login_refusal()
+            return _not_logged_in(ctx)
         return self._decide(ctx, self._check(ctx))
 
     async def _pass_async(self, ctx: Context) -> Refusal | None:
         if ctx.user is None:
-            return login_refusal()
+            return _not_logged_in(ctx)
         return self._decide(ctx, await self._check(ctx))
 
     def _decide(self, ctx: Context, has_it: object) -> Refusal | None:
@@ -186,3 +193,8 @@ def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Calla
 def _is_scope(name: str) -> bool:
     """Return whether a name fits RFC 6749: printable ASCII without space, quote and backslash."""
     return bool(name) and all("!" <= char <= "~" and char not in '"\\' for char in name)
+
+
+def _not_logged_in(ctx: Context) -> Refusal:
+    """Return the refusal of a call without a user; only an HTTP request can send a key."""
+    return login_refusal(by_key=ctx.request.headers is not None)

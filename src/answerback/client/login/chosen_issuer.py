@@ -56,6 +56,12 @@ async def _choose(login: Login, server: str, asked: AskedLogin, last: str) -> Ch
         except LoginError as exc:
             failure = failure or exc
     assert failure is not None
+    if resource.is_guess:
+        text = (
+            f"{mask_url(server)} does not say where to log in; if you have a key or a token for "
+            "it, give it as auth= of connect, or as --token on the command line"
+        )
+        raise LoginError(f"{text} ({failure})")
     raise failure
 
 

@@ -9,6 +9,7 @@ from ...auth.urls import is_secure
 from ...core.secrets.mask import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget
+from .challenge_header import asked_login
 from .client_registration import AskClient, ClientChoice
 from .login_records import LoginRecords, RegisteredClient
 from .loopback_redirect import LoopbackRedirect
@@ -93,7 +94,11 @@ class Login:
 
 
 class ClientCredentials(Login):
-    """Logs in as the program itself, without a user (the grant `client_credentials`)."""
+    """Logs in as the program itself, without a user (the grant `client_credentials`).
+
+    *client* has a secret or a private key. *scopes* are the scopes to ask for besides those that
+    the server names. *store* keeps the tokens; by default in memory.
+    """
 
     grant = "client_credentials"
 
@@ -126,7 +131,10 @@ class BearerToken:
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         if challenge.status == 403:
-            raise LoginError("the token does not allow this (HTTP status 403)", code="FORBIDDEN")
+            asked = asked_login(challenge.headers.get("www-authenticate", ""))
+            needs = f"; it needs the scopes {' '.join(asked.scopes)}" if asked.scopes else ""
+            text = f"the token does not allow this (HTTP status 403){needs}"
+            raise LoginError(text, code="FORBIDDEN")
         raise LoginError("the server does not accept the token (HTTP status 401)")
 
 

@@ -23,6 +23,8 @@ class ResourceMetadata(msgspec.Struct, frozen=True):
     issuers: tuple[str, ...]
     scopes: tuple[str, ...] = ()
     """The scopes to ask for if the challenge names none."""
+    is_guess: bool = False
+    """Whether nothing says who issues tokens, and the server itself is tried."""
 
 
 class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +61,8 @@ async def find_resource(
         failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
     if all("HTTP status 4" in each for each in failures):
         parts = urlsplit(server)
-        return ResourceMetadata(server, (issuer or f"{parts.scheme}://{parts.netloc}",))
+        own = f"{parts.scheme}://{parts.netloc}"
+        return ResourceMetadata(server, (issuer or own,), is_guess=not issuer)
     raise LoginError(f"it is not known where to log in to {server}: {'; '.join(failures)}")
 
 
