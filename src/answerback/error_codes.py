@@ -151,12 +151,13 @@ def code_for_status(status: int) -> str | None:
     """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
 
     Other servers send 422 for any invalid argument, we only for a reused key. Several codes
-    share a status: the code of the error class that authors raise takes precedence.
+    share a status: the code of the error class that authors raise takes precedence, else the
+    first in the table.
     """
     if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
         return None
     for raised in _RAISED:
         if CODES[raised].status == status:
             return raised
-    known = (code for code in reversed(CODES) if code in BUILT_IN)
+    known = (code for code in CODES if code in BUILT_IN)
     return next((code for code in known if CODES[code].status == status), None)

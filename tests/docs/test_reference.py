@@ -27,12 +27,14 @@ from answerback.core.metadata.key_table import KEYS
 from answerback.rules.catalogue import RULES
 
 WRITTEN = pages()
+SENTENCES = "write a sentence into docsite/reference/sentences.py, then run `make reference`"
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_page_is_as_the_source_says(name: str) -> None:
-    """`make reference` writes it."""
-    assert (FOLDER / name).read_text(encoding="utf-8") == WRITTEN[name].rstrip() + "\n"
+    page = (FOLDER / name).read_text(encoding="utf-8")
+
+    assert page == WRITTEN[name].rstrip() + "\n", "run `make reference`"
 
 
 def test_a_sentence_of_a_docstring_explains_the_parameters_that_it_names() -> None:
@@ -99,7 +101,9 @@ def test_every_guide_belongs_to_an_option_or_a_flag() -> None:
 
 
 def test_every_error_code_has_a_sentence() -> None:
-    assert [code for code, sentence in code_sentences().items() if not sentence] == []
+    missing = [code for code, sentence in code_sentences().items() if not sentence]
+
+    assert missing == [], "write a comment above its row in CODES, in error_codes.py"
 
 
 def test_every_rule_has_a_page() -> None:
@@ -107,15 +111,15 @@ def test_every_rule_has_a_page() -> None:
 
 
 def test_every_environment_variable_has_a_sentence() -> None:
-    assert scan.variables() == VARIABLES.keys()
+    assert scan.variables() == VARIABLES.keys(), SENTENCES
 
 
 def test_every_header_that_a_server_reads_or_sends_has_a_sentence() -> None:
-    assert scan.headers() - READ.keys() - SENT.keys() == set()
+    assert scan.headers() - READ.keys() - SENT.keys() == set(), SENTENCES
 
 
 def test_every_route_has_a_sentence() -> None:
-    assert scan.routes() - NOT_OURS - ROUTES.keys() == set()
+    assert scan.routes() - NOT_OURS - ROUTES.keys() == set(), SENTENCES
 
 
 async def allowed_methods(app: App, path: str) -> set[str]:
@@ -145,7 +149,7 @@ def test_a_route_has_the_methods_that_its_line_says() -> None:
 def test_every_metadata_key_has_a_sentence() -> None:
     known = {key.name for key in KEYS}
 
-    assert scan.meta_keys() - NOT_META - known - META.keys() == set()
+    assert scan.meta_keys() - NOT_META - known - META.keys() == set(), SENTENCES
 
 
 def test_every_setting_of_a_contract_has_a_line() -> None:
