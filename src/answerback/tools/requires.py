@@ -133,7 +133,7 @@ class Gate:
             if name not in known:
                 hint = did_you_mean(similar_names(name, known)) or _arguments_of(tool, known)
                 raise TypeError(
-                    f"gate {self.name!r} takes {name!r}, which is no argument of {tool.owner}; "
+                    f"gate {self.name!r} takes {name!r}, which is not an argument of {tool.owner}; "
                     + hint
                 )
             if not _takes(self.hints[name], known[name]):
