@@ -141,8 +141,8 @@ PAGES = (
         "Middleware and observers",
         "The signature of middleware is `async def timing(call: Invocation, next: Next) -> "
         "object`, and that of an observer `def count(seen: Observation) -> None`; [middleware "
-        "around calls](../../guides/call-middleware.md) explains both. `ValidReplies` checks the replies "
-        "of [other frameworks](../../guides/middleware.md).",
+        "around calls](../../guides/call-middleware.md) explains both. `ValidReplies` checks "
+        "the replies of [other frameworks](../../guides/middleware.md).",
         (
             "answerback: Invocation Next Observation",
             "answerback.middleware.asgi: ValidReplies",

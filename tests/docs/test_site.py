@@ -31,6 +31,8 @@ QUESTIONS = {
     "prove that no record was changed": "guides/audit.html",
     "coming from fastmcp": "start/coming-from-fastmcp.html",
     "AB101": "reference/rules/AB101.html",
+    "switch off a rule": "reference/rules/",
+    "file of records": "reference/commands.html",
 }
 """What a reader may type into the search, and a page that must be among the first results."""
 OPEN_SHADOWS = """
