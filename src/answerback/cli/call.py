@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .program import Options, ServerTarget
 
 _OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
+# Not "", which a user can type.
+_NO_OBJECT = "no object"
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
@@ -119,6 +121,11 @@ def _options(program: Program, arguments: Sequence[str]) -> Options:
         flag = unknown[0].partition("=")[0]
         name = flag.lstrip("-") or "x"
         parser.error(f"{flag} is not an option; write an argument as {name}=value")
+    if options.json is _NO_OBJECT:
+        parser.error(
+            "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
+            "if you want the reply as JSON, write | cat at the end"
+        )
     return options
 
 
@@ -134,6 +141,11 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
 
         line = program.command_line("call", shlex.join(["calculator.py", target or "", *words]))
         raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
+    if isinstance(server, list) and len(server) == 1 and has_name and words[0].endswith(".py"):
+        command = f"{target} {words[0]} mcp"
+        raise NoSuchTarget(
+            f"{words[0]!r} is a file, not a tool", f"put quotes around a command: {command!r}"
+        )
     if isinstance(server, list) and len(server) == 1 and not has_name:
         # A forgotten target would start any program that has the name of a tool.
         line = program.command_line("list", target)
@@ -148,7 +160,13 @@ def _parser(program: Program) -> ArgumentParser:
     parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
     parser.add_argument("words", nargs="*", help=SUPPRESS)
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
-    parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
+    parser.add_argument(
+        "--json",
+        metavar="OBJECT",
+        nargs="?",
+        const=_NO_OBJECT,
+        help="the arguments as JSON, @file or -",
+    )
     add_output_options(parser)
     parser.add_argument(
         "--limit", metavar="N", type=_count, help="print the first N items of a list"
