@@ -13,10 +13,10 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package docs docs-serve template clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package reference docs docs-serve template clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
@@ -44,7 +44,7 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-quick: $(READY)  ## run the tests of the edit loop: in memory, without other programs
+quick: $(READY)  ## run the tests that start no other program, while you edit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
 
 webservers:  ## install Apache, nginx, lighttpd and pgbouncer from Debian's packages, for their tests
@@ -70,14 +70,20 @@ check: $(READY)  ## run the linters and the type checker
 demo: $(READY)  ## make one call over every wire and compare
 	$(BIN)/python examples/demo.py
 
+reference: $(READY)  ## write the reference pages that are made from the source, in docs/reference/
+	$(BIN)/python -m docsite.reference
+
 docs: $(READY)  ## build the documentation in site/, and check its links
 	$(BIN)/python -m docsite
 
 docs-serve: $(READY)  ## show the documentation on port PORT, and build it again when a page changes
 	@$(BIN)/python -m docsite serve --port $(PORT)
 
-bench: $(READY)  ## measure the figures in docs/reference/performance.md
+bench: $(READY)  ## measure everything, and fail if a figure misses its limit
 	$(BIN)/python -m bench
+
+figures: $(READY)  ## measure the figures of docs/ and write them there, in about twelve minutes on a quiet machine
+	$(BIN)/python -m bench --write
 
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties
 	ANSWERBACK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(WORKERS) -q tests/fuzz
@@ -134,4 +140,4 @@ package: $(READY)  ## build the wheel and the source distribution, install both 
 	$(BIN)/python -m tests.package $(if $(ONLY),--only "$(ONLY)") $(if $(MISSING),--allow-missing)
 
 clean:
-	rm -rf .venv node_modules .clients .ported .apps .template build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules .bench .clients .ported .apps .template build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The CPU time of a call in our client and in the official one, with the same server of ours."""
+"""The CPU time of a call in our client and in those of others, with the same server of ours."""
 
 from __future__ import annotations
 
@@ -9,31 +9,46 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO
 
-from .report import Figure
+from .report import Chart, Figure, Found
 from .rest import serving
 
 STARTS = 3
 ROUNDS = 6
+CLIENTS = {"ours": "Answerback", "mcp": "mcp", "fastmcp": "FastMCP"}
 
 
-def measure() -> list[Figure]:
+def measure() -> Found:
     with serving("bench.site:site") as port:
-        return [
-            _figure("client over stdio, CPU of a call, times mcp", "", 5),
-            _figure(
-                "client over HTTP, CPU of a call, times mcp", f"http://127.0.0.1:{port}/mcp", 3
-            ),
-        ]
+        found = {"stdio": _least(""), "HTTP": _least(f"http://127.0.0.1:{port}/mcp")}
+    return [
+        Chart(
+            name="client",
+            title="A call in the client",
+            unit="µs of the client's CPU time",
+            columns=list(found),
+            rows={
+                label: [each[name] for each in found.values()] for name, label in CLIENTS.items()
+            },
+        ),
+        _figure("client over stdio, CPU of a call, times mcp", found["stdio"], "mcp", 5),
+        _figure("client over HTTP, CPU of a call, times mcp", found["HTTP"], "mcp", 3),
+        _figure("client over HTTP, CPU of a call, times FastMCP", found["HTTP"], "fastmcp", 3),
+    ]
 
 
-def _figure(what: str, url: str, limit: float) -> Figure:
-    found: dict[str, list[float]] = {"ours": [], "mcp": []}
+def _figure(what: str, found: dict[str, float], peer: str, limit: float) -> Figure:
+    detail = f"{found['ours']:.0f} against {found[peer]:.0f} µs"
+    return Figure(what, found[peer] / found["ours"], limit, False, detail)
+
+
+def _least(url: str) -> dict[str, float]:
+    """The CPU time of a call of each client in µs: the median of the starts."""
+    found: dict[str, list[float]] = {name: [] for name in CLIENTS}
     for _ in range(STARTS):
         # Two processes of the same program differ by a tenth, as their memory is laid out.
         for name, seconds in _cheapest_rounds(url).items():
             found[name].append(seconds)
-    ours, theirs = (statistics.median(each) * 1e6 for each in found.values())
-    return Figure(what, theirs / ours, limit, False, f"{ours:.0f} against {theirs:.0f} us")
+    return {name: statistics.median(each) * 1e6 for name, each in found.items()}
 
 
 def _cheapest_rounds(url: str) -> dict[str, float]:
@@ -41,7 +56,7 @@ def _cheapest_rounds(url: str) -> dict[str, float]:
 
     Other load on the machine makes a round dearer and never cheaper.
     """
-    seconds: dict[str, list[float]] = {"ours": [], "mcp": []}
+    seconds: dict[str, list[float]] = {name: [] for name in CLIENTS}
     with ExitStack() as stack:
         clients = {name: stack.enter_context(_client(name, url)) for name in seconds}
         for _ in range(ROUNDS):

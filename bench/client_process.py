@@ -1,4 +1,4 @@
-"""One client, ours or the official one; each line on its stdin makes it call a tool many times.
+"""One client: ours, the official one or FastMCP's. Each line on stdin makes it call many times.
 
 It prints the CPU time of one call, that of its server not included.
 """
@@ -42,6 +42,20 @@ async def official(url: str) -> None:
         await _serve(call, {"result": 10})
 
 
+async def fast(url: str) -> None:
+    from fastmcp import Client
+    from fastmcp.client.transports import StdioTransport
+
+    child = StdioTransport(sys.executable, SERVER, env={"PYTHONPATH": "src"})
+    async with Client(url or child) as client:
+
+        async def call() -> Any:
+            result = await client.call_tool("add_inline", ARGUMENTS)
+            return result.structured_content
+
+        await _serve(call, {"result": 10})
+
+
 async def _serve(call: Callable[[], Awaitable[Any]], wanted: Any) -> None:
     assert await call() == wanted
     print("ready", flush=True)
@@ -54,4 +68,4 @@ async def _serve(call: Callable[[], Awaitable[Any]], wanted: Any) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run({"ours": ours, "mcp": official}[sys.argv[1]](sys.argv[2]))
+    asyncio.run({"ours": ours, "mcp": official, "fastmcp": fast}[sys.argv[1]](sys.argv[2]))

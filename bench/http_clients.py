@@ -23,7 +23,7 @@ from answerback import connect
 from answerback.client.transports import http_requests
 from answerback.http1.http_pool import HttpPool
 
-from .report import Figure
+from .report import Chart, Figure, Found
 from .rest import UVICORNS, serving
 
 POSTS = 200
@@ -38,13 +38,23 @@ HEADERS = [("content-type", "application/json"), ("accept", "application/json")]
 Post = Callable[[], Awaitable[bytes]]
 
 
-def measure() -> list[Figure]:
+def measure() -> Found:
     with serving("bench.bare_mcp:app", UVICORNS) as bare, serving("bench.site:site") as site:
         seconds = asyncio.run(_seconds(f"http://127.0.0.1:{bare}/mcp", site))
     call, own = seconds.pop("call"), seconds.pop("own")
     whole = seconds.pop("call with aiohttp")
     detail = f"{whole * 1e6:.0f} against {call * 1e6:.0f} µs"
+    rows: dict[str, list[float | None]] = {"Answerback": [own * 1e6, call * 1e6]}
+    for name, post in seconds.items():
+        rows[name] = [post * 1e6, (call - own + post) * 1e6]
     return [
+        Chart(
+            name="http-clients",
+            title="Our HTTP client and those of others",
+            unit="µs of CPU time",
+            columns=["a POST", "a whole call (of others estimated)"],
+            rows=rows,
+        ),
         Figure(
             "a call over HTTP with aiohttp put in, times ours", whole / call, LIMIT, False, detail
         ),

@@ -10,6 +10,7 @@ import selectors
 import socket
 import sys
 import time
+from math import inf
 
 
 def request(port: int, path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:
@@ -23,8 +24,10 @@ ID = b"4711"
 """Replaced by a number for each connection: two calls in flight must not share an id."""
 
 
-def calls_per_second(port: int, message: bytes, connections: int, seconds: float) -> float:
-    """Send *message* repeatedly; raises if the first response is not a 200."""
+def calls_per_second(
+    port: int, message: bytes, connections: int, seconds: float, calls: float = inf
+) -> float:
+    """Send *message* for so many seconds or calls; raises if the first response is not a 200."""
     selector = selectors.DefaultSelector()
     sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
     length = _response_length(sockets[0], message)
@@ -35,9 +38,9 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(sock, selectors.EVENT_READ)
         sock.sendall(messages[sock.fileno()])
-    done = 0
+    done, sent = 0, connections
     start = time.perf_counter()
-    while (now := time.perf_counter()) < start + seconds:
+    while (now := time.perf_counter()) < start + seconds and done < calls:
         # Never sleep: waking this process up would cost the server CPU time.
         for key, _ in selector.select(0):
             chunk = by_fd[key.fd].recv(65536)
@@ -47,7 +50,12 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
             if chunk.endswith(_LAST_CHUNK) if length is None else got[key.fd] >= length:
                 done += 1
                 got[key.fd] = 0
-                by_fd[key.fd].sendall(messages[key.fd])
+                if sent < calls:
+                    sent += 1
+                    by_fd[key.fd].sendall(messages[key.fd])
+                else:
+                    # The server may close it while others still wait for their responses.
+                    selector.unregister(by_fd[key.fd])
     for sock in sockets:
         sock.close()
     return done / (now - start)
@@ -79,7 +87,8 @@ def main() -> None:
     """Read the job from stdin as JSON, and print the calls per second."""
     job = json.load(sys.stdin)
     message = request(job["port"], job["path"], job["body"].encode(), job["headers"])
-    print(calls_per_second(job["port"], message, job["connections"], job["seconds"]))
+    seconds, calls = job["seconds"] or inf, job["calls"] or inf
+    print(calls_per_second(job["port"], message, job["connections"], seconds, calls))
 
 
 if __name__ == "__main__":

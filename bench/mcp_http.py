@@ -1,18 +1,27 @@
-"""MCP calls per second over HTTP, compared with the official SDK and with a bare msgspec app."""
+"""The CPU time of an MCP call over HTTP, compared with the SDK, FastMCP and a bare msgspec app."""
 
 from __future__ import annotations
 
 import json
 import urllib.request
 from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
 
 from .load import ID
-from .report import Figure
-from .rest import UVICORNS, Speeds, running
+from .report import Chart, Figure, Found
+from .rest import OURS, UVICORNS, Speeds, running
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 ACCEPT = "application/json, text/event-stream"
+SERVERS = {
+    "ours": ("bench.site:site", OURS),
+    "mcp": ("bench.peers.official_http:app", UVICORNS),
+    "mcp json": ("bench.peers.official_json_http:app", UVICORNS),
+    "fastmcp": ("bench.peers.fast_http:app", UVICORNS),
+    "bare": ("bench.bare_mcp:app", UVICORNS),
+}
 
 
 def stateful(port: int, name: str, path: str = "/mcp") -> tuple[int, str, str, dict[str, str]]:
@@ -39,37 +48,67 @@ def stateless(port: int, name: str) -> tuple[int, str, str, dict[str, str]]:
     return port, "/mcp", _call(params), headers
 
 
-def measure() -> list[Figure]:
-    with (
-        running("bench.site:site") as ours,
-        running("bench.peers.official_http:app", UVICORNS) as official,
-        running("bench.bare_mcp:app", UVICORNS) as bare,
-    ):
-        _, *inline = stateful(ours.port, "add_inline")
-        _, *stateless_inline = stateless(ours.port, "add_inline")
-        speeds = Speeds(
-            {
-                "ours, stateful": (ours, *stateful(ours.port, "add")[1:]),
-                "ours, stateful inline": (ours, *inline),
-                "ours, stateless": (ours, *stateless(ours.port, "add")[1:]),
-                "ours, stateless inline": (ours, *stateless_inline),
-                "mcp, stateful": (official, *stateful(official.port, "add")[1:]),
-                "mcp, stateless": (official, *stateless(official.port, "add")[1:]),
-                # The same bytes as ours, so that reading them costs the same.
-                "bare, stateful": (bare, *inline),
-                "bare, stateless": (bare, *stateless_inline),
-            }
-        )
-    figure = speeds.figure
-    old, new = "HTTP 2025-11-25", "HTTP 2026-07-28"
+OLD, NEW = "2025-11-25", "2026-07-28"
+JOBS = {
+    "Answerback, inline tool": ("ours", "add_inline"),
+    "Answerback, async tool": ("ours", "add_async"),
+    "Answerback, def tool": ("ours", "add"),
+    "mcp": ("mcp", "add"),
+    "mcp, JSON responses": ("mcp json", "add"),
+    "FastMCP": ("fastmcp", "add"),
+    # The same bytes as ours, so that reading them costs the same.
+    "bare ASGI": ("bare", "add_inline"),
+}
+
+
+def measure() -> Found:
+    with ExitStack() as stack:
+        servers = {
+            name: stack.enter_context(running(*application))
+            for name, application in SERVERS.items()
+        }
+        jobs: dict[str, tuple[Any, ...]] = {}
+        for label, (name, tool) in JOBS.items():
+            server = servers[name]
+            opened = servers["ours"] if name == "bare" else server
+            jobs[f"{label} {OLD}"] = (server, *stateful(opened.port, tool)[1:])
+            jobs[f"{label} {NEW}"] = (server, *stateless(server.port, tool)[1:])
+        speeds = Speeds(jobs)
     return [
-        figure(f"{old}, def, times mcp", "ours, stateful", "mcp, stateful", 10),
-        figure(f"{old}, inline, times mcp", "ours, stateful inline", "mcp, stateful", 10),
-        figure(f"{new}, def, times mcp", "ours, stateless", "mcp, stateless", 5),
-        figure(f"{new}, inline, times mcp", "ours, stateless inline", "mcp, stateless", 5),
-        figure(f"{old}, inline, of a bare app", "ours, stateful inline", "bare, stateful", 0.6),
-        figure(f"{new}, inline, of a bare app", "ours, stateless inline", "bare, stateless", 0.6),
+        Chart(
+            name="http",
+            title="A call of MCP over HTTP",
+            unit="µs of the server's CPU time",
+            columns=[OLD, NEW],
+            rows={
+                label: [speeds.cost(f"{label} {version}") for version in (OLD, NEW)]
+                for label in JOBS
+            },
+        ),
+        *(_figure(speeds, *case) for case in CASES),
     ]
+
+
+CASES = [
+    (OLD, "def", "mcp", 10),
+    (OLD, "inline", "mcp", 10),
+    (OLD, "inline", "mcp, JSON responses", 5),
+    (OLD, "def", "FastMCP", 10),
+    (NEW, "def", "mcp", 5),
+    (NEW, "inline", "mcp", 5),
+    (NEW, "def", "FastMCP", 5),
+    (OLD, "inline", "bare ASGI", 0.4),
+    (NEW, "inline", "bare ASGI", 0.4),
+]
+
+
+def _figure(speeds: Speeds, version: str, kind: str, peer: str, limit: float) -> Figure:
+    return speeds.figure(
+        f"HTTP {version}, {kind} tool, times {peer}",
+        f"Answerback, {kind} tool {version}",
+        f"{peer} {version}",
+        limit,
+    )
 
 
 def _call(params: Mapping[str, object]) -> str:

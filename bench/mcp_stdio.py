@@ -1,4 +1,4 @@
-"""MCP over stdio: start-up, calls and memory, compared with the SDK, FastMCP and a bare loop."""
+"""MCP over stdio: calls and memory, compared with the SDK, FastMCP and a bare loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from .report import Figure
+from .report import Chart, Figure, Found
 
-STARTS = 7
 CALLS = 400
-ROUNDS = 3
+ROUNDS = 5
 SERVERS = {
     "ours": ["bench/apps.py", "mcp"],
     "mcp": ["-m", "bench.peers.official"],
@@ -23,6 +22,14 @@ SERVERS = {
     "bare": ["-m", "bench.bare_mcp"],
     "sizes": ["-m", "answerback", "mcp", "bench/sizes_app.py"],
     "mcp sizes": ["-m", "bench.peers.sizes_official"],
+}
+LABELS = {
+    "inline": "Answerback, inline tool",
+    "ours": "Answerback, def tool",
+    "async": "Answerback, async tool",
+    "mcp": "mcp",
+    "fastmcp": "FastMCP",
+    "bare": "bare loop",
 }
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
@@ -34,11 +41,13 @@ INITIALIZE = {
 class Client:
     """Starts a server as a process and initializes it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, server: str | list[str]) -> None:
+        """*server* is a name in `SERVERS`, or the arguments of Python."""
+        arguments = SERVERS[server] if isinstance(server, str) else server
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
         start = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, *SERVERS[name]],
+            [sys.executable, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -68,9 +77,7 @@ class Client:
 
     def resident(self) -> int:
         """The resident memory in kilobytes."""
-        with open(f"/proc/{self.process.pid}/status") as status:
-            line = next(line for line in status if line.startswith("VmRSS"))
-        return int(line.split()[1])
+        return resident(self.process.pid)
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -92,16 +99,32 @@ def cpu_seconds(pid: int) -> float:
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
-def measure() -> list[Figure]:
-    starts = _starts()
-    calls, cpu, memory = _calls()
+def resident(pid: int) -> int:
+    """The resident memory of a process in kilobytes."""
+    with open(f"/proc/{pid}/status") as status:
+        line = next(line for line in status if line.startswith("VmRSS"))
+    return int(line.split()[1])
+
+
+def measure() -> Found:
+    elapsed, cpu, memory = _calls()
+    rows: dict[str, list[float | None]] = {
+        label: [cpu[name] * 1e6, elapsed[name] * 1e6] for name, label in LABELS.items()
+    }
     return [
-        _times("stdio start, times mcp", starts["ours"], starts["mcp"], 8, "ms"),
-        _times("stdio start, times FastMCP", starts["ours"], starts["fastmcp"], 12, "ms"),
-        _times("stdio call of a def, CPU, times mcp", cpu["ours"], cpu["mcp"], 10, "us"),
-        _times("stdio call, inline, times a bare loop", calls["inline"], calls["bare"], 0.6, "us"),
+        Chart(
+            name="stdio",
+            title="A call over stdio",
+            unit="µs",
+            columns=["CPU time of the server", "time to the answer"],
+            rows=rows,
+        ),
+        _times("stdio call of a def, CPU, times mcp", cpu["ours"], cpu["mcp"], 10),
+        _times("stdio call of a def, CPU, times FastMCP", cpu["ours"], cpu["fastmcp"], 12),
+        _times("stdio call of an async tool, CPU, times mcp", cpu["async"], cpu["mcp"], 5),
+        _times("stdio call, inline, times a bare loop", elapsed["inline"], elapsed["bare"], 0.35),
         Figure(
-            "memory after 400 calls, of mcp",
+            f"stdio, memory after {CALLS} calls, of mcp",
             memory["ours"] / memory["mcp"],
             0.45,
             True,
@@ -110,29 +133,19 @@ def measure() -> list[Figure]:
     ]
 
 
-def _times(what: str, ours: float, theirs: float, limit: float, unit: str) -> Figure:
-    scale = {"ms": 1e3, "us": 1e6}[unit]
-    detail = f"{ours * scale:.0f} against {theirs * scale:.0f} {unit}"
+def _times(what: str, ours: float, theirs: float, limit: float) -> Figure:
+    detail = f"{ours * 1e6:.0f} against {theirs * 1e6:.0f} µs"
     return Figure(what, theirs / ours, limit, False, detail)
-
-
-def _starts() -> dict[str, float]:
-    found: dict[str, list[float]] = {name: [] for name in ("ours", "mcp", "fastmcp")}
-    for each in range(STARTS + 1):
-        for name, times in found.items():
-            client = Client(name)
-            client.close()
-            if each:  # The first start compiles the bytecode.
-                times.append(client.started)
-    return {name: statistics.median(times) for name, times in found.items()}
 
 
 def _calls() -> tuple[dict[str, float], dict[str, float], dict[str, int]]:
     """The elapsed time and the CPU time of a call, and the memory of each server."""
     jobs = {
-        "ours": ("ours", "add"),
         "inline": ("ours", "add_inline"),
+        "ours": ("ours", "add"),
+        "async": ("ours", "add_async"),
         "mcp": ("mcp", "add"),
+        "fastmcp": ("fastmcp", "add"),
         "bare": ("bare", "add"),
     }
     medians: dict[str, list[float]] = {name: [] for name in jobs}
@@ -147,6 +160,6 @@ def _calls() -> tuple[dict[str, float], dict[str, float], dict[str, int]]:
             cpu[name].append((client.cpu() - before) / CALLS)
             memory[name] = client.resident()
             client.close()
-    elapsed = {name: statistics.median(found) for name, found in medians.items()}
     # The least of all rounds: other load on the machine only adds to a figure.
+    elapsed = {name: min(found) for name, found in medians.items()}
     return elapsed, {name: min(found) for name, found in cpu.items()}, memory

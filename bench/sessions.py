@@ -4,32 +4,65 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from .compare import HERE, app_server
-from .mcp_http import ACCEPT
-from .mcp_stdio import INITIALIZE, cpu_seconds
-from .report import Figure
-from .rest import ROUNDS, running
+from .mcp_http import ACCEPT, SERVERS
+from .mcp_stdio import INITIALIZE, cpu_seconds, resident
+from .report import Chart, Figure, Found
+from .rest import ROUNDS, rate, running
 
-SESSIONS = 10_000
-ITERATIONS = 1_000
+# The server, and after how many sessions its memory is read. By default, mcp refuses more than
+# 10,000 sessions at a time.
+OPENED = {
+    "Answerback": ("ours", [100, 1_000, 3_000, 100_000]),
+    "mcp": ("mcp", [100, 1_000, 3_000]),
+    "FastMCP": ("fastmcp", [100, 1_000, 3_000]),
+}
+ITERATIONS = 500
 VERSION = "2025-11-25"
 CALL = {"name": "add_inline", "arguments": {"x": 7, "y": 3}}
 
 
-def measure() -> list[Figure]:
-    return [_memory(), _cpu()]
+def measure() -> Found:
+    rows: dict[str, list[float | None]] = {
+        label: [*_memory(name, counts)] for label, (name, counts) in OPENED.items()
+    }
+    width = max(map(len, rows.values()))
+    for values in rows.values():
+        values += [None] * (width - len(values))
+    return [
+        Chart(
+            name="sessions",
+            title="Memory over HTTP after sessions that were opened and never ended",
+            unit="MB resident",
+            columns=[f"{count:,}" for count in OPENED["Answerback"][1]],
+            rows=rows,
+            across="sessions",
+        ),
+        _kept(rows["Answerback"]),
+        _cpu(),
+    ]
 
 
-def _memory() -> Figure:
-    with running("bench.site:site") as server:
-        _open(server.port, SESSIONS)  # The memory of a warm-up is not counted.
-        before = _resident(server.pid)
-        _open(server.port, SESSIONS)
-        grown = max(0, _resident(server.pid) - before)
-    kept = grown / SESSIONS
-    return Figure("KB kept for an abandoned session", kept, 0.5, True, f"{grown} KB in all")
+def _memory(name: str, counts: list[int]) -> Iterator[float]:
+    """The memory in MB after so many sessions in all."""
+    with running(*SERVERS[name]) as server:
+        opened = 0
+        for count in counts:
+            _open(server.port, count - opened)
+            opened = count
+            yield resident(server.pid) / 1024
+
+
+def _kept(memory: list[float | None]) -> Figure:
+    """From the second count on: the first includes what a warm-up takes."""
+    _, before, *_, after = (each or 0.0 for each in memory)
+    _, first, *_, last = OPENED["Answerback"][1]
+    kept = max(0.0, after - before) * 1024 / (last - first)
+    detail = f"{after:.0f} MB after {last:,} sessions, {before:.0f} MB after {first:,}"
+    return Figure("KB kept for an abandoned session", kept, 0.5, True, detail)
 
 
 def _cpu() -> Figure:
@@ -71,12 +104,8 @@ def _iterate(port: int) -> None:
 
 
 def _open(port: int, count: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    message = {"id": 1, "method": "initialize", "params": INITIALIZE}
-    ids = {_post(connection, message, {}).headers["Mcp-Session-Id"] for _ in range(count)}
-    if len(ids) != count or None in ids:
-        raise RuntimeError("two sessions had the same id, or one had none")
-    connection.close()
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    rate(port, "/mcp", json.dumps(message), {"Accept": ACCEPT}, calls=count)
 
 
 def _post(
@@ -87,9 +116,3 @@ def _post(
     response = connection.getresponse()
     response.read()
     return response
-
-
-def _resident(pid: int) -> int:
-    with open(f"/proc/{pid}/status") as status:
-        line = next(line for line in status if line.startswith("VmRSS"))
-    return int(line.split()[1])

@@ -12,20 +12,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from . import sizes_app
 from .mcp_http import stateful
 from .mcp_stdio import Client
-from .report import Figure
+from .report import Chart, Figure, Found
 from .rest import UVICORNS, running
 from .sizes_values import repeated
 
 SIZES = {"1 KB": 1_000, "10 KB": 10_000, "100 KB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 ROUNDS = 3
-BYTES_PER_ROUND = 4_000_000
+BYTES_PER_ROUND = 2_000_000
 """How much is returned in a round of calls of one size, but at least one call."""
 
 
@@ -42,6 +42,8 @@ CUT = "cut_records"
 LARGEST_ARGUMENT = 1_000_000
 """The SDK refuses bodies of more than 4 MB over HTTP."""
 LARGEST_GROWTH = 1.25
+Times: TypeAlias = dict[tuple[str, str, int], tuple[float, float]]
+"""By wire, tool and size: our CPU time and the SDK's, in seconds."""
 
 
 class SizeServer(NamedTuple):
@@ -63,7 +65,7 @@ class SizeServer(NamedTuple):
         return (self.cpu() - start) / calls
 
 
-def measure() -> list[Figure]:
+def measure() -> Found:
     with ExitStack() as stack:
         servers = {
             "stdio": (
@@ -72,20 +74,74 @@ def measure() -> list[Figure]:
             ),
             "HTTP": (stack.enter_context(_ours_http()), stack.enter_context(_official_http())),
         }
-        compared = [
-            _figure(f"{wire}, {kind} of {shown}, times mcp", ours, theirs, tool, size)
+        found = {
+            (wire, tool, size): _least(ours, theirs, tool, size)
             for wire, (ours, theirs) in servers.items()
-            for tool, kind in KINDS.items()
-            for shown, size in SIZES.items()
-            if tool not in TAKE_TEXT or size <= LARGEST_ARGUMENT
-        ]
-        cut = [
-            _figure(f"{wire}, typed records of {shown}, cut and kept, times mcp", *both, CUT, size)
-            for wire, both in servers.items()
-            for shown, size in SIZES.items()
-            if size >= SIZES["1 MB"]
-        ]
-        return compared + cut + [_growth(wire, ours) for wire, (ours, _) in servers.items()]
+            for tool in (*KINDS, CUT)
+            for size in SIZES.values()
+            if _is_measured(tool, size)
+        }
+        growth = [_growth(wire, ours) for wire, (ours, _) in servers.items()]
+    return [
+        *(_chart(found, wire) for wire in servers),
+        _argument_chart(found),
+        *(_worst(found, wire, tool) for wire in servers for tool in (*KINDS, CUT)),
+        *growth,
+    ]
+
+
+def _is_measured(tool: str, size: int) -> bool:
+    if tool == CUT:
+        return size >= SIZES["1 MB"]
+    return tool not in TAKE_TEXT or size <= LARGEST_ARGUMENT
+
+
+def _chart(found: Times, wire: str) -> Chart:
+    rows: dict[str, list[float | None]] = {}
+    for tool in ("text", "records"):
+        for number, name in enumerate(("Answerback", "mcp")):
+            row = [found[wire, tool, size][number] * 1e3 for size in SIZES.values()]
+            rows[f"{name}, {KINDS[tool]}"] = [*row]
+    return Chart(
+        name=f"sizes-{wire.lower()}",
+        title=f"A call over {wire}, by the size of its result",
+        unit="ms of the server's CPU time",
+        columns=list(SIZES),
+        rows=rows,
+        across="result",
+    )
+
+
+def _argument_chart(found: Times) -> Chart:
+    sizes = {shown: size for shown, size in SIZES.items() if size <= LARGEST_ARGUMENT}
+    rows: dict[str, list[float | None]] = {}
+    for wire in ("stdio", "HTTP"):
+        for number, name in enumerate(("Answerback", "mcp")):
+            row = [found[wire, "length", size][number] * 1e3 for size in sizes.values()]
+            rows[f"{name}, {wire}"] = [*row]
+    return Chart(
+        name="sizes-argument",
+        title="A call, by the size of its text argument",
+        unit="ms of the server's CPU time",
+        columns=list(sizes),
+        rows=rows,
+        across="argument",
+    )
+
+
+def _worst(found: Times, wire: str, tool: str) -> Figure:
+    """The size with the smallest advantage."""
+    ratios = {
+        shown: theirs / ours
+        for shown, size in SIZES.items()
+        for ours, theirs in [found.get((wire, tool, size), (0.0, 0.0))]
+        if ours
+    }
+    least = min(ratios, key=ratios.__getitem__)
+    ours, theirs = found[wire, tool, SIZES[least]]
+    detail = f"least at {least}: {ours * 1e3:.2f} against {theirs * 1e3:.2f} ms of CPU time"
+    kind = KINDS.get(tool, "typed records, cut and kept")
+    return Figure(f"{wire}, {kind}, any size, times mcp", ratios[least], 1, False, detail)
 
 
 def _growth(wire: str, ours: SizeServer) -> Figure:
@@ -115,7 +171,8 @@ def _bare_seconds(size: int) -> float:
     return time.process_time() - start
 
 
-def _figure(what: str, ours: SizeServer, theirs: SizeServer, tool: str, size: int) -> Figure:
+def _least(ours: SizeServer, theirs: SizeServer, tool: str, size: int) -> tuple[float, float]:
+    """Our CPU time and theirs in seconds."""
     found: dict[SizeServer, list[float]] = {ours: [], theirs: []}
     for _ in range(ROUNDS):
         for server, times in found.items():
@@ -123,9 +180,7 @@ def _figure(what: str, ours: SizeServer, theirs: SizeServer, tool: str, size: in
             is_sent = tool == CUT and server is theirs
             times.append(server.cpu_per_call("records" if is_sent else tool, size))
     # The least of all rounds: other load on the machine only adds to a figure.
-    mine, other = min(found[ours]), min(found[theirs])
-    detail = f"{mine * 1e3:.2f} against {other * 1e3:.2f} ms of CPU time"
-    return Figure(what, other / mine, 1, False, detail)
+    return min(found[ours]), min(found[theirs])
 
 
 def _params(tool: str, size: int) -> dict[str, object]:
@@ -172,7 +227,7 @@ def _official_http() -> Iterator[SizeServer]:
 def _http_call(port: int) -> Callable[[str, int], bytes]:
     """A function that calls a tool over one connection, in one session."""
     headers: dict[str, str] = {}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
 
     def call(tool: str, size: int) -> bytes:
         if not headers:

@@ -1,45 +1,113 @@
-"""The time of one call with the start of Python, as a multiple of `python -c "import msgspec"`."""
+"""The time from the start of Python to the first answer: one call, a stdio and an HTTP server."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
-from .report import Figure
+from .mcp_stdio import Client
+from .report import Chart, Figure, Found
+from .rest import OURS, UVICORNS, running
 
-ROUNDS = 15
+ROUNDS = 5
 APP = "bench/apps.py"
 BODY = b'{"x":7,"y":3}'
+PYTHON = 'python -c "import msgspec"'
 
 
-def measure() -> list[Figure]:
-    commands = {
-        "python": ([sys.executable, "-c", "import msgspec"], {}),
-        "cgi, def tool": _cgi("add"),
-        "cgi, async tool": _cgi("add_async"),
-        "call, def tool": _call("add"),
-        "call, async tool": _call("add_async"),
+def measure() -> Found:
+    starts: dict[str, Callable[[], float]] = {
+        PYTHON: partial(_run, [sys.executable, "-c", "import msgspec"], {}),
+        "cgi, def tool": partial(_run, *_cgi("add")),
+        "cgi, async tool": partial(_run, *_cgi("add_async")),
+        "call, def tool": partial(_run, *_call("add")),
+        "call, async tool": partial(_run, *_call("add_async")),
+        "stdio, ours": partial(_stdio, "ours"),
+        "stdio, mcp": partial(_stdio, "mcp"),
+        "stdio, FastMCP": partial(_stdio, "fastmcp"),
+        "HTTP, ours": partial(_http, "bench.site:site", OURS),
+        "HTTP, mcp": partial(_http, "bench.peers.official_http:app", UVICORNS),
+        "HTTP, FastMCP": partial(_http, "bench.peers.fast_http:app", UVICORNS),
+        "HTTP, FastAPI": partial(_http, "bench.peers.fast_api:app", UVICORNS),
+        "HTTP, bare": partial(_http, "bench.bare_asgi:app", UVICORNS),
     }
-    for command, more in commands.values():
-        _run(command, more)  # The first run compiles the bytecode.
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(ROUNDS):
-        for name, (command, more) in commands.items():
-            times[name].append(_run(command, more))
-    bare = statistics.median(times.pop("python"))
+    least = dict.fromkeys(starts, float("inf"))
+    for number in range(ROUNDS + 1):
+        for name, start in starts.items():
+            seconds = start()
+            if number:  # The first start compiles the bytecode.
+                least[name] = min(least[name], seconds)
+    return [*_charts({name: seconds * 1e3 for name, seconds in least.items()}), *_figures(least)]
+
+
+def _charts(ms: dict[str, float]) -> list[Chart]:
     return [
-        Figure(
-            name,
-            statistics.median(found) / bare,
-            2.5 if "async" in name else 2.0,
-            True,
-            f"{statistics.median(found) * 1e3:.0f} ms against {bare * 1e3:.0f} ms",
-        )
-        for name, found in times.items()
+        Chart(
+            name="startup",
+            title="From the start of a server to its first answer",
+            unit="ms",
+            columns=["MCP over stdio", "HTTP, under uvicorn"],
+            rows={
+                "Answerback": [ms["stdio, ours"], ms["HTTP, ours"]],
+                "mcp": [ms["stdio, mcp"], ms["HTTP, mcp"]],
+                "FastMCP": [ms["stdio, FastMCP"], ms["HTTP, FastMCP"]],
+                "FastAPI": [None, ms["HTTP, FastAPI"]],
+                "bare ASGI": [None, ms["HTTP, bare"]],
+            },
+        ),
+        Chart(
+            name="startup-call",
+            title="One call, with the start of Python",
+            unit="ms",
+            columns=[""],
+            rows={
+                PYTHON: [ms[PYTHON]],
+                **{
+                    f"Answerback: {name}": [each]
+                    for name, each in ms.items()
+                    if name.startswith(("cgi", "call"))
+                },
+            },
+        ),
     ]
+
+
+def _figures(least: dict[str, float]) -> list[Figure]:
+    calls = [
+        _figure(f"{name}, of {PYTHON}", least[name], least[PYTHON], limit, at_most=True)
+        for name, limit in {
+            "cgi, def tool": 2.0,
+            "cgi, async tool": 2.5,
+            "call, def tool": 2.0,
+            "call, async tool": 2.5,
+        }.items()
+    ]
+    servers = [
+        _figure(
+            f"start, {wire}, times {peer}", least[f"{wire}, ours"], least[f"{wire}, {peer}"], limit
+        )
+        for wire, peer, limit in [
+            ("stdio", "mcp", 8),
+            ("stdio", "FastMCP", 12),
+            ("HTTP", "mcp", 4),
+            ("HTTP", "FastMCP", 6),
+            ("HTTP", "FastAPI", 2),
+        ]
+    ]
+    return calls + servers
+
+
+def _figure(what: str, ours: float, theirs: float, limit: float, at_most: bool = False) -> Figure:
+    ratio = ours / theirs if at_most else theirs / ours
+    detail = f"{ours * 1e3:.0f} ms against {theirs * 1e3:.0f} ms"
+    return Figure(what, ratio, limit, at_most, detail)
 
 
 def _cgi(name: str) -> tuple[list[str], dict[str, str]]:
@@ -59,3 +127,19 @@ def _run(command: list[str], more: dict[str, str]) -> float:
     if command[1] == APP and b'{"result":10}' not in done.stdout:
         raise RuntimeError(f"{command} answered {done.stdout!r}")
     return taken
+
+
+def _stdio(name: str) -> float:
+    client = Client(name)
+    client.close()
+    return client.started
+
+
+def _http(application: str, protocol: str) -> float:
+    """To the answer of any status: the request waits while the application is imported."""
+    start = time.perf_counter()
+    with running(application, protocol) as server:
+        request = urllib.request.Request(f"http://127.0.0.1:{server.port}/", BODY)
+        with suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=30).close()
+        return time.perf_counter() - start

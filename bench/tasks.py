@@ -30,7 +30,7 @@ META = {
     PREFIX + "clientCapabilities": {"extensions": {PREFIX + "tasks": {}}},
 }
 PICK_UPS, CANCELS = 200, 20
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 10.0
 MANY, CLIENTS = 10_000, 4
 FINAL = ("completed", "failed", "cancelled")
 
@@ -120,10 +120,12 @@ def _times(
     where: str, limit: float, port: int, beside: str, *, cancels: bool = True
 ) -> Iterator[Figure]:
     p50 = statistics.median(pick_ups(port))
-    yield Figure(f"pick-up of a task, p50 in ms ({where})", p50, limit, True, beside)
+    detail = "; ".join(filter(None, [f"of {PICK_UPS} tasks", beside]))
+    yield Figure(f"pick-up of a task, p50 in ms ({where})", p50, limit, True, detail)
     if cancels:
         p50 = statistics.median(cancellations(port))
-        yield Figure(f"cancellation of a task, p50 in ms ({where})", p50, 100, True, "")
+        detail = f"of {CANCELS} tasks"
+        yield Figure(f"cancellation of a task, p50 in ms ({where})", p50, 100, True, detail)
 
 
 def _idle(where: str, pid: int) -> Figure:

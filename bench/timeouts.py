@@ -15,7 +15,7 @@ from .report import Figure
 from .rest import serving
 from .timeouts_app import SECONDS, app
 
-ROUNDS = 5
+ROUNDS = 3
 LIMIT = 1.1
 STDIO = [sys.executable, "bench/timeouts_app.py", "mcp"]
 POLICIES: dict[str, dict[str, Any]] = {

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from .report import Figure
+from .report import Figure, worst
 
 ATTEMPTS = 10
 SMALL, LARGE = 256_000, 4_000_000
@@ -51,12 +52,14 @@ CASES = [
 
 
 def measure() -> list[Figure]:
+    groups: dict[str, list[Figure]] = defaultdict(list)
     with serving() as port:
-        return [
-            _figure(port, case, last, status)
-            for case in CASES
-            for last, status in ((case.item, 200), (WRONG, 400))
-        ]
+        for case in CASES:
+            types = "pydantic" if case.tool.startswith("model") else "msgspec"
+            for last, status in ((case.item, 200), (WRONG, 400)):
+                figure = _figure(port, case, last, status)
+                groups[f"ms beside {_size(case)} for {types}'s types over HTTP"].append(figure)
+    return [worst(what, figures) for what, figures in groups.items()]
 
 
 @contextmanager
@@ -83,8 +86,12 @@ def _figure(port: int, case: Case, last: str, status: int) -> Figure:
         if waits[-1] < case.limit / 2:
             break
     outcome = "valid" if status == 200 else "refused"
-    what = f"ms beside {case.size // 1000} KB over HTTP: {case.tool}, {outcome}"
-    return Figure(what, min(waits), case.limit, True, f"attempts: {len(waits)}")
+    detail = f"attempts: {len(waits)}"
+    return Figure(f"`{case.tool}`, {outcome}", min(waits), case.limit, True, detail)
+
+
+def _size(case: Case) -> str:
+    return "256 KB" if case.size == SMALL else "4 MB"
 
 
 def _body(case: Case, last: str) -> bytes:

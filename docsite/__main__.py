@@ -25,7 +25,7 @@ def main() -> int:
     for each in broken:
         print(each, file=sys.stderr)
     if broken:
-        print(f"{len(broken)} broken links", file=sys.stderr)
+        print(f"broken links: {len(broken)}", file=sys.stderr)
     if options.command == "serve":
         return serve(SITE, options.port)
     print(f"site/index.html is the first of {pages} pages")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from .nav import nav_pages
 from .source import ROOT, write_source
 
 SITE = ROOT / "site"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class BuildError(Exception):
@@ -26,7 +28,7 @@ def build(site: Path) -> int:
         texts = write_source(folder / "docs")
         _check_nav(texts)
         shutil.copyfile(ROOT / "mkdocs.yml", folder / "mkdocs.yml")
-        _run_zensical(folder)
+        run_zensical(folder)
         write_for_models(texts, folder / "site")
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(folder / "site", site)
@@ -41,8 +43,14 @@ def _check_nav(texts: dict[str, str]) -> None:
         raise BuildError("\n".join(f"mkdocs.yml: {each}" for each in problems))
 
 
-def _run_zensical(folder: Path) -> None:
+def run_zensical(folder: Path) -> None:
+    """Build the site of the pages and settings in *folder*; a broken link is a BuildError."""
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        raise BuildError(f"zensical build ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+    if ran.returncode == 0:
+        return
+    problems = _COLOUR.sub("", ran.stderr)
+    if "--strict flag is set" in problems:
+        # The traceback after the broken links only says that.
+        problems = problems.partition("Traceback (")[0]
+    raise BuildError(f"the site was not built:\n{problems.strip()}")

@@ -53,7 +53,8 @@ def llms_full(texts: dict[str, str]) -> str:
 
 
 def _entry(page: str, text: str) -> str:
-    title, paragraph = text.split("\n\n")[:2]
+    moved = replace_links(text, partial(_from_root, folder=os.path.dirname(page)))
+    title, paragraph = moved.split("\n\n")[:2]
     return f"- [{title.removeprefix('# ')}]({page}): {_one_line(paragraph)}"
 
 

@@ -422,12 +422,12 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines of each package; "" has the loose modules. A change that grows a package raises its
 # number in a commit of its own, with the reason in the message.
 PACKAGE_LINES = {
-    "": 1_350,
+    "": 1_450,
     "auth": 1_500,
-    "calls": 3_450,
+    "calls": 3_500,
     "cli": 7_000,
-    "client": 8_100,
-    "core": 3_600,
+    "client": 8_150,
+    "core": 3_700,
     "dialects": 4_650,
     "fitting": 1_750,
     "gates": 750,
@@ -445,7 +445,7 @@ PACKAGE_LINES = {
     "state": 1_500,
     "tasks": 2_850,
     "testing": 350,
-    "tools": 4_300,
+    "tools": 4_350,
     "types": 6_500,
 }
 

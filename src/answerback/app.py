@@ -61,7 +61,10 @@ class _HintsOfClass(ABCMeta):
 
 
 class App(HasRegistry, metaclass=_HintsOfClass):
-    """A set of tools under one name; `AppOptions` lists the options."""
+    """A set of tools under one name; `AppOptions` lists the options.
+
+    *name* is the server's name, which clients see.
+    """
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
         check_options(options, AppOptions)
@@ -98,6 +101,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def contract(self) -> Contract:
+        """How the app's replies look."""
         return self._registry.contract
 
     @property
@@ -260,11 +264,11 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._included.append(other)
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Serve again what `disable` removed: one entry by name or URI, or all with a tag."""
+        """Serve again what `disable` removed: one entry by name or URI, or all with *tag*."""
         self._switch(name, tag, on=True)
 
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Stop serving a tool, prompt or resource, or all with a tag, until enabled again.
+        """Stop serving a tool, prompt or resource, or all with *tag*, until enabled again.
 
         For callers it does not exist. Running calls finish normally.
         """
@@ -294,7 +298,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     ) -> Callable[[RouteFunction], RouteFunction]:
         """Serve your own HTTP page: an async function that takes Starlette's Request.
 
-        Gates and `auth=` do not apply to it. Register it before the app is served.
+        *methods* are the HTTP methods that it answers. Gates and `auth=` do not apply to it.
+        Register it before the app is served.
         """
         from .registry.own_routes import OwnRoute, check_route
 
@@ -346,8 +351,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def redeem(self, token: str, user: object) -> Redeemed:
         """Accept the token in a gate's link, for the page the link leads to.
 
-        *user* is the user logged in at the page, and must be the one the link was made for. A token
-        can be redeemed only once. Raises LinkRefused.
+        *user*, who is logged in at the page, must be the one the link was made for. A token can be
+        redeemed only once. Raises LinkRefused.
         """
         from .calls.runtime import serving
         from .gates.links import redeem
@@ -403,10 +408,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     ) -> AsgiApp:
         """Return a plain ASGI application; other frameworks can mount it.
 
-        It answers to the host names *hosts*, and pages of *origins* may call it. Forwarded headers
-        from *trusted_proxies*, which are addresses or networks, are believed. With *signals* it
-        ends its streams before the server handles SIGTERM or SIGINT. With *console*, browsers see
-        a page on which people call the tools.
+        *hosts* are the host names that it answers to. Pages of *origins* may call it. A request
+        body has at most *max_body* bytes. Forwarded headers from *trusted_proxies*, which are
+        addresses or networks, are believed. With *signals* it ends its streams before the server
+        handles SIGTERM or SIGINT. With *console*, browsers see a page to call the tools.
         """
         from .calls.runtime import runtime_on_loop
         from .server.asgi.application import AsgiApp

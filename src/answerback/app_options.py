@@ -27,6 +27,7 @@ class AppOptions(TypedDict, total=False):
     version: str
     """The version of the author's program, which clients see; "0.0.0" by default."""
     title: str
+    """The server's name for people, which MCP hosts show."""
     description: str
     """The server's instructions, which language models see."""
     contract: str | Contract
@@ -44,6 +45,7 @@ class AppOptions(TypedDict, total=False):
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
     icons: Sequence[Icon]
+    """The icons that MCP hosts show beside the server's name."""
     website_url: str
     """The icons that MCP hosts show beside the server's name."""
     access: Access

@@ -21,6 +21,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The form of an app's replies. There are five presets; `derive` makes others."""
 
     name: str
+    """The contract's name, which errors about it mention."""
     text: TextStyle = "json"
     """The text added for data.
 
@@ -28,10 +29,15 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     strings as JSON too; own and readable: readable text, only if the author gave none.
     """
     error_text: ErrorStyle = "message"
+    """The text of an error.
+
+    message: the message; prefixed: `Error: message`; json: `{"error": "message"}`; coded:
+    `CODE: message (details)` for the errors of your functions, and only the message for others.
+    """
     tool_failure: bool = False
     """A failed MCP result also has the proposed `_meta["io.modelcontextprotocol/toolFailure"]`."""
     hint_in_text: bool = False
-    """An error's hint follows its message in the text, on a separate line."""
+    """An error's hint follows a message or prefixed text, in a line `Hint: …`."""
     message: bool = False
     """MCP's data may have a `message` with the texts beside it, for hosts that show only the data.
 
@@ -41,7 +47,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     wrap_objects: bool = False
     """Objects too are wrapped as `{"result": …}`."""
     spread_tuples: bool = False
-    """A fixed-length tuple is wrapped as `{"result0": …, "result1": …}`."""
+    """A fixed tuple is sent as `{"result0": …, "result1": …}`, a NamedTuple by its names."""
     tool_prefix: str = ""
     """The prefix of tool names in MCP."""
     envelope_in_mcp: bool = False
@@ -49,9 +55,12 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     http: Dialect = "rest"
     """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
-    """The start of each tool's path in HTTP."""
+    """The start of each tool's path in HTTP, such as "/functions/" or "/"."""
     always_200: bool = False
-    """HTTP answers every tool call with status 200; the body says whether it failed."""
+    """HTTP answers every tool call with status 200, for clients that read only the body.
+
+    `http` must be "mcp" or "envelope", whose bodies say whether the call failed.
+    """
     masked: str = MASKED
     """The message to the caller for an exception that is not a ToolError."""
 
@@ -104,6 +113,7 @@ def _message(contract: Contract, name: str, expected: str) -> str:
 
 
 STANDARD = Contract(name="standard", hint_in_text=True, message=True)
+"""What MCP hosts and REST clients expect; the default."""
 ALIGNED = Contract(
     name="aligned",
     text="json_first",
@@ -112,6 +122,7 @@ ALIGNED = Contract(
     spread_tuples=True,
     tool_prefix="functions.",
 )
+"""The same JSON over MCP and over HTTP or CGI."""
 ENVELOPE = Contract(
     name="envelope",
     text="readable",
@@ -119,10 +130,14 @@ ENVELOPE = Contract(
     envelope_in_mcp=True,
     http="envelope",
 )
+"""Every reply is an object with `success`, `timestamp` and `content`."""
 APPS = Contract(name="apps", text="own", http="mcp")
+"""For hosts of the OpenAI Apps SDK: the model reads your text, a widget the data."""
 DIRECT = Contract(name="direct", text="indented", error_text="prefixed", http="mcp", route="/")
+"""Tools directly below the root, and MCP results in the bodies of plain HTTP."""
 
 PRESETS = {preset.name: preset for preset in (STANDARD, ALIGNED, ENVELOPE, APPS, DIRECT)}
+"""The presets by name."""
 
 
 def contract_named(contract: str | Contract) -> Contract:

@@ -20,6 +20,7 @@ class Code(msgspec.Struct, frozen=True):
     rpc: int | None = None
     """The JSON-RPC error code; without one, MCP sends an `isError` result."""
     retryable: bool = False
+    """Whether the same call may succeed later."""
 
 
 UNKNOWN_ERROR = "UNKNOWN_ERROR"
@@ -35,37 +36,69 @@ CHECK_FIRST = "it may have taken effect: check that before you call again"
 INPUT_REQUIRED = "INPUT_REQUIRED"
 
 CODES = {
+    # A failure whose author gave no code.
     UNKNOWN_ERROR: Code(500),
+    # An exception that is not a ToolError; the caller gets a reference.
     TOOL_EXECUTION_ERROR: Code(500, exit=70),
+    # The result does not fit the return annotation.
     INVALID_OUTPUT: Code(500, exit=70),
+    # `read` and the client cannot read a server's reply.
     "INVALID_RESPONSE_FORMAT": Code(500, exit=70),
+    # Middleware for other frameworks refused an invalid reply.
     "RESPONSE_VALIDATION_ERROR": Code(500, exit=70),
+    # The process that ran the task or the call has ended.
     "WORKER_LOST": Code(500, exit=70),
+    # The request is not JSON.
     INVALID_JSON: Code(400, exit=2, rpc=-32700),
+    # The arguments do not fit the parameters.
     INVALID_ARGUMENTS: Code(400, exit=2),
+    # The function cannot use the arguments.
     "INVALID_INPUT": Code(400, exit=65),
+    # The caller is not logged in, as the function sees it.
     "UNAUTHENTICATED": Code(401, exit=77),
+    # A gate wants a login.
     "LOGIN_REQUIRED": Code(401, exit=77),
+    # The token or the key is missing, wrong or expired.
     "INVALID_TOKEN": Code(401, exit=77),
+    # A gate wants a plan.
     "SUBSCRIPTION_REQUIRED": Code(402, exit=77),
+    # A gate wants a linked account.
     "LINK_REQUIRED": Code(403, exit=77),
+    # A gate wants a scope that the token does not have.
     "SCOPE_REQUIRED": Code(403, exit=77),
+    # The caller may not do this.
     "FORBIDDEN": Code(403, exit=77),
+    # The page that sent the request is of another site.
     "FOREIGN_ORIGIN": Code(403, exit=77),
+    # There is no tool of that name, or not for this caller.
     TOOL_NOT_FOUND: Code(404, exit=2, rpc=-32602),
+    # There is no such path.
     "ROUTE_NOT_FOUND": Code(404, exit=2),
+    # What the function was asked for does not exist.
     "NOT_FOUND": Code(404, exit=66),
+    # The path has no such method.
     "METHOD_NOT_ALLOWED": Code(405, exit=2),
+    # The present state does not allow the call.
     "CONFLICT": Code(409, exit=73),
+    # The call asks the user, and the client cannot be asked.
     INPUT_REQUIRED: Code(409, exit=73),
+    # The user declined to answer.
     "INPUT_DECLINED": Code(409, exit=73),
+    # The rest of the list is no longer kept.
     "CURSOR_EXPIRED": Code(410, exit=66),
+    # The body, the result or the reply is too large.
     "TOO_LARGE": Code(413, exit=65),
+    # The body is not JSON, or is compressed.
     "UNSUPPORTED_MEDIA_TYPE": Code(415, exit=2),
+    # The `Host` header names another machine.
     "FOREIGN_HOST": Code(421, exit=77),
+    # The idempotency key belongs to another call.
     "KEY_REUSED": Code(422, exit=65),
+    # The caller has called too often.
     "RATE_LIMITED": Code(429, exit=75, retryable=True),
+    # A service that the call needs does not answer, or the server is full.
     "UNAVAILABLE": Code(503, exit=69, retryable=True),
+    # The call took too long.
     "TIMED_OUT": Code(504, exit=75, retryable=True),
 }
 BUILT_IN = frozenset(CODES)
@@ -118,12 +151,13 @@ def code_for_status(status: int) -> str | None:
     """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
 
     Other servers send 422 for any invalid argument, we only for a reused key. Several codes
-    share a status: the code of the error class that authors raise takes precedence.
+    share a status: the code of the error class that authors raise takes precedence, else the
+    first in the table.
     """
     if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
         return None
     for raised in _RAISED:
         if CODES[raised].status == status:
             return raised
-    known = (code for code in reversed(CODES) if code in BUILT_IN)
+    known = (code for code in CODES if code in BUILT_IN)
     return next((code for code in known if CODES[code].status == status), None)

@@ -35,6 +35,7 @@ class AnswerbackError(Exception):
     """The base class of Answerback's errors; `code` is looked up in `CODES`."""
 
     code: str = UNKNOWN_ERROR
+    """The error's code."""
 
 
 class MissingExtraError(AnswerbackError):
@@ -50,15 +51,18 @@ class MalformedReply(AnswerbackError, ValueError):
 
 
 class ToolError(AnswerbackError):
-    """A failure with a message for the caller.
+    """A failure with a *message* for the caller.
 
-    `code` may be any UPPER_SNAKE name, or an Enum member whose value is one. A code that is not in
-    `CODES` gets the status of the class that was raised. `retry_after` is the number of seconds
-    after which the caller should try again; it is sent among the details. A subclass may set these
-    members as class attributes.
+    *code* may be any UPPER_SNAKE name, or an Enum member whose value is one. A code that is not in
+    `CODES` gets the status of the class that was raised. *details* is JSON for programs.
+    *retryable* says whether the same call may succeed later; by default the code decides. *hint*
+    says what the caller can do. *retry_after* is the number of seconds after which the caller
+    should try again; it is sent among the details. A subclass may set these members as class
+    attributes.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
+    """The code of the class, whose statuses an error with a custom code has."""
     # Defaults for subclasses whose __init__ does not call this one.
     message: str = ""
     details: Any = None
@@ -107,30 +111,44 @@ def _unknown_argument(kind: str, name: str) -> TypeError:
 
 
 class InvalidInput(ToolError):
+    """The arguments are valid, but the function cannot use them (400)."""
+
     code = kind = "INVALID_INPUT"
 
 
 class Unauthenticated(ToolError):
+    """The caller is not logged in (401)."""
+
     code = kind = "UNAUTHENTICATED"
 
 
 class Forbidden(ToolError):
+    """The caller may not do this (403)."""
+
     code = kind = "FORBIDDEN"
 
 
 class NotFound(ToolError):
+    """The thing that the caller asked for does not exist (404)."""
+
     code = kind = "NOT_FOUND"
 
 
 class Conflict(ToolError):
+    """The present state does not allow the call (409)."""
+
     code = kind = "CONFLICT"
 
 
 class RateLimited(ToolError):
+    """The caller has called too often (429); it may try again later."""
+
     code = kind = "RATE_LIMITED"
 
 
 class Unavailable(ToolError):
+    """A service that the tool needs does not answer (503); the call may succeed later."""
+
     code = kind = "UNAVAILABLE"
 
 
@@ -139,6 +157,8 @@ class Uncertain(Unavailable):
 
 
 class TimedOut(ToolError):
+    """The call took too long (504); it may succeed later."""
+
     code = kind = "TIMED_OUT"
 
 

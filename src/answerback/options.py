@@ -84,8 +84,9 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
     """How hosts show a tool: its widget, the texts beside it, and who may call the tool."""
 
     invoking: str | None = None
+    """A text of at most 64 characters that ChatGPT shows while the tool runs."""
     invoked: str | None = None
-    """Texts of at most 64 characters that ChatGPT shows while the tool runs and afterwards."""
+    """A text of at most 64 characters that ChatGPT shows afterwards."""
     visible_to: Collection[Literal["model", "app"]] | None = None
     """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
 

@@ -189,7 +189,7 @@ PUBLIC = (
     "openapi override overrides prompt records redeem remove_prompt remove_tool resource "
     "resource_changed resources route run running state tool tools visible widget write"
 )
-OF_OTHERS = {"py", "example", "post", "add_middleware", "wsgi_app", "on", "input", "show"} | {
+OF_OTHERS = {"py", "md", "example", "post", "add_middleware", "wsgi_app", "on", "input", "show"} | {
     "include_router",
 }
 """What follows `app.` in the docs where `app` is not an App: files, hosts, other frameworks."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "contributors" / "architecture.md").read_text()
-PATH = re.compile(r"`((?:\w+/)+(?:\w+\.\w+)?|\w+\.(?:py|toml))`")
+PATH = re.compile(r"`((?:\w+/)+(?:\w+(?:\.\w+)+)?|\w+\.(?:py|toml))`")
 
 
 def layers_on_the_page() -> list[set[str]]:

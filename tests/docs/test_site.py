@@ -16,7 +16,8 @@ from threading import Thread
 
 import httpx
 import pytest
-from docsite.build import build
+from docsite.build import BuildError, build, run_zensical
+from docsite.for_models import llms
 from docsite.link_check import broken_links
 from docsite.nav import nav_pages
 from docsite.source import BESIDE, DOCS, ROOT, for_zensical
@@ -114,6 +115,29 @@ def test_a_broken_link_is_named_with_its_file(tmp_path: Path) -> None:
         "a.html: loads https://cdn.example/x.js from another host",
         "a.md: b.md has no target",
     ]
+
+
+def test_a_broken_link_in_a_page_is_shown_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Home\n\nSee [tools](tols.md).\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: Trial\n")
+
+    with pytest.raises(BuildError) as caught:
+        run_zensical(tmp_path)
+
+    message = str(caught.value)
+    assert "index.md:3:13" in message
+    assert "See [tools](tols.md)." in message
+    assert "Traceback" not in message
+
+
+def test_llms_txt_leads_to_the_pages_that_an_unlisted_page_links_to() -> None:
+    first = "# Home\n\nSummary.\n\nDetails.\n\n## All pages\n"
+    page = "# New\n\nSee [tools](../start/tools.md).\n"
+
+    text = llms({"index.md": first, "guides/new.md": page})
+
+    assert "- [New](guides/new.md): See [tools](start/tools.md).\n" in text
 
 
 def test_code_beside_code_and_bars_in_tables_are_shown_as_in_a_repository_viewer() -> None:

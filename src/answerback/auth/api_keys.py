@@ -33,6 +33,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The subject of `ctx.user`."""
     scopes: Sequence[str] = ()
+    """The scopes that the key has."""
     expires: float | None = None
     """When the key expires, in seconds since 1970."""
 
@@ -48,7 +49,8 @@ class ApiKeys(AppAuth):
     """Accepts keys in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 
     *keys* maps each key's SHA-256, in hexadecimal digits, to its program's name. A key is found by
-    its digest, so no comparison reveals how much of a guess was right.
+    its digest, so no comparison reveals how much of a guess was right. With *anonymous*, requests
+    without a key are served too; tools with gates still need one.
     """
 
     anonymous = False

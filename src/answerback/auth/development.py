@@ -35,7 +35,8 @@ class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
 class DevelopmentOAuth(OAuth):
     """Accepts the test tokens that it issues; `OAuth.development` makes one.
 
-    Its key is made when the server starts, and no other server accepts its tokens.
+    *url* is the MCP endpoint, on this machine. Its key is made when the server starts, and no other
+    server accepts its tokens.
     """
 
     loopback_only = True
@@ -62,7 +63,10 @@ class DevelopmentOAuth(OAuth):
         seconds: float = _DEFAULT_SECONDS,
         claims: Mapping[str, Any] | None = None,
     ) -> str:
-        """Issue a token for any user, with these scopes and those that every token needs."""
+        """Issue a token for any user, with these scopes and those that every token needs.
+
+        It is valid for *seconds*. *claims* are further claims.
+        """
         from joserfc import jws
 
         now = time.time()

@@ -28,8 +28,9 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
     """How to ask the issuer about tokens: `OAuth(introspection=Introspection(...))`."""
 
     client_id: str
+    """This server's id at the issuer."""
     client_secret: str
-    """This server's credentials at the issuer."""
+    """This server's secret at the issuer."""
     url: str | None = None
     """The endpoint; by default the one in the issuer's metadata."""
     seconds: float = 30.0

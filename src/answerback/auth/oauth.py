@@ -45,13 +45,13 @@ class OAuthOptions(TypedDict, total=False):
     """The options of OAuth besides the issuer and the URL."""
 
     anonymous: bool
-    """Serve requests without a token too; tools with gates still need one. False by default."""
+    """Serve requests without a token too: lists, and tools without gates. False by default."""
     audience: str | Sequence[str]
-    """The tokens' audience, or several; the URL by default."""
+    """The tokens' audience, or several, for issuers that cannot use the URL, the default."""
     scopes: Sequence[str]
-    """The scopes that every token must have; the challenge names them."""
+    """The scopes that every token must have; the challenge names them, and clients ask for them."""
     algorithms: Sequence[str]
-    """The accepted signature algorithms; all asymmetric ones by default."""
+    """The accepted signature algorithms; by default all asymmetric ones, and never others."""
     hierarchy: Mapping[str, Sequence[str]]
     """The scopes that a scope includes: `{"admin": ["read", "write"]}`."""
     introspection: Introspection | TokenLookup
@@ -75,6 +75,7 @@ class OAuthOptions(TypedDict, total=False):
 class OAuth(AppAuth):
     """Accepts the access tokens of *issuer* for the MCP endpoint at *url*.
 
+    *issuer* is written exactly as in its tokens and metadata, including a slash at the end.
     *url* is the whole address that clients use, such as "https://tools.example.com/mcp". It is in
     the metadata and in every challenge, and is the audience; the `Host` header never counts.
     """

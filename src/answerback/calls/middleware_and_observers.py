@@ -33,6 +33,7 @@ class Invocation:
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
+        """What is called."""
         self._has_result = False
         """Whether the function has returned anything but None."""
         self._including: Registry | None = None
@@ -42,6 +43,7 @@ class Invocation:
         parameter = tool.signature.context
         self._context = None if parameter is None else arguments.pop(parameter)
         self.arguments = arguments
+        """The decoded arguments by parameter; they may be changed, and are not checked again."""
 
     @property
     def name(self) -> str:
@@ -50,6 +52,7 @@ class Invocation:
 
     @property
     def tags(self) -> frozenset[str]:
+        """The tags of the tool, resource or prompt."""
         return frozenset(self._tool.settings.tags)
 
     @property
@@ -81,7 +84,8 @@ class Invocation:
 class Next(Protocol):
     """Runs the remaining middleware, then the function; returns its result."""
 
-    def __call__(self, call: Invocation, /) -> Coroutine[Any, Any, Any]: ...
+    def __call__(self, call: Invocation, /) -> Coroutine[Any, Any, Any]:
+        """Return the function's result: `await next(call)`."""
 
 
 Middleware: TypeAlias = Callable[[Invocation, Next], Any]
@@ -91,11 +95,15 @@ class Observation(msgspec.Struct, frozen=True):
     """One call's outcome."""
 
     kind: Kind
+    """What was called."""
     name: str
+    """The name of the tool or prompt, or the resource's URI."""
     wire: str
+    """The wire, such as "rest" or "mcp"."""
     caller: str
     """The client's address, as far as the wire knows it."""
     seconds: float
+    """How long the call took."""
     reply: Reply[Any] | None
     """None if the call was cancelled, or if the client was asked a question instead."""
 

@@ -34,7 +34,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _parser(program: Program) -> ArgumentParser:
     parser, subparsers = subcommand_parsers(program, "audit", _SUBCOMMANDS)
     for each in subparsers.values():
-        each.add_argument("file", nargs="?", default="audit.db", metavar="FILE")
+        text = "the file of `serve --audit` (default: %(default)s)"
+        each.add_argument("file", nargs="?", default="audit.db", metavar="FILE", help=text)
         each.add_argument("--json", action="store_true", help="print JSON, for programs")
     text = "a hash noted down earlier; its record must still be there"
     subparsers["verify"].add_argument(

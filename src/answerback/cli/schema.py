@@ -16,7 +16,8 @@ docs/reference/conventions.md lists where the two differ, and why."""
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("schema", "DIALECT [--convention]", epilog=_EPILOG)
-    parser.add_argument("dialect", choices=("mcp", "rest", "envelope", "problem"))
+    dialects = ("mcp", "rest", "envelope", "problem")
+    parser.add_argument("dialect", choices=dialects, help="the form of the reply")
     parser.add_argument("--convention", action="store_true", help="the envelope's original schema")
     if "--seed" in arguments:
         parser.error("--seed is now --convention: write schema envelope --convention")

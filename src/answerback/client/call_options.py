@@ -27,11 +27,15 @@ class CallOptions(TypedDict, total=False):
     timeout: float | None
     """Seconds that an attempt may take; None waits without a limit."""
     progress: OnProgress | None
+    """Gets the progress of a call."""
     meta: Mapping[str, Any] | None
     """Members for the `_meta` of each request, such as a trace's id; not for lists."""
     retry: Retry | None
+    """How often a request is resent, if that is safe."""
     breaker: Breaker | None
+    """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
+    """How many requests may be sent; further ones are refused."""
 
 
 POLICY_OPTIONS = ("retry", "breaker", "limit")

@@ -109,7 +109,9 @@ class ConnectOptions(TypedDict, total=False):
     roots: Roots
     """The folders in which the server may work, or a function that returns them."""
     on_log: Callable[[Log], object]
+    """Gets the server's log messages."""
     log_level: Level
+    """The lowest level of log messages that the server should send; "info" with `on_log`."""
     on_change: Callable[[Change], object]
     """Gets the changes to lists and to subscribed resources."""
     on_notification: Callable[[str, dict[str, Any]], object]
@@ -137,12 +139,13 @@ class ConnectContext(Generic[S]):
         return self._server
 
     async def aclose(self) -> None:
+        """Close the connection that `aopen` opened."""
         server, self._server = self._server, None
         if server is not None:
             await server.close()
 
     def open(self) -> BlockingServer:
-        """Do the same without async, until `close`."""
+        """Do the same without async, until `close`; the server's methods then block."""
         from .blocking import BlockingServer
 
         self.close()
@@ -150,6 +153,7 @@ class ConnectContext(Generic[S]):
         return self._blocking
 
     def close(self) -> None:
+        """Close the connection that `open` opened."""
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
             blocking.close()

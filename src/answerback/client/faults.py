@@ -30,9 +30,9 @@ INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 
 class ConnectError(AnswerbackError):
-    """No connection to the server could be opened.
+    """No connection to the server could be opened; *message* says why.
 
-    `details["stderr"]` is the end of an ended child process's stderr. It may hold secrets, so it
+    *stderr* is the end of an ended child process's stderr. It may hold secrets, so it
     is for this program's user, not for a model.
     """
 
@@ -40,7 +40,8 @@ class ConnectError(AnswerbackError):
 
     def __init__(self, message: str, *, stderr: str = "") -> None:
         super().__init__(message)
-        self.details = {"stderr": stderr} if stderr else {}
+        self.details: dict[str, str] = {"stderr": stderr} if stderr else {}
+        """`stderr`, if the child process wrote any."""
 
 
 class LoginError(AnswerbackError):

@@ -21,19 +21,28 @@ class ListedEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The members of every entry, as the server describes it."""
 
     title: str | None = None
+    """The name that people see."""
     description: str | None = None
+    """What it is, for models."""
     icons: Any = None
+    """Icons for hosts."""
     meta: Any = msgspec.field(default=None, name="_meta")
+    """The entry's `_meta`."""
 
 
 class RemoteTool(ListedEntry, frozen=True, kw_only=True):
     """A server's tool."""
 
     name: str
+    """The tool's name."""
     input_schema: Any = {}
+    """The JSON Schema of the arguments."""
     output_schema: Any = None
+    """The JSON Schema of the data; None if the server gives none."""
     annotations: Any = None
+    """The hints for hosts, such as `readOnlyHint`."""
     execution: Any = None
+    """Whether the tool runs as a task (MCP 2025-11-25)."""
 
     @property
     def needs_task(self) -> bool:
@@ -52,26 +61,37 @@ class RemoteResource(ListedEntry, frozen=True, kw_only=True):
     """A server's resource."""
 
     uri: str
+    """The resource's URI."""
     name: str = ""
+    """The resource's name."""
     mime_type: str | None = None
+    """The media type of the contents."""
     size: Any = None
+    """The contents' size in bytes."""
     annotations: Any = None
+    """Audience, priority and last change."""
 
 
 class RemoteTemplate(ListedEntry, frozen=True, kw_only=True):
     """A template for the URIs of resources."""
 
     uri_template: str
+    """The URIs, such as users://{id}/profile (RFC 6570)."""
     name: str = ""
+    """The template's name."""
     mime_type: str | None = None
+    """The media type of the contents."""
     annotations: Any = None
+    """Audience, priority and last change."""
 
 
 class RemotePrompt(ListedEntry, frozen=True, kw_only=True):
     """A server's prompt, and its arguments."""
 
     name: str
+    """The prompt's name."""
     arguments: Any = ()
+    """The arguments: objects with `name`, `description` and `required`."""
 
 
 class PromptMessage(msgspec.Struct, frozen=True):
@@ -83,7 +103,9 @@ class FilledPrompt(msgspec.Struct, frozen=True):
     """A prompt's messages, with its arguments filled in."""
 
     messages: tuple[PromptMessage, ...]
+    """The messages, each with a `role` and a `content` block."""
     description: str = ""
+    """What the prompt is for."""
 
     @classmethod
     def read(cls, result: JsonObject) -> FilledPrompt:

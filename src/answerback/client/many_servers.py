@@ -189,8 +189,9 @@ class ManyServers(ServerMethods):
     ) -> None:
         sessions = ManySessions(servers, {} if failures is None else failures, wait)
         super().__init__(sessions, ClientOptions())
-        self.servers = sessions.servers
-        self.failures = sessions.failures
+        self.servers: dict[str, RemoteServer] = sessions.servers
+        """The servers, by name."""
+        self.failures: dict[str, str] = sessions.failures
         """Why a server could not be used the last time, by its name."""
 
     @property

@@ -40,15 +40,19 @@ class ServerMethods:
         self._options = options
 
     async def tools(self) -> list[RemoteTool]:
+        """Return the server's tools; raises ToolError."""
         return await self._session.entries(RemoteTool, self._options)
 
     async def resources(self) -> list[RemoteResource]:
+        """Return the server's resources; raises ToolError."""
         return await self._session.entries(RemoteResource, self._options)
 
     async def templates(self) -> list[RemoteTemplate]:
+        """Return the templates of the server's resources; raises ToolError."""
         return await self._session.entries(RemoteTemplate, self._options)
 
     async def prompts(self) -> list[RemotePrompt]:
+        """Return the server's prompts; raises ToolError."""
         return await self._session.entries(RemotePrompt, self._options)
 
     @overload
@@ -138,6 +142,7 @@ class ServerMethods:
         await self._session.subscribe(uri, self._options, wanted=True)
 
     async def unsubscribe(self, uri: str) -> None:
+        """Report a resource's changes no longer; raises ToolError."""
         await self._session.subscribe(uri, self._options, wanted=False)
 
     async def ping(self) -> None:
@@ -155,6 +160,7 @@ class ServerMethods:
         await self._session.open()
 
     async def close(self) -> None:
+        """Close the connection, and end the child process."""
         await self._session.close()
 
 

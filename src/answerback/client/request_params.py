@@ -21,9 +21,13 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts that a server gave about itself when the connection was opened."""
 
     version: Version
+    """The MCP version that both sides speak."""
     capabilities: dict[str, Any] = {}
+    """What the server says that it can do."""
     info: dict[str, Any] = {}
+    """The server's `name` and `version`."""
     instructions: str = ""
+    """The server's text for models."""
 
     @property
     def name(self) -> str:

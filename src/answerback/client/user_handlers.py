@@ -24,10 +24,13 @@ class ElicitationRequest(msgspec.Struct, frozen=True):
     """A server's question to the user: a form, or a page to visit (`url`)."""
 
     message: str
+    """The question."""
     mode: str = "form"
+    """"form", or "url" for a page to visit."""
     schema: dict[str, Any] = {}
     """The JSON Schema of the answer to a form."""
     url: str = ""
+    """The page to visit."""
     id: str = ""
     """The id of a page visit; the server later says that it is completed."""
 

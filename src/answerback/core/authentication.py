@@ -24,11 +24,15 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """
 
     subject: str
+    """The user's id at the issuer, or the name of the key's program."""
     issuer: str = ""
+    """Who issued the token."""
     scopes: frozenset[str] = frozenset()
+    """The scopes of the token or key."""
     client: str | None = None
     """The id of the program that the user logged in with."""
     claims: Mapping[str, Any] = {}
+    """All claims of the token."""
     expires: float | None = None
     """When the token expires, in seconds since 1970; None if it does not expire."""
 
@@ -59,9 +63,11 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     status: Literal[400, 401, 403] = 401
+    """The HTTP status of the answer."""
     error: str | None = None
     """"invalid_token", "insufficient_scope" or "invalid_request"; None if no token was sent."""
     description: str = ""
+    """What is wrong, for people."""
     scopes: tuple[str, ...] = ()
     """All the scopes that the request needs."""
 
@@ -77,7 +83,10 @@ class UsedTokens(Protocol):
 
 
 class Unauthorized(AnswerbackError):
-    """A request's credentials are bad, or missing although the app requires them."""
+    """A request's credentials are bad, or missing although the app requires them.
+
+    *challenge* is what the client is answered.
+    """
 
     code = "INVALID_TOKEN"
 
@@ -106,8 +115,11 @@ class Credentials(msgspec.Struct, frozen=True):
     """The parts of an HTTP request that can hold credentials."""
 
     method: str
+    """The request's method."""
     path: str
+    """The request's path."""
     query: bytes
+    """The query string."""
     headers: Sequence[tuple[bytes, bytes]]
     """The names are in lower case; a name may occur several times."""
 

@@ -36,8 +36,11 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A block's audience, priority (0 to 1) and last change (ISO 8601)."""
 
     audience: tuple[Literal["user", "assistant"], ...] | None = None
+    """Whom the block is for: "user", "assistant" or both."""
     priority: float | None = None
+    """How important the block is, from 0 to 1."""
     last_modified: str | None = msgspec.field(default=None, name="lastModified")
+    """When the content last changed (ISO 8601), such as "2025-05-03T14:30:00Z"."""
 
     def __post_init__(self) -> None:
         if self.priority is not None and not 0 <= self.priority <= 1:
@@ -53,10 +56,16 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Text(msgspec.Struct, frozen=True):
+    """A text block."""
+
     type: ClassVar[Literal["text"]] = "text"
+    """The block's type in MCP."""
     text: str
+    """The text."""
     meta: Meta = None
+    """The block's `_meta`, for hosts."""
     annotations: Annotations | None = None
+    """Audience, priority and last change."""
 
     def __post_init__(self) -> None:
         if self.meta is not None:
@@ -69,18 +78,27 @@ if TYPE_CHECKING:
         """The arguments that `Image` and `Audio` take by name."""
 
         url: str | None
+        """The address of the file, in place of its bytes."""
         alt: str | None
+        """A text for models and people who cannot see or hear it."""
         width: int | None
+        """The width in pixels."""
         height: int | None
+        """The height in pixels."""
         caption: str | None
+        """A caption, which is shown with it."""
         annotations: Annotations | None
+        """Audience, priority and last change."""
 
     class EmbeddedOptions(TypedDict, total=False):
         """The arguments that `Embedded` takes by name."""
 
         annotations: Annotations | None
+        """Audience, priority and last change."""
         meta: Meta
+        """The block's `_meta`."""
         content_meta: Meta
+        """The `_meta` of the resource inside the block."""
 
 
 _INSTEAD = {
@@ -115,8 +133,11 @@ class _HintsAtArguments(msgspec.StructMeta):
 
 class _Bytes(msgspec.Struct, frozen=True, metaclass=_HintsAtArguments):
     data: bytes = b""
+    """The bytes, or their base64 text."""
     mime: str = ""
+    """The media type of the bytes, such as "image/png"."""
     meta: Meta = None
+    """The block's `_meta`, for hosts."""
 
 
 class _Media(_Bytes, frozen=True, kw_only=True):
@@ -177,6 +198,7 @@ class Image(_Media, frozen=True):
     """An image: its bytes or their base64 text, and its media type; or its URL."""
 
     type: ClassVar[Literal["image"]] = "image"
+    """The block's type in MCP."""
     if TYPE_CHECKING:
         # Type checkers use a field's type as the argument's.
         def __init__(
@@ -192,6 +214,7 @@ class Audio(_Media, frozen=True):
     """Audio: its bytes or their base64 text, and its media type; or its URL."""
 
     type: ClassVar[Literal["audio"]] = "audio"
+    """The block's type in MCP."""
     if TYPE_CHECKING:
 
         def __init__(
@@ -205,20 +228,30 @@ class Audio(_Media, frozen=True):
 
 class _Named(msgspec.Struct, frozen=True):
     uri: str
+    """The resource's address, or an identifier such as `instance-1`."""
     name: str
+    """The resource's name."""
 
 
 class Link(_Named, frozen=True, kw_only=True):
     """A link to a resource; `kind` is the type of resource ("url", "file", …)."""
 
     type: ClassVar[Literal["resource_link"]] = "resource_link"
+    """The block's type in MCP."""
     kind: str = "url"
+    """The sort of resource, such as "url" or "file"."""
     title: str | None = None
+    """The title that people see."""
     description: str | None = None
+    """What the resource is, for models."""
     mime: str | None = None
+    """The resource's media type."""
     metadata: dict[str, Any] | None = None
+    """Your own facts about the resource, which the envelope has."""
     annotations: Annotations | None = None
+    """Audience, priority and last change."""
     meta: Meta = None
+    """The block's `_meta`, for hosts."""
 
     def __post_init__(self) -> None:
         if self.meta is not None:
@@ -232,11 +265,17 @@ class Embedded(msgspec.Struct, frozen=True):
     """
 
     type: ClassVar[Literal["resource"]] = "resource"
+    """The block's type in MCP."""
     uri: str
+    """The resource's URI."""
     text: str | None = None
+    """The contents, if they are text."""
     blob: bytes | None = None
+    """The contents, if they are bytes: the bytes or their base64 text."""
     mime: str | None = None
+    """The media type of the contents."""
     title: str | None = None
+    """The title that people see."""
     annotations: Annotations | None = None
     meta: Meta = None
     content_meta: Meta = None
@@ -276,9 +315,13 @@ class Icon(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_HintsAtAr
     """
 
     src: str
+    """An https or data URL."""
     mime: str | None = msgspec.field(default=None, name="mimeType")
+    """The icon's media type."""
     sizes: tuple[str, ...] | None = None
+    """The sizes that it has, such as ("48x48",)."""
     theme: Literal["light", "dark"] | None = None
+    """The background that it is for."""
 
 
 Block: TypeAlias = Text | Image | Audio | Link | Embedded

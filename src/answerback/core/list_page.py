@@ -13,6 +13,7 @@ T = TypeVar("T")
 # a class.
 class _Items(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
+    """The items of this page."""
 
 
 class Page(_Items[T], Generic[T], frozen=True, kw_only=True):

@@ -26,10 +26,14 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Log(msgspec.Struct, frozen=True):
+    """A log message."""
+
     level: Level
+    """How severe it is."""
     data: Any
     """A value that JSON can express."""
     logger: str | None = None
+    """The name of the part that logged it."""
 
 
 class Question(msgspec.Struct, frozen=True):

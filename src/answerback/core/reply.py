@@ -61,11 +61,17 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     code: str
+    """An UPPER_SNAKE name, such as NOT_FOUND."""
     message: str
+    """What happened, for the caller."""
     details: Any = None
+    """JSON for programs."""
     retryable: bool | None = None
+    """Whether the same call may succeed later; None leaves it to the code."""
     hint: str | None = None
+    """What the caller can do."""
     kind: str | None = None
+    """A known code, whose statuses an error with a custom code has."""
 
     @classmethod
     def of(cls, exc: ToolError) -> Error:
@@ -94,8 +100,11 @@ class Cut(msgspec.Struct, frozen=True):
     path: str
     """Where it is in the returned data: "items", "user.posts", "" for the data itself."""
     returned: int
+    """How much of it is sent."""
     total: int
+    """How much there is in all."""
     unit: Literal["items", "lines", "characters"] = "items"
+    """What is counted."""
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -115,11 +124,15 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     """
 
     content: tuple[Block, ...] = ()
+    """The blocks, in the order in which they are sent."""
     data: T = cast("Any", msgspec.UNSET)
     """The data, if `ok` and `has_data`; else UNSET, so that checkers need no further test."""
     error: Error | None = None
+    """Why the call failed; None if it succeeded."""
     meta: MetaT = cast("Any", {})
+    """Metadata for hosts and widgets; models do not read it."""
     timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
+    """When the reply was made (UTC)."""
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
     shape: Shape | None = None
@@ -142,6 +155,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
+        """Whether the call succeeded."""
         return self.error is None
 
     @property
@@ -180,7 +194,10 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
-        """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged."""
+        """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged.
+
+        *budget* is the maximum number of characters. *untrusted* puts the texts between markers.
+        """
         from ..dialects.model_text import blocks_for_model
 
         return blocks_for_model(self, budget, untrusted=untrusted)
@@ -302,7 +319,10 @@ def failure(
 ) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 
-    *kind* is the class or the code whose status an error with a custom *code* borrows.
+    *code* is an UPPER_SNAKE name. *details* is JSON for programs. *retryable* says whether the same
+    call may succeed later; by default the code decides. *hint* says what the caller can do.
+    *kind* is the class or the code whose status an error with a custom code borrows. *meta* is for
+    hosts and widgets.
     """
     if unknown:
         raise _unknown_argument("failure", min(unknown))

@@ -41,6 +41,7 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
     """A reply as the model behind a host is shown it."""
 
     host: str
+    """The modelled host."""
     half: Half
     """The half of the result that the host shows."""
     parts: tuple[Block, ...]
@@ -48,15 +49,18 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool
     """Whether the model is told that the call failed."""
     lost: tuple[Loss, ...]
+    """The parts that the host does not show."""
     cut: str
     """What is left of a reply that is too large for the host; empty if it is not."""
 
     @property
     def text(self) -> str:
+        """The texts, one below the other."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def images(self) -> tuple[Image, ...]:
+        """The images."""
         return tuple(part for part in self.parts if isinstance(part, Image))
 
     @property

@@ -37,6 +37,7 @@ class Redeemed(msgspec.Struct, frozen=True):
     name: str
     """The plan or the service."""
     feature: str | None = None
+    """What needs the plan or the account, if the gate named it."""
 
 
 class _Token(msgspec.Struct, array_like=True):

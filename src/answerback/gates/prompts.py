@@ -29,7 +29,10 @@ def login_prompt(feature: str | None = None) -> Reply[Any]:
 def subscription_prompt(
     feature: str | None = None, user: object = None, *, plan: str = "", url: str | None = None
 ) -> Reply[Any]:
-    """Return the reply to a *user* without a subscription; *url* is the page to subscribe."""
+    """Return the reply to a *user* without a subscription.
+
+    *plan* is the plan's name. *url* is the page to subscribe. *feature* names what needs it.
+    """
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
     return _reply(subscription_refusal(feature, plan, link))
 
@@ -44,8 +47,9 @@ async def link_prompt(
 ) -> Reply[Any]:
     """Return the reply to a *user* who has not linked an account, with *service* if it is named.
 
-    *url* is the page where accounts are linked, or a function of *user* and *headers* that returns
-    the whole link, plain or async; a service may make its own links.
+    *feature* names what needs the account. *url* is the page where accounts are linked, or a
+    function of *user* and *headers* that returns the whole link, plain or async; a service may make
+    its own links.
     """
     if callable(url):
         link = url(user, headers)

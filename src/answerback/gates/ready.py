@@ -68,7 +68,8 @@ def linked(
 ) -> Callable[..., Any]:
     """Let only users pass who have linked an account with a service; *check* says who has.
 
-    The other options are those of `subscription`.
+    *url* is the page where a user can link an account, as in `subscription`. *feature* names what
+    needs the account, for messages.
     """
     check = _checked("linked", service, check)
     return EntitlementGate(LINK_REQUIRED, service, check, url, feature)

@@ -38,7 +38,7 @@ class UsedFiles:
     """Keeps an empty file for each used token, in a directory that no other user can open.
 
     Creating a file is atomic, so that only one of a machine's workers accepts a token. By default
-    the directory is in the system's temporary directory.
+    *directory* is in the system's temporary directory.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:

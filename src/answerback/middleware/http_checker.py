@@ -59,6 +59,8 @@ class CheckedResponse(msgspec.Struct, frozen=True):
 class HttpMiddleware(Generic[A]):
     """Refuses an app's invalid replies.
 
+    *app* is the application around which it is. *dialect* is that of its replies; by default it is
+    recognised. *records* gets an event for each reply.
     Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
     one is replaced by an error with status 500. Install it so that it sees responses before any
     middleware compresses them.

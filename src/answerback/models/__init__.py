@@ -38,12 +38,12 @@ def to_openai(tools: Any, *, strict: Strict = False, functions: bool = False) ->
 
 
 def to_openai_responses(tools: Any, *, strict: Strict = False) -> ModelTools:
-    """Convert a set of tools for OpenAI's Responses API; the arguments are as in `to_openai`."""
+    """Convert a set of tools for OpenAI's Responses API; *strict* is as in `to_openai`."""
     return ModelTools(tools, OPENAI_RESPONSES, _responses_tool, strict=strict)
 
 
 def to_anthropic(tools: Any, *, strict: Strict = False) -> ModelTools:
-    """Convert a set of tools for Anthropic's Messages API; the arguments are as in `to_openai`."""
+    """Convert a set of tools for Anthropic's Messages API; *strict* is as in `to_openai`."""
     return ModelTools(tools, ANTHROPIC, _anthropic_tool, strict=strict)
 
 

@@ -41,21 +41,28 @@ class ToolReport(msgspec.Struct, frozen=True):
     """One tool's conversion: its names, whether it is strict, and what had to change."""
 
     tool: str
+    """The tool's own name."""
     name: str
     """The name that the model sees."""
     strict: bool
+    """Whether the provider checks the arguments by the schema."""
     reason: str | None
     """Why the tool is not strict although that was asked for."""
     changes: tuple[str, ...] = ()
+    """What had to change in the schema, one sentence each."""
 
 
 class ConversionReport(msgspec.Struct, frozen=True):
     """The changes in each tool, and the date of the provider's rules; `str()` gives a report."""
 
     provider: Provider
+    """The provider."""
     read_on: str
+    """When the provider's rules were read."""
     tools: tuple[ToolReport, ...]
+    """One report for each tool."""
     warnings: tuple[str, ...] = ()
+    """What concerns the set of tools as a whole."""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -109,7 +116,10 @@ class ModelTools:
             f"a second {each!r} is left out: give one of the two tools a prefix" for each in doubled
         ]
         warnings = (*left_out, *_warnings(found, entries, rules))
-        self.report = ConversionReport(rules.provider, rules.read_on, tuple(reports), warnings)
+        self.report: ConversionReport = ConversionReport(
+            rules.provider, rules.read_on, tuple(reports), warnings
+        )
+        """What had to change."""
 
     def name_of(self, provider_name: str) -> str:
         """Return the tool's own name; raise NotFound for a name that the model made up."""
@@ -126,7 +136,7 @@ class ModelTools:
     ) -> dict[str, Any]:
         """Return the arguments that the tool wants, from those that the model sent.
 
-        *raw* is JSON text or an object of JSON values. Raises InvalidInput if it is neither.
+        *raw* is JSON text or an object of JSON values. Raises InvalidInput for anything else.
         """
         self.name_of(provider_name)
         try:
@@ -146,9 +156,9 @@ class ModelTools:
     ) -> RunResult | Coroutine[Any, Any, RunResult]:
         """Make a call that the model asks for; return what `messages` takes, or a coroutine.
 
-        *server* is a connected server, and *call* one of the calls in the provider's form, as JSON
+        *server* is a connected server. *call* is one of the calls in the provider's form, as JSON
         or as an object of its package. A name that the model made up and wrong arguments become
-        failed replies. Raises TypeError if *call* is not a call.
+        failed replies. Raises TypeError for anything else than a call.
         """
         asked = read_call(call, self.rules.provider)
         if iscoroutinefunction(server.call):

@@ -68,10 +68,10 @@ def audit(
     """Check and record each value that a function returns; the value is returned unchanged.
 
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
-    `audit("name", fn)`; `audit("name", reply)` checks a reply that is already there and returns
-    it. Without *records*, only replies with findings are logged, by the logger
-    `answerback.records`. *dialect* is the replies' form; without it, each reply is taken
-    as an envelope or an MCP result by its members.
+    `audit("name", fn)`; `audit("name", reply)` checks a reply that is already there and returns it.
+    *name* is the name in the records, by default the function's. Without *records*, only replies
+    with findings are logged, by the logger `answerback.records`. *dialect* is the replies' form;
+    without it, each reply is taken as an envelope or an MCP result by its members.
     """
     if isinstance(first, str) and name is None:
         name = first

@@ -33,25 +33,31 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """One event. Events about replies have a `kind`; events about the records have none."""
 
     event: str
+    """What happened, such as `mcp_response` or `records_lost`."""
     time: datetime
     """When the call arrived."""
     kind: str = ""
     """tool, resource, prompt or completion."""
     tool: str = ""
+    """The name of the tool, prompt or resource."""
     wire: str = ""
+    """The wire that the call came over."""
     version: str = ""
     """The MCP version, if the call used MCP."""
     caller: str = ""
+    """The client's address, as far as the wire knows it."""
     user: str = ""
     """A digest of the user's issuer and subject, if the app's `auth=` authenticated one."""
     request: str = ""
     """The JSON-RPC request's id."""
     duration_us: int = 0
+    """How long the call took, in microseconds."""
     size: int = 0
     """Bytes of the reply's data, content and error message, before a dialect wraps them."""
     code: str = ""
     """The error code; empty if the call succeeded."""
     findings: tuple[Issue, ...] = ()
+    """The rules that the reply broke."""
     unchecked: bool = False
     """True if the rules did not run: the queue was filling up, or a rule raised an exception."""
     reference: str = ""
@@ -71,19 +77,26 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     trace: str = ""
     """The W3C traceparent, if a sink does tracing."""
     arguments: Any = None
+    """The arguments, masked, if they are kept."""
     reply: Any = None
+    """The content and the data, masked, if they are kept."""
     omitted: tuple[str, ...] = ()
     """Which of `arguments` and `reply` were to be kept but are empty or too large."""
     lost: int = 0
+    """How many records were lost."""
     why: str = ""
+    """Why records were lost."""
     process: int = 0
+    """The id of the process that started its chain."""
     after: str = ""
     """The hash of the newest record in the store when this process started its chain."""
 
     @property
     def is_reply(self) -> bool:
+        """Whether the event is about a reply."""
         return bool(self.kind)
 
     @property
     def failed(self) -> bool:
+        """Whether the call failed."""
         return self.code not in ("", ASKED)

@@ -29,10 +29,11 @@ _W3C = TraceContextTextMapPropagator()
 
 
 class OpenTelemetry(WriteOnlySink):
-    """A sink that makes a span and a measurement for each reply; by default with global providers.
+    """A sink that makes a span and a measurement for each reply.
 
-    A span is made after the call, with the call's start and end times. Its parent is the span
-    that was current when the call arrived.
+    *tracer_provider* makes the spans; by default it is the global one. *meter_provider* makes the
+    measurements; by default it is the global one. A span is made after the call, with the call's
+    start and end times. Its parent is the span that was current when the call arrived.
     """
 
     def __init__(

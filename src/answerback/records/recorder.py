@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Records:
     """A recorder that writes an event for each reply to each of *sinks*.
 
-    *arguments* and *content* also record the arguments and the reply, with secrets masked.
-    *check* runs the rules on each reply. At most *max_waiting* events wait for a slow sink;
-    further events are lost, and their number is recorded.
+    *arguments* also records the arguments, with secrets masked. *content* also records the reply,
+    likewise. *check* runs the rules on each reply. At most *max_waiting* events wait for a slow
+    sink; further events are lost, and their number is recorded.
     """
 
     def __init__(

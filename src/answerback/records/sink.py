@@ -16,11 +16,15 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """An event and its position in the hash chain of the process that wrote it."""
 
     chain: str
+    """The id of the chain; each process has one."""
     seq: int
+    """The entry's number in its chain."""
     hash: str
+    """The SHA-256 of the previous hash and the body."""
     body: bytes
     """The event's JSON; the hash covers these bytes."""
     event: Event
+    """The event."""
 
 
 class Store(Protocol):
@@ -35,7 +39,8 @@ class Store(Protocol):
     def write(self, batch: Sequence[Entry]) -> None:
         """Write the whole batch, or raise an exception and write nothing of it."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close it; nothing is written afterwards."""
 
 
 class Sink(Protocol):
@@ -44,7 +49,8 @@ class Sink(Protocol):
     A sink is created before a fork. Each process that writes to it opens it after the fork.
     """
 
-    def open(self) -> Store: ...
+    def open(self) -> Store:
+        """Open it in this process."""
 
 
 class WriteOnlySink:

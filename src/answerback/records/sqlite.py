@@ -42,7 +42,7 @@ _BUSY_TIMEOUT_SECONDS = 2.0
 
 
 class SQLite:
-    """A sink that writes an SQLite file: `SQLite("audit.db")`; it creates the file if needed."""
+    """A sink that writes the SQLite file *path*: `SQLite("audit.db")`; it creates it if needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)

@@ -31,7 +31,8 @@ class BreakerStore(Protocol):
     """
 
     @property
-    def state(self) -> State: ...
+    def state(self) -> State:
+        """closed, open, or half-open if the next call is the probe."""
 
     @property
     def trips(self) -> int:
@@ -151,7 +152,8 @@ class Breaker(Part):
     """Refuses calls for *reset* seconds after *failures* consecutive failures of the service.
 
     All breakers with the same *service* share one state. Connection errors, time-outs, errors with
-    a status of 500 or above, and the exceptions in *counts* are failures.
+    a status of 500 or above, and the exceptions in *counts* are failures. *store* keeps the state,
+    if it is not in this process. *clock* is for tests.
     """
 
     option: ClassVar[str] = "breaker"

@@ -10,6 +10,7 @@ class Clock:
     """The real clock. Its time is that of `time.monotonic`."""
 
     def now(self) -> float:
+        """Return the time in seconds."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

@@ -90,9 +90,10 @@ class Buckets:
 class Limit(Part):
     """Lets through "10/s", "100/min", "5/10s" or "1000/day", and *concurrent* calls at a time.
 
-    *per* is "all", "user", "client" (the program or the API key), "address", or a function of the
-    context that returns the key to count by. Without a user, the address is the key. A Limit given
-    to several tools counts their calls together.
+    *rate* is the first of these, as text. *per* is "all", "user", "client" (the program or the API
+    key), "address", or a function of the context that returns the key to count by. Without a user,
+    the address is the key. *store* counts the calls, if this process should not. *clock* is for
+    tests. A Limit given to several tools counts their calls together.
     """
 
     option: ClassVar[str] = "limit"

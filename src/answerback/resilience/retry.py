@@ -42,7 +42,8 @@ class Retry(Part):
     *wait* is the seconds to wait, or a function of the attempt's number, from 0.
     Connection errors, time-outs, `retryable` errors and the classes in *on* are retried. A service
     that asks for a longer wait gets it, up to *max_wait* seconds; if it asks for more, its error is
-    raised at once. *deadline* covers all attempts and waits together.
+    raised at once. *deadline* covers all attempts and waits together, in seconds. *clock* is for
+    tests.
     """
 
     option: ClassVar[str] = "retry"

@@ -30,12 +30,17 @@ class Finding(msgspec.Struct, frozen=True):
     """One violation of a rule, at one place in a reply."""
 
     rule: str
+    """The rule's id, such as "AB101"."""
     name: str
+    """The rule's name."""
     severity: Severity
+    """How bad it is."""
     pointer: str
     """A JSON pointer into the reply; the empty pointer is the whole reply."""
     message: str
+    """What is wrong."""
     hint: str = ""
+    """What to do; it may be empty."""
 
 
 class Fault(NamedTuple):

@@ -39,7 +39,8 @@ def assert_valid_reply(
 ) -> None:
     """Fail the test and list the findings if a reply has errors or warnings.
 
-    The reply is a `Reply`, an envelope, an MCP result, its JSON, or its pydantic model.
+    The reply is a `Reply`, an envelope, an MCP result, its JSON, or its pydantic model. Its data
+    must fit *schema*. *version* is the MCP version, such as "2025-11-25".
     """
     __tracebackhide__ = True
     from ..rules import validate
@@ -83,10 +84,12 @@ class DisplayClient:
 
     @property
     def displayed_error(self) -> bool:
+        """Whether the last reply is a failure."""
         return bool(self._last) and self._error is not None
 
     @property
     def error_code(self) -> str | None:
+        """The last reply's error code; None if it is a success."""
         return None if not self.displayed_error or self._error is None else self._error.code
 
     @property

@@ -37,8 +37,9 @@ class TestContext(Context[Any]):
     """A Context for tests; *answers* are given to the tool's questions, in this order.
 
     The answer to `elicit` is the value, an object with the form's fields, or `Declined`; to
-    `sample` the model's text; to `roots` a list of URIs. *user*, *headers* and *meta* are the
-    request's. *state* is for a function that is called directly; `app.call` uses the app's.
+    `sample` the model's text; to `roots` a list of URIs. *user* is the request's user. *headers*
+    are the request's headers. *meta* is the request's `_meta`. *state* is for a function that is
+    called directly; `app.call` uses the app's.
     """
 
     # pytest would take it for a test class because of its name.
@@ -59,10 +60,12 @@ class TestContext(Context[Any]):
 
     @property
     def state(self) -> Any:
+        """The state that the test gave."""
         return self._state
 
     @property
     def progress_reports(self) -> list[ProgressReport]:
+        """The progress that the tool reported."""
         notes = self._peer.notes
         return [
             ProgressReport(each.progress, each.total, each.message)
@@ -72,6 +75,7 @@ class TestContext(Context[Any]):
 
     @property
     def logs(self) -> list[LogMessage]:
+        """The log messages that the tool sent."""
         return [LogMessage(each.level, each.data) for each in self._peer.notes if type(each) is Log]
 
     @property
@@ -81,6 +85,7 @@ class TestContext(Context[Any]):
 
     @property
     def answers_left(self) -> int:
+        """How many answers were not used."""
         return len(self._peer.answers)
 
     def cancel(self) -> None:

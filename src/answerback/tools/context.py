@@ -53,16 +53,22 @@ class Root(msgspec.Struct, frozen=True):
     """A folder or URI that the client lets the tool work in."""
 
     uri: str
+    """The folder's URI, such as file:///home/alice/notes."""
     name: str | None = None
+    """The folder's name for people."""
 
 
 class Sample(msgspec.Struct, frozen=True):
     """A message from the client's model; `text` is empty if the message is not text."""
 
     text: str
+    """The text of the message."""
     content: Any
+    """The content as MCP has it."""
     model: str = ""
+    """The model's name."""
     stop_reason: str | None = None
+    """Why the model stopped."""
 
 
 class LifespanState(Protocol):
@@ -205,10 +211,12 @@ class Context(Generic[StateT]):
 
     @property
     def tool(self) -> str:
+        """The name of the tool or prompt, or the resource's URI."""
         return self._call.name
 
     @property
     def wire(self) -> str:
+        """The wire that the call came over: "mcp", "rest", "cgi", "call" or "memory"."""
         return self._call.wire
 
     @property
@@ -257,7 +265,10 @@ class Context(Generic[StateT]):
     def log(
         self, data: object, level: Level = "info", *, logger: str | None = None
     ) -> Awaitable[None]:
-        """Send the client a log message, with or without `await`. Any thread may call this."""
+        """Send the client a log message, with or without `await`. Any thread may call this.
+
+        *logger* is a name that the client shows beside it.
+        """
         known: Level = level if level in LEVELS else "error"
         name = _text_or_none(logger or self._call.name)
         self._call.peer.notify(Log(known, _json_value(data), name))
@@ -282,7 +293,8 @@ class Context(Generic[StateT]):
 
         *form* is the answer's type, or your own form's JSON Schema.
         In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
-        an answer, so the code before the question runs twice. There, *key* names the question.
+        an answer, so the code before the question runs twice. *key* is the name by which the answer
+        is found then; by default the question's position and text.
         """
         from ..core.stopped_clocks import clocks_stopped
         from .elicitation import Form, check_question
@@ -302,7 +314,11 @@ class Context(Generic[StateT]):
         key: str | None = None,
         **more: object,
     ) -> Sample:
-        """Ask the client's model for a message; *more* are further members of the request."""
+        """Ask the client's model for a message.
+
+        It has at most *max_tokens* tokens. *system* is the system prompt. *key* names the question,
+        as in `elicit`. *more* are further members of the request.
+        """
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
             "maxTokens": max_tokens,
@@ -315,7 +331,10 @@ class Context(Generic[StateT]):
 
     @_must_await
     async def roots(self, *, key: str | None = None) -> list[Root]:
-        """Return the folders and URIs that the client lets the tool work in."""
+        """Return the folders and URIs that the client lets the tool work in.
+
+        *key* names the question, as in `elicit`.
+        """
         result = await self._ask(Question("roots/list", {}, key))
         return msgspec.convert(result.get("roots", []), list[Root])
 

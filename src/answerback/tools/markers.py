@@ -36,12 +36,14 @@ class Ask(msgspec.Struct, frozen=True):
     """
 
     message: str
+    """The question that the user reads."""
 
 
 class Depends:
     """A mark for a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
 
-    The parameter is not one of the tool's arguments, so no schema contains it.
+    *function* may take the context and dependencies of its own. The parameter is not one of the
+    tool's arguments, so no schema contains it.
     """
 
     __slots__ = ("function",)
@@ -61,6 +63,7 @@ class Header(msgspec.Struct, frozen=True):
     """
 
     name: str
+    """The last part of the header's name: `Mcp-Param-NAME`."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", self.name):

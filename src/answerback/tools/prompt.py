@@ -19,7 +19,9 @@ class Message(msgspec.Struct, frozen=True):
     """One message in a prompt."""
 
     content: Block | str
+    """A text or a content block."""
     role: Literal["user", "assistant"] = "user"
+    """Who says it."""
 
 
 class Prompt(Tool):

@@ -31,9 +31,10 @@ _CONTEXT_NAMES = ("ctx", "context", "_")
 class Refusal(ToolError):
     """A call's refusal; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
 
-    *url* is a page where the user can get what is missing, and *feature* is its name. The
-    message ends with the URL, for clients that show only the text. *scopes* are those that
-    the call needs; by default those of the tool's `scope` gates.
+    *message*, *code*, *details* and *hint* are those of a ToolError. *url* is a page where the user
+    can get what is missing. The message ends with the URL, for clients that show only the text.
+    *feature* is the name of what is missing. *scopes* are the scopes that the call needs; by
+    default those of the tool's `scope` gates.
     """
 
     code = kind = "FORBIDDEN"

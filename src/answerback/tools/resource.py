@@ -28,8 +28,11 @@ class ResourceOptions(CommonOptions, total=False):
     """The options of `@app.resource`."""
 
     mime: str
+    """The media type of the contents."""
     size: int
+    """The contents' size in bytes, if it is known."""
     annotations: Annotations
+    """Audience, priority and last change, for hosts."""
     content_meta: Mapping[str, Any]
     """The `_meta` of the contents that `resources/read` sends, where hosts read a widget's."""
     allow_paths: Sequence[str]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     C = TypeVar("C", bound=RunningCall)
 
     class PolicyPart(Protocol):
-        """A Limit, Breaker or Retry; `answerback.resilience`, which has them, is a higher layer."""
+        """A Limit, Breaker or Retry of `answerback.resilience`, which is a higher layer."""
 
         option: ClassVar[str]
 
@@ -65,10 +65,15 @@ class CommonOptions(TypedDict, total=False):
     """The options that tools, resources and prompts share."""
 
     name: str
+    """1 to 128 characters of `A-Z a-z 0-9 _ . -`; by default the function's name."""
     title: str
+    """The name that people see."""
     description: str
+    """What it does, for models; by default the docstring."""
     icons: Sequence[Icon]
+    """Icons that hosts show."""
     meta: Mapping[str, Any]
+    """The entry's `_meta`, for hosts; their keys are checked."""
     tags: Collection[str]
     """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
     requires: Sequence[Callable[..., Any]]
@@ -104,10 +109,13 @@ class ToolOptions(CommonOptions, total=False):
     values: Values
     """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
+    """A hint for hosts: the tool changes nothing."""
     destructive: bool
+    """A hint for hosts: the tool may delete or overwrite something."""
     idempotent: bool
+    """A second call with the same arguments changes nothing more; a repeated call is then safe."""
     open_world: bool
-    """Hints for hosts; a host must not rely on them."""
+    """A hint for hosts: the tool works with the outside world, such as the web."""
     task: TaskMode | Task
     """Whether a call may outlive its request, as a task: "optional", Task("optional", key=True)."""
     widget: str | Shown

@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 
 class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A client that an issuer knows: its id, and its secret or private key if it has one.
-
-    *issuer* is where the client is registered; its secret is sent to nobody else.
-    *private_key* is a PEM text, for issuers that want signed assertions (`private_key_jwt`).
-    """
+    """A client that an issuer knows: its id, and its secret or private key if it has one."""
 
     id: str
+    """The client's id."""
     secret: str | None = None
+    """The client's secret, if it has one."""
     issuer: str | None = None
+    """Where the client is registered; its secret is sent to nobody else. None for any issuer."""
     private_key: str | None = None
+    """A PEM text, for issuers that want signed assertions (`private_key_jwt`)."""
     auth_method: str = ""
     """How the client authenticates; by default as the issuer's metadata allow."""
     redirect_uri: str = ""

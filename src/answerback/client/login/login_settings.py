@@ -94,7 +94,11 @@ class Login:
 
 
 class ClientCredentials(Login):
-    """Logs in as the program itself, without a user (the grant `client_credentials`)."""
+    """Logs in as the program itself, without a user (the grant `client_credentials`).
+
+    *client* has a secret or a private key. *scopes* are the scopes to ask for besides those that
+    the server names. *store* keeps the tokens; by default in memory.
+    """
 
     grant = "client_credentials"
 

@@ -52,7 +52,7 @@ class MemoryTokens:
 
 
 class FileTokens:
-    """Keeps logins in a JSON file that only its owner may read (mode 0600).
+    """Keeps logins in the JSON file *path*, which only its owner may read (mode 0600).
 
     Several processes may use one file: a writer holds a lock, and replaces the file at once.
     """
@@ -103,7 +103,10 @@ class FileTokens:
 
 
 class KeyringTokens:
-    """Keeps logins in the system's keyring; needs `pip install 'answerback[keyring]'`."""
+    """Keeps logins in the system's keyring; needs `pip install 'answerback[keyring]'`.
+
+    *service* is the name under which the keyring shows them.
+    """
 
     def __init__(self, service: str = "answerback") -> None:
         with needs_extra("keyring"):

@@ -17,11 +17,17 @@ class Location(msgspec.Struct, frozen=True):
     """The user's rough location."""
 
     city: str | None = None
+    """The city's name."""
     region: str | None = None
+    """The region's name or code."""
     country: str | None = None
+    """The country's name or code."""
     timezone: str | None = None
+    """The time zone, such as "Europe/Oslo"."""
     latitude: float | None = None
+    """Degrees, from -90 to 90."""
     longitude: float | None = None
+    """Degrees, from -180 to 180."""
 
 
 class ClientHints(msgspec.Struct, frozen=True):
@@ -30,12 +36,15 @@ class ClientHints(msgspec.Struct, frozen=True):
     locale: str | None = None
     """A language tag, such as "en-GB"."""
     user_agent: str | None = None
+    """The program of the user."""
     location: Location | None = None
+    """Roughly where the user is."""
     subject: str | None = None
     """An anonymous name for the user, for rate limits."""
     session: str | None = None
     """A name for the conversation, for linking its calls."""
     organization: str | None = None
+    """An anonymous name for the user's organization."""
     widget_session: str | None = None
     """A name for the widget on the page, for linking its calls."""
 

@@ -152,30 +152,55 @@ _WIDGET: tuple[Place, ...] = ("content", "resource", "result", "block")
 _REQUEST: tuple[Place, ...] = ("request",)
 
 KEYS: tuple[MetaKey, ...] = (
+    # The widget that shows the tool's replies, and who may call the tool.
     MetaKey("ui", TOOL_UI, ("tool",), MCP_APPS),
+    # What the page of a widget may use, and how it is shown.
     MetaKey("ui", RESOURCE_UI, ("resource", "content"), MCP_APPS),
+    # The same for one result.
     MetaKey("ui", RESULT_UI, _RESULT, MCP_APPS),
+    # The older form of `ui.resourceUri`.
     MetaKey("ui/resourceUri", UI_URI, _TOOL, MCP_APPS),
+    # How callers log in; a tool with gates has it without `meta=`.
     MetaKey("securitySchemes", SCHEMES, ("tool",), APPS_SDK),
+    # The page that shows the reply.
     MetaKey("openai/outputTemplate", UI_URI, _TOOL_AND_RESULT, APPS_SDK),
+    # Whether the page may call the tool.
     MetaKey("openai/widgetAccessible", FLAG, _TOOL_AND_RESULT, APPS_SDK),
+    # Whether the model sees the tool.
     MetaKey("openai/visibility", _one_of("public", "private"), _TOOL, APPS_SDK),
+    # What the host shows while the tool runs.
     MetaKey("openai/toolInvocation/invoking", STATUS, _TOOL_AND_RESULT, APPS_SDK),
+    # What the host shows afterwards.
     MetaKey("openai/toolInvocation/invoked", STATUS, _TOOL_AND_RESULT, APPS_SDK),
+    # The arguments that are files.
     MetaKey("openai/fileParams", TEXTS, _TOOL, APPS_SDK),
+    # From older examples; hosts no longer need it.
     MetaKey("openai/resultCanProduceWidget", FLAG, _TOOL_AND_RESULT, APPS_SDK_EXAMPLES),
+    # Describes to the model what the page shows.
     MetaKey("openai/widgetDescription", TEXT, _WIDGET, APPS_SDK),
+    # Whether the page wants a border.
     MetaKey("openai/widgetPrefersBorder", FLAG, _WIDGET, APPS_SDK),
+    # The origins that the page may use.
     MetaKey("openai/widgetCSP", OPENAI_CSP, _WIDGET, APPS_SDK),
+    # An origin of the page's own.
     MetaKey("openai/widgetDomain", ORIGIN, _WIDGET, APPS_SDK),
+    # The page on which the reply is shown.
     MetaKey("openai/widgetSessionId", TEXT, ("result", "block", "request"), APPS_SDK),
+    # From older examples; a page now closes itself.
     MetaKey("openai/closeWidget", FLAG, _RESULT, APPS_SDK_EXAMPLES),
+    # How to log in, for hosts that read it in the result.
     MetaKey("mcp/www_authenticate", CHALLENGES, _RESULT, APPS_SDK),
+    # The user's language tag, such as en-GB.
     MetaKey("openai/locale", TEXT, _REQUEST, APPS_SDK),
+    # The program of the user.
     MetaKey("openai/userAgent", TEXT, _REQUEST, APPS_SDK),
+    # Roughly where the user is.
     MetaKey("openai/userLocation", LOCATION, _REQUEST, APPS_SDK),
+    # An anonymous name for the user.
     MetaKey("openai/subject", TEXT, _REQUEST, APPS_SDK),
+    # An anonymous name for the conversation.
     MetaKey("openai/session", TEXT, _REQUEST, APPS_SDK),
+    # An anonymous name for the user's organization.
     MetaKey("openai/organization", TEXT, _REQUEST, APPS_SDK),
 )
 """The `apps` convention puts widget keys into results, so they may occur there too."""

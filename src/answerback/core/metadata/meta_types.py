@@ -123,6 +123,7 @@ class ToolMeta(_ToolAndResultKeys, _ToolKeys, total=False):
     """The keys that hosts read in a tool's `_meta`: `@app.tool(meta=…)`."""
 
     ui: ToolUi
+    """The widget's page, and who may call the tool."""
 
 
 class ResultMeta(_ToolAndResultKeys, _WidgetKeys, _ResultKeys, total=False):
@@ -132,9 +133,11 @@ class ResultMeta(_ToolAndResultKeys, _WidgetKeys, _ResultKeys, total=False):
     """
 
     ui: ResultUi
+    """The page that shows this result."""
 
 
 class ResourceMeta(_WidgetKeys, total=False):
     """The keys that hosts read in the `_meta` of a widget's resource and of its content."""
 
     ui: ResourceUi
+    """The origins, permissions and border of a widget's page."""

@@ -1,0 +1,1 @@
+"""`python -m bench public`: two public workloads, with servers of others beside ours."""

@@ -1,0 +1,1 @@
+"""Writes the reference pages from the source: `make reference`."""

@@ -1,0 +1,117 @@
+"""The guide of each option, for the tables; and where the defaults of options are."""
+
+from __future__ import annotations
+
+DEFAULTS = {
+    "ToolOptions": "answerback.tools.tool_options:ToolSettings",
+    "ResourceOptions": "answerback.tools.tool_options:ToolSettings",
+    "CommonOptions": "answerback.tools.tool_options:ToolSettings",
+    "CallOptions": "answerback.client.call_options:ClientOptions",
+    "ConnectOptions": "answerback.client.call_options:ClientOptions",
+}
+"""The class that has the defaults of some options."""
+_GUIDES = {
+    "AppOptions": {
+        "contract": "reference/contracts.md",
+        "values": "start/tools.md#strings-that-are-read",
+        "budget": "guides/large-replies.md",
+        "codes": "start/replies.md#codes",
+        "limits": "reference/mcp.md#limits",
+        "lifespan": "guides/lifespan.md",
+        "records": "guides/audit.md",
+        "access": "reference/mcp.md#over-http",
+        "requires": "guides/gates.md",
+        "middleware": "guides/call-middleware.md",
+        "observers": "guides/call-middleware.md",
+        "errors": "guides/your-own-exceptions.md",
+        "auth": "guides/auth.md",
+        "icons": "reference/mcp.md#describing-a-tool-to-hosts",
+    },
+    "ToolOptions": {
+        "meta": "reference/metadata.md",
+        "tags": "guides/composition.md#tags",
+        "requires": "guides/gates.md",
+        "examples": "reference/openapi.md",
+        "raises": "reference/openapi.md",
+        "input_schema": "guides/schema-tools.md",
+        "output_schema": "guides/schema-tools.md#a-schema-instead-of-types",
+        "inline": "start/tools.md#threads",
+        "timeout": "guides/resilience.md",
+        "retry": "guides/resilience.md",
+        "breaker": "guides/resilience.md#breakers",
+        "limit": "guides/resilience.md#limits",
+        "budget": "guides/large-replies.md",
+        "values": "start/tools.md#strings-that-are-read",
+        "read_only": "reference/mcp.md#describing-a-tool-to-hosts",
+        "task": "guides/tasks.md",
+        "widget": "guides/widgets.md",
+        "icons": "reference/mcp.md#describing-a-tool-to-hosts",
+    },
+    "ResourceOptions": {
+        "content_meta": "reference/metadata.md#the-keys",
+        "allow_paths": "reference/mcp.md#resources",
+        "requires": "guides/gates.md",
+        "tags": "guides/composition.md#tags",
+    },
+    "CommonOptions": {"requires": "guides/gates.md", "tags": "guides/composition.md#tags"},
+    "WidgetOptions": {"csp": "guides/widgets.md", "bridge": "guides/widget-bridge.md"},
+    "Values": {
+        "lenient": "start/tools.md#strings-that-are-read",
+        "returns": "start/replies.md#finished-replies",
+        "structured": "start/replies.md#text-alone",
+        "message": "start/replies.md#text-beside-data",
+        "nan": "start/replies.md#checks-of-the-result",
+    },
+    "Task": {"key": "guides/tasks.md#idempotency-keys"},
+    "Access": {
+        "url": "guides/widgets.md#claude",
+        "sessions": "reference/mcp.md#over-http",
+        "challenge": "guides/gates.md#how-callers-learn-of-it",
+        "used_tokens": "guides/gates.md#links-in-refusals",
+    },
+    "Limits": {
+        "threads": "reference/mcp.md#limits",
+        "tasks": "guides/tasks.md#limits",
+        "replies": "guides/large-replies.md#how-long-and-how-many",
+    },
+    "Contract": {
+        "message": "start/replies.md#text-beside-data",
+        "tool_failure": "guides/reading.md#failures-of-other-servers",
+        "http": "reference/contracts.md#dialects",
+        "masked": "start/replies.md#masked-exceptions",
+    },
+    "ConnectOptions": {
+        "auth": "guides/client-login.md",
+        "retry": "guides/resilience.md",
+        "elicit": "guides/questions.md",
+        "sample": "guides/questions.md",
+        "env": "guides/client.md#child-processes",
+        "inherit": "guides/client.md#child-processes",
+    },
+}
+GUIDES = {
+    f"{name}.{option}": guide for name, each in _GUIDES.items() for option, guide in each.items()
+}
+FLAG_GUIDES = {
+    "--url": "guides/widgets.md#claude",
+    "--keep-alive": "guides/recipes/aws-alb.md",
+    "--allow-host": "reference/wires.md#rest",
+    "--allow-origin": "reference/wires.md#rest",
+    "--trust-proxy": "reference/wires.md#behind-a-proxy",
+    "--stateless": "reference/mcp.md#over-http",
+    "--dev-auth": "guides/auth.md#without-an-identity-provider",
+    "--reload": "reference/wires.md#while-you-write",
+    "--debug": "reference/wires.md#while-you-write",
+    "--log-level": "reference/wires.md#while-you-write",
+    "--console": "reference/wires.md#the-console",
+    "--audit": "guides/audit.md",
+    "--audit-keep": "guides/audit.md",
+    "--state": "guides/several-hosts.md",
+    "--state-listen": "guides/several-hosts.md",
+    "--state-init": "guides/several-hosts.md",
+    "--no-tasks": "guides/several-hosts.md",
+    "--tasks": "guides/tasks.md",
+    "--tag": "guides/composition.md#tags",
+    "--exclude-tag": "guides/composition.md#tags",
+    "--inherit-env": "guides/client.md#child-processes",
+}
