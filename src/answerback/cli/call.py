@@ -10,7 +10,7 @@ from ..core.reply import Reply
 from ..errors import ToolError
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout
-from .call_arguments import read_arguments
+from .call_arguments import in_quotes, read_arguments
 from .program import (
     SERVER_OPTIONS,
     NoSuchTarget,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from .program import Options, ServerTarget
 
 _OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
-# Not "", which a user can type.
-_NO_OBJECT = "no object"
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
@@ -116,16 +114,16 @@ def _options(program: Program, arguments: Sequence[str]) -> Options:
         none = dict.fromkeys((*_OWN_OPTIONS, *SERVER_OPTIONS))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
+    if arguments[-1] == "--json":
+        parser.error(
+            "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
+            "if you want the reply as JSON, write | cat at the end"
+        )
     options, unknown = parser.parse_known_intermixed_args([*arguments])
     if unknown:
         flag = unknown[0].partition("=")[0]
         name = flag.lstrip("-") or "x"
         parser.error(f"{flag} is not an option; write an argument as {name}=value")
-    if options.json is _NO_OBJECT:
-        parser.error(
-            "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
-            "if you want the reply as JSON, write | cat at the end"
-        )
     return options
 
 
@@ -137,9 +135,7 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
     except NoSuchTarget as exc:
         if has_name:
             raise
-        import shlex
-
-        line = program.command_line("call", shlex.join(["calculator.py", target or "", *words]))
+        line = program.command_line("call", in_quotes("calculator.py", target or "", *words))
         raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
     if isinstance(server, list) and len(server) == 1 and has_name and words[0].endswith(".py"):
         command = f"{target} {words[0]} mcp"
@@ -160,13 +156,7 @@ def _parser(program: Program) -> ArgumentParser:
     parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
     parser.add_argument("words", nargs="*", help=SUPPRESS)
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
-    parser.add_argument(
-        "--json",
-        metavar="OBJECT",
-        nargs="?",
-        const=_NO_OBJECT,
-        help="the arguments as JSON, @file or -",
-    )
+    parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     add_output_options(parser)
     parser.add_argument(
         "--limit", metavar="N", type=_count, help="print the first N items of a list"

@@ -81,23 +81,28 @@ def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]
 
 def _naming_advice(words: Sequence[str], place: int, tool: Tool) -> str:
     """Say what to write instead of the word at *place*, which is not name=value."""
-    import shlex
-
     word, names = words[place], tool.argument_names
     later = list(takewhile(lambda each: "=" not in each, words[place + 1 :]))
     if word in names:
-        return f"write {word}={shlex.quote(later[0]) if later else 'VALUE'}"
-    value = shlex.quote(word.removeprefix("="))
+        return f"write {word}={in_quotes(later[0]) if later else 'VALUE'}"
+    value = in_quotes(word.removeprefix("="))
     is_free = tool.signature.whole is not None
     given = [each.partition("=")[0] for each in words[:place]]
     unused = [each for each in names if each not in given] or (["NAME"] if is_free else [])
     if given:
         # A shell splits text=Buy two into two words.
         last_text = words[place - 1].partition("=")[2]
-        whole = shlex.quote(" ".join([last_text, word, *later]))
+        whole = in_quotes(" ".join([last_text, word, *later]))
         quoted = f"{given[-1]}={whole} if it belongs to {given[-1]}"
         return f"write {quoted}" + (f", or {unused[0]}={value}" if unused else "")
     return f"write {unused[0]}={value}" if unused else f"{tool.name} takes no arguments"
+
+
+def in_quotes(*words: str) -> str:
+    """Return the words as they are typed in a shell, in quotes where they need them."""
+    import shlex
+
+    return shlex.join(words)
 
 
 def _is_utf8(word: str) -> bool:
