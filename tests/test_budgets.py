@@ -434,7 +434,7 @@ PACKAGE_LINES = {
     "http1": 1_100,
     "inference": 1_300,
     "middleware": 650,
-    "models": 2_450,
+    "models": 2_500,
     "protocol": 3_650,
     "reading": 1_550,
     "records": 2_250,

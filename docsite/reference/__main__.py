@@ -18,6 +18,7 @@ from .wire_pages import (
 )
 
 FOLDER = ROOT / "docs" / "reference"
+MADE = "<!-- `make reference` writes this page from the source. -->"
 
 
 def _page(name: str) -> str:
@@ -27,12 +28,15 @@ def _page(name: str) -> str:
 def pages() -> dict[str, str]:
     """Return all pages with generated parts, by their path below `docs/reference/`."""
     metadata = with_part(_page("metadata.md"), "host keys", host_keys())
-    return {
+    whole = {
         **api_pages(),
         "command-line.md": command_line(),
         "errors.md": error_codes(),
         "environment.md": environment(),
         "http.md": http(),
+    }
+    return {
+        **{name: f"{text.rstrip()}\n\n{MADE}" for name, text in whole.items()},
         "metadata.md": with_part(metadata, "other keys", other_keys()),
         "commands.md": with_part(_page("commands.md"), "commands", commands()),
     }

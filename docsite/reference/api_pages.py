@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -71,16 +70,17 @@ def _index() -> str:
     lines = [
         "# API",
         "",
-        "Everything that you import, by page. `make reference` writes these pages",
+        "Everything that you import, by page. In a table of options, – is the default of an",
     ]
-    lines += ["from the source: signatures, options, defaults and their meaning.", ""]
+    lines += ["option that is not set unless you give it.", ""]
     for page in PAGES:
         rows = []
         for module, name, shown in _shown_on(page):
             if module not in MET:
                 text = shown.meaning if isinstance(shown, Parameter) else shown.text
                 link = f"[`{name}`]({page.file}.md#{anchor(_heading(module, name))})"
-                rows.append([link, f"`{module}`", _first_sentence(text).partition(": `")[0]])
+                first = _first_sentence(text).partition(": `")[0].rstrip(".") + "."
+                rows.append([link, f"`{module}`", first])
         lines += [f"## {page.title}", "", *table(["name", "from", "is"], rows)]
     return "\n".join(lines)
 
@@ -96,15 +96,21 @@ def _heading(module: str, name: str) -> str:
     return HEADINGS.get(name, name)
 
 
-def _link(name: str) -> str:
-    """Return a link to a name's heading; empty if no page has it."""
+def _place(name: str) -> tuple[str, str] | None:
+    """Return a name's heading and the address of it; None if no page has it."""
     for page in PAGES:
         for module, each in entries(page):
             if each == name:
                 heading = _heading(module, name)
-                shown = f"`{name}`" if heading == name else heading[0].lower() + heading[1:]
-                return f"[{shown}]({page.file}.md#{anchor(heading)})"
-    return ""
+                return heading, f"{page.file}.md#{anchor(heading)}"
+    return None
+
+
+def _link(name: str) -> str:
+    """Return a link to a name's heading; empty if no page has it."""
+    heading, place = _place(name) or ("", "")
+    shown = f"`{name}`" if heading == name else heading[:1].lower() + heading[1:]
+    return f"[{shown}]({place})" if place else ""
 
 
 def _page(page: Page) -> str:
@@ -150,12 +156,9 @@ def _class(shown: Class, home: str) -> list[str]:
 
 def _callable(shown: Callable, where: str) -> list[str]:
     summary = _first_sentence(shown.text)
-    # The sentence about a function explains its positional parameters.
-    rows = [
-        each
-        for each in shown.parameters
-        if each.by_name or (each.meaning and _first_sentence(each.meaning) != summary)
-    ]
+    # The sentence about a function explains the parameters that it names.
+    explained = ("", summary)
+    rows = [row for row in shown.parameters if _first_sentence(row.meaning) not in explained]
     table_of_rows = _table(rows, where, "parameter")
     return [*_code(shown.signatures), shown.text, "", *table_of_rows, *_options_and_errors(shown)]
 
@@ -168,10 +171,7 @@ def _options_and_errors(shown: Callable) -> list[str]:
     lines = []
     for option in shown.options:
         lines += [f"It takes the {_link(option.partition(':')[2])}.", ""]
-    linked = [
-        _link(each) or (f"`{each}`" if hasattr(builtins, each) else "") for each in shown.raises
-    ]
-    raised = ", ".join(filter(None, linked))
+    raised = ", ".join(filter(None, map(_link, shown.raises)))
     return [*lines, f"Raises {raised}.", ""] if raised else lines
 
 
@@ -184,10 +184,18 @@ def _table(rows: list[Parameter], where: str, first: str) -> list[str]:
     for row in rows:
         guide = GUIDES.get(f"{where}.{row.name}")
         more = f" See [{title_of(guide)}](../../{guide})." if guide else ""
-        default = [f"`{row.default}`" if row.default else "–"] if has_defaults else []
-        kind = f"`{row.stars}{row.type}`" if row.type else ""
-        lines.append([f"`{row.name}`", kind, *default, _meaning(row) + more])
+        default = "required" if row.default is None and not row.stars else "–"
+        default = f"`{row.default}`" if row.default else default
+        cells = [_type(row), *([default] if has_defaults else []), _meaning(row) + more]
+        lines.append([f"`{row.name}`", *cells])
     return table(head, lines)
+
+
+def _type(row: Parameter) -> str:
+    """Return a type, with a link to the first name in it that a page explains."""
+    shown = f"`{row.stars}{row.type}`" if row.type else ""
+    places = filter(None, map(_place, re.findall(r"\b[A-Z]\w+", row.type)))
+    return next((f"[{shown}]({place})" for _, place in places), shown)
 
 
 def _meaning(row: Parameter) -> str:

@@ -139,9 +139,10 @@ PAGES = (
     Page(
         "middleware",
         "Middleware and observers",
-        "[Middleware around calls](../../guides/call-middleware.md) explains the first "
-        "three. The others check the replies of [other "
-        "frameworks](../../guides/middleware.md).",
+        "Middleware has the type `async def timing(call: Invocation, next: Next) -> object`, and "
+        "an observer `def count(seen: Observation) -> None`; [middleware around "
+        "calls](../../guides/call-middleware.md) explains both. `ValidReplies` checks the replies "
+        "of [other frameworks](../../guides/middleware.md).",
         (
             "answerback: Invocation Next Observation",
             "answerback.middleware.asgi: ValidReplies",

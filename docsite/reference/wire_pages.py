@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable
 from importlib import import_module
 from typing import NoReturn
@@ -18,7 +19,6 @@ from .markdown import Row, anchor, table, title_of
 from .sentences import EXAMPLES, META, READ, ROUTES, SENT, VARIABLES
 from .source import comments_above
 
-MADE = "`make reference` writes this page from the source."
 _PLACES = {
     "tool": "a tool",
     "result": "a result",
@@ -96,7 +96,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def command_line() -> str:
-    lines = ["# Command line", "", f"Every command and flag. {MADE}", ""]
+    lines = ["# Command line", "", "Every command and flag.", ""]
     lines += [
         "[Commands](commands.md) explains targets, servers and output. In a program that runs"
     ]
@@ -167,12 +167,21 @@ def error_codes() -> str:
             statuses = [str(code.status), str(code.exit), mcp, retried]
             rows.append([f"`{name}`", raised.get(name, "–"), *statuses, code_sentences()[name]])
     head = ["code", "class", "HTTP, CGI", "exit status", "MCP", "retryable", "meaning"]
-    lines = ["# Error codes", "", f"Each code on every wire. {MADE}", ""]
+    lines = ["# Error codes", "", "Each code on every wire.", ""]
     lines += ["[Codes](../start/replies.md#codes) says how your own codes are treated, and"]
     lines += ["[details](../start/replies.md#details) has the members that programs can read.", ""]
     lines += table(head, rows)
     lines += ["`isError` is a result that a model can read and act on; a JSON-RPC error is for the"]
     lines += ["client. Exit statuses from 64 on are those of `sysexits.h`.", ""]
+    lines += ["## How an error looks", "", "If a tool raises"]
+    lines += ['`RateLimited("too many calls", retry_after=5)`, the caller gets `RATE_LIMITED`.', ""]
+    reply = answerback.failure("too many calls", "RATE_LIMITED", {"retry_after": 5})
+    app = answerback.App("weather")
+    sent = {"MCP": app.write(reply, "mcp"), "REST, with status 429": app.write(reply, "rest")}
+    for wire, body in sent.items():
+        lines += [f"Over {wire}:", "", "```json", json.dumps(body, indent=2), "```", ""]
+    lines += ["REST sends the code as `X-Error-Code` and `retry_after` as `Retry-After`."]
+    lines += ["[Dialects](contracts.md#dialects) has the other forms.", ""]
     return "\n".join(lines)
 
 
@@ -184,9 +193,10 @@ def code_sentences() -> dict[str, str]:
 
 
 def environment() -> str:
-    rows = [[f"`{name}`", text] for name, text in VARIABLES.items()]
-    lines = ["# Environment variables", "", f"Every variable that is read. {MADE}", ""]
-    lines += table(["variable", "meaning"], rows)
+    rows = [[f"`{name}`", reader, text] for name, (reader, text) in VARIABLES.items()]
+    lines = ["# Environment variables", "", "Every variable that is read. Servers are `serve`,"]
+    lines += ["`mcp`, CGI, and an app under another server.", ""]
+    lines += table(["variable", "read by", "meaning"], rows)
     lines += ["In the values of `--token`, `--header` and `--env`, and in a host's file, `${NAME}`"]
     lines += ["stands for the variable `NAME`. A child process gets only a few of your variables;"]
     lines += ["see [child processes](../guides/client.md#child-processes). Python itself reads"]
@@ -198,7 +208,7 @@ def environment() -> str:
 
 
 def http() -> str:
-    lines = ["# HTTP routes and headers", "", f"What a server answers, reads and sends. {MADE}", ""]
+    lines = ["# HTTP routes and headers", "", "What a server answers, reads and sends.", ""]
     lines += [
         "[Wires](wires.md#rest) has examples, and the status of each refusal.",
         "",
@@ -207,9 +217,10 @@ def http() -> str:
     rows = [[f"`{path or part}`", *more] for part, (path, *more) in ROUTES.items()]
     lines += ["", *table(["route", "methods", "does"], rows)]
     lines += ["A slash at the end of a path is ignored. `@app.route` adds pages of your own.", ""]
-    for title, verb, found in (("Request", "is read as", READ), ("Response", "says", SENT)):
-        rows = [[f"`{_written(name)}`", text] for name, text in found.items()]
-        lines += [f"## {title} headers", "", *table(["header", verb], rows)]
+    for title, found in (("Request", READ), ("Response", SENT)):
+        rows = [[f"`{_written(name)}`", wire, text] for name, (wire, text) in found.items()]
+        lines += [f"## {title} headers", "", "CGI has the headers of REST.", ""]
+        lines += table(["header", "wire", "meaning"], rows)
     return "\n".join(lines)
 
 

@@ -351,8 +351,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def redeem(self, token: str, user: object) -> Redeemed:
         """Accept the token in a gate's link, for the page the link leads to.
 
-        *user*, who is logged in at the page, must be the one the link was made for. A token can be
-        redeemed only once. Raises LinkRefused.
+        *user* is the one who is logged in at the page; the link must have been made for this user.
+        A token can be redeemed only once. Raises LinkRefused.
         """
         from .calls.runtime import serving
         from .gates.links import redeem
@@ -389,7 +389,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document of the tools.
 
-        It lists the contract's own media type; *dialects* adds those a client can ask for.
+        It lists the contract's own media type. With *dialects* it also lists those that a client
+        can ask for.
         """
         from .server.http.openapi import document
 
@@ -408,10 +409,11 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     ) -> AsgiApp:
         """Return a plain ASGI application; other frameworks can mount it.
 
-        *hosts* are the host names that it answers to. Pages of *origins* may call it. A request
-        body has at most *max_body* bytes. Forwarded headers from *trusted_proxies*, which are
-        addresses or networks, are believed. With *signals* it ends its streams before the server
-        handles SIGTERM or SIGINT. With *console*, browsers see a page to call the tools.
+        *hosts* are the host names that it answers to, besides this machine's. *origins* are the
+        sites whose pages may call it. *max_body* is the largest request body in bytes.
+        *trusted_proxies* are the addresses or networks whose forwarded headers are believed. With
+        *signals* it ends its streams before the server handles SIGTERM or SIGINT. With *console*,
+        browsers see a page to call the tools.
         """
         from .calls.runtime import runtime_on_loop
         from .server.asgi.application import AsgiApp

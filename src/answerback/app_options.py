@@ -47,7 +47,7 @@ class AppOptions(TypedDict, total=False):
     icons: Sequence[Icon]
     """The icons that MCP hosts show beside the server's name."""
     website_url: str
-    """The icons that MCP hosts show beside the server's name."""
+    """The URL of the server's web page, which MCP hosts show."""
     access: Access
     """How clients reach the app over HTTP: its URL, sessions, and how they are told to log in."""
     requires: Sequence[Callable[..., Any]]

@@ -51,14 +51,14 @@ class MalformedReply(AnswerbackError, ValueError):
 
 
 class ToolError(AnswerbackError):
-    """A failure with a *message* for the caller.
+    """A failure whose message the caller reads.
 
-    *code* may be any UPPER_SNAKE name, or an Enum member whose value is one. A code that is not in
-    `CODES` gets the status of the class that was raised. *details* is JSON for programs.
-    *retryable* says whether the same call may succeed later; by default the code decides. *hint*
-    says what the caller can do. *retry_after* is the number of seconds after which the caller
-    should try again; it is sent among the details. A subclass may set these members as class
-    attributes.
+    *message* is text for people and models. *code* may be any UPPER_SNAKE name, or an Enum member
+    whose value is one. A code that is not in `CODES` gets the status of the class that was raised.
+    *details* is JSON for programs. *retryable* says whether the same call may succeed later; by
+    default the code decides. *hint* says what the caller can do. *retry_after* is the number of
+    seconds after which the caller should try again; it is sent among the details. A subclass may
+    set these members as class attributes.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR

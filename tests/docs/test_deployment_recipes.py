@@ -169,6 +169,16 @@ def test_the_single_server_of_compose_serves_with_its_secret_and_ends_by_sigterm
     assert len(replies_in(folder / "audit.db")) == 1
 
 
+def test_the_single_server_of_compose_does_not_start_without_its_secret(folder: Path) -> None:
+    script = compose_script(folder)
+    (folder / "answerback_secret").unlink()
+
+    ended = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, timeout=BOUND)
+
+    assert ended.returncode != 0
+    assert b"answerback_secret" in ended.stderr
+
+
 class Several(NamedTuple):
     """nginx with the page's configuration, in front of two servers that share a state."""
 

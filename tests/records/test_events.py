@@ -14,7 +14,7 @@ import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, replies_in
 from tests.serving import handlers_of
 
-from answerback import App, Context, Reply, ToolError, connect, success
+from answerback import App, Context, Page, Reply, ToolError, connect, success
 from answerback.contract import STANDARD, Contract
 from answerback.records import JSONL, Logging, Records, SQLite
 from answerback.records.call_record import digest
@@ -232,6 +232,29 @@ def test_a_text_beside_data_of_a_tool_that_declares_reply_is_not_found() -> None
 
 def test_a_text_beside_data_under_a_convention_is_not_found() -> None:
     assert found_text(declared=City, data={"name": "Oslo"}, contract="apps") == ()
+
+
+@pytest.mark.parametrize("total", [None, 300])
+def test_a_page_cut_to_its_budget_has_no_findings(total: int | None) -> None:
+    """Its data says that there is more: `returned`, `total` and `next`."""
+    sink = MemorySink()
+    records = Records(sink)
+    app = App("test", records=records, budget=1_000)
+
+    @app.tool
+    def orders(cursor: str | None = None) -> Page[str]:
+        return Page([f"order {number}" for number in range(150)], total=total, next="150")
+
+    async def items_on_first_page() -> int:
+        async with connect(app) as server:
+            return len((await server.call("orders")).data["items"])
+
+    items = asyncio.run(items_on_first_page())
+    records.close()
+
+    assert items < 150
+    (event,) = sink.replies
+    assert event.findings == ()
 
 
 def test_a_dict_with_any_members_is_not_told_to_declare_reply() -> None:

@@ -65,7 +65,7 @@ class DevelopmentOAuth(OAuth):
     ) -> str:
         """Issue a token for any user, with these scopes and those that every token needs.
 
-        It is valid for *seconds*. *claims* are further claims.
+        *seconds* is the time for which it is valid. *claims* are further claims.
         """
         from joserfc import jws
 

@@ -37,7 +37,7 @@ def _parser(program: Program) -> ArgumentParser:
         text = "the file of `serve --audit` (default: %(default)s)"
         each.add_argument("file", nargs="?", default="audit.db", metavar="FILE", help=text)
         each.add_argument("--json", action="store_true", help="print JSON, for programs")
-    text = "a hash noted down earlier; its record must still be there"
+    text = "a hash noted down earlier, whose record must still be there; may be repeated"
     subparsers["verify"].add_argument(
         "--head", action="append", default=[], type=_full_hash, metavar="HASH", help=text
     )

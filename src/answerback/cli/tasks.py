@@ -80,7 +80,7 @@ def _parser(program: Program) -> ArgumentParser:
         add_state_options(each)
         text = "the name of the app, if the state has tasks of several"
         each.add_argument("--app", metavar="NAME", help=text)
-        text = "print JSON, for programs; so it is where stdout is no terminal"
+        text = "print JSON, for programs; the default where stdout is not a terminal"
         each.add_argument("--json", action="store_true", help=text)
     text = "how many, the latest ones (default: %(default)s)"
     subparsers["list"].add_argument("-n", type=positive_int, default=50, metavar="N", help=text)

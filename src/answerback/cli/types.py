@@ -98,7 +98,12 @@ def _calls(
 def _parser(program: Program) -> ArgumentParser:
     parser = program.parser("types", "SOURCE… [options]", epilog=_EPILOG)
     many = "*" if program.app is not None else "+"
-    parser.add_argument("sources", nargs=many, metavar="SOURCE", help="replies, an App, a server")
+    parser.add_argument(
+        "sources",
+        nargs=many,
+        metavar="SOURCE",
+        help="a file of replies or of --audit, an App, or a server",
+    )
     parser.add_argument(
         "--patch", action="store_true", help="print a diff of the App's files, for git apply"
     )

@@ -222,7 +222,9 @@ def connect(
     if isinstance(options.get("auth"), str):
         raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
-        raise BadTarget("a breaker belongs to one server; each server of several fails alone")
+        raise BadTarget(
+            "a breaker belongs to one server; write servers.servers[NAME].options(breaker=…)"
+        )
     return ConnectContext(lambda: _servers(found, _with_tap(options)))
 
 

@@ -30,10 +30,10 @@ INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 
 class ConnectError(AnswerbackError):
-    """No connection to the server could be opened; *message* says why.
+    """No connection to the server could be opened.
 
-    *stderr* is the end of an ended child process's stderr. It may hold secrets, so it
-    is for this program's user, not for a model.
+    *message* is the reason. *stderr* is the end of an ended child process's stderr. It may hold
+    secrets, so it is for this program's user, not for a model.
     """
 
     code = UNAVAILABLE

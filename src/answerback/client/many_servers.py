@@ -202,7 +202,9 @@ class ManyServers(ServerMethods):
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the same servers with other options."""
         if options.get("breaker") is not None:
-            raise BadTarget("a breaker belongs to one server; each server of several fails alone")
+            raise BadTarget(
+                "a breaker belongs to one server; write servers.servers[NAME].options(breaker=…)"
+            )
         servers = {name: server.options(**options) for name, server in self.servers.items()}
         return type(self)(servers, self.failures, self._session.wait)
 

@@ -86,9 +86,10 @@ class ServerMethods:
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for any argument name.
 
-        *into* is the data's type, as in `read`; a tool's own argument with that name goes into
-        *arguments*. A failed connection and a time-out are failed replies; `error.details` then
-        has `may_have_run`.
+        *arguments* may have any names, also `into`. *into* is the data's type, as in `read`.
+
+        A failed connection and a time-out do not raise: the reply is a failure whose code is
+        UNAVAILABLE or TIMED_OUT, and its `error.details` has `may_have_run`.
         """
         given = {**(arguments or {}), **named}
         if into is None:
@@ -165,7 +166,11 @@ class ServerMethods:
 
 
 class RemoteServer(ServerMethods):
-    """A connected server, as `connect` gives it."""
+    """A connected server, as `connect` gives it.
+
+    `call` and `read` return a failed reply if something goes wrong. The other methods raise the
+    ToolError of its code: TimedOut after a time-out, Unavailable if the connection failed.
+    """
 
     _session: ClientSession | RestSession
 

@@ -128,7 +128,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class Authenticator(Protocol):
-    """A class that authenticates HTTP requests; what an author's own class needs.
+    """The members that your own class needs to authenticate HTTP requests.
 
     It may have the other members of `AppAuth` too, such as `pages`.
     """
@@ -150,7 +150,7 @@ class Authenticator(Protocol):
 
 
 class AppAuth(Authenticator):
-    """An app's authenticator, with all that wires, gates and documents read from it.
+    """An app's authenticator, and what it says about logging in.
 
     `OAuth` and `ApiKeys` are two. An author's own class is adapted to it.
     """

@@ -135,7 +135,7 @@ class _Bytes(msgspec.Struct, frozen=True, metaclass=_HintsAtArguments):
     data: bytes = b""
     """The bytes, or their base64 text."""
     mime: str = ""
-    """The media type of the bytes, such as "image/png"."""
+    """The media type of the bytes, such as "image/png" or "audio/mpeg"."""
     meta: Meta = None
     """The block's `_meta`, for hosts."""
 

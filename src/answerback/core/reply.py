@@ -55,10 +55,7 @@ REPLY_MARKS = frozenset(
 
 
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a call failed.
-
-    `kind`: a known code. An error with a custom code borrows its HTTP status.
-    """
+    """Why a call failed."""
 
     code: str
     """An UPPER_SNAKE name, such as NOT_FOUND."""
@@ -205,7 +202,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def as_seen_by(self, host: str, *, max_chars: int | None = None) -> SeenReply:
         """Return what the model behind *host*, such as "claude-code", sees of this reply.
 
-        *host* may be a framework too, such as "langchain". They are modelled, not run. *max_chars*
+        *host* may be a framework too, such as "langchain". Hosts are modelled, not run. *max_chars*
         is the `anthropic/maxResultSizeChars` of the tool. Raises ValueError for an unknown host.
         """
         from ..dialects.seen_reply import reply_seen_by

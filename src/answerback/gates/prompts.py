@@ -48,8 +48,8 @@ async def link_prompt(
     """Return the reply to a *user* who has not linked an account, with *service* if it is named.
 
     *feature* names what needs the account. *url* is the page where accounts are linked, or a
-    function of *user* and *headers* that returns the whole link, plain or async; a service may make
-    its own links.
+    function, plain or async, that takes the user and the headers and returns the whole link; a
+    service may make its own links. *headers* are the request's headers, for such a function.
     """
     if callable(url):
         link = url(user, headers)

@@ -52,7 +52,7 @@ def subscription(
     """Let only users with a plan pass; *check*, a function of `ctx`, says who has it.
 
     *url* is the page where a user can subscribe; a path such as "/plans" begins at the origin of
-    the app's URL. The link to it has a token for that user, which `app.redeem` checks. *feature*
+    the app's URL. It is linked with a token for that user, which `app.redeem` checks. *feature*
     names what needs the plan, for messages.
     """
     check = _checked("subscription", plan, check)

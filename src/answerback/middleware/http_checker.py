@@ -57,13 +57,12 @@ class CheckedResponse(msgspec.Struct, frozen=True):
 
 
 class HttpMiddleware(Generic[A]):
-    """Refuses an app's invalid replies.
+    """An invalid reply is replaced by an error with status 500.
 
-    *app* is the application around which it is. *dialect* is that of its replies; by default it is
-    recognised. *records* gets an event for each reply.
-    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
-    one is replaced by an error with status 500. Install it so that it sees responses before any
-    middleware compresses them.
+    *app* is the application that it wraps. *dialect* is the form of the replies; by default it is
+    recognised. *records* gets an event for each reply. *only* are the paths below which every
+    response counts as a reply. *skip* are the paths below which none does. Install it so that it
+    sees responses before any middleware compresses them.
 
     The framework's own errors (404, 401) are not replies: their status says what they are. They
     pass unchanged, or as envelopes with the same status if the dialect is `envelope`.

@@ -26,8 +26,9 @@ def to_langchain(
     """Return a connected server's tools for LangChain.
 
     *tools* is `server.tools()`, or some of it. A failed call becomes a `ToolMessage` with the
-    status "error"; the artifact of others is the server's result, for `read`. *budget* and
-    *untrusted* are as in `reply.for_model`. The tools of an async server are for `ainvoke` only.
+    status "error"; the artifact of others is the server's result, for `read`. *budget* is the
+    maximum number of characters of a text. *untrusted* puts the text between markers, as in
+    `reply.for_model`. The tools of an async server are for `ainvoke` only.
     """
     options = TextOptions(budget, untrusted)
     return [_tool(each) for each in framework_tools(server, tools, options)]

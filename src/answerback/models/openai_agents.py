@@ -25,7 +25,8 @@ def to_openai_agents(
     """Return a connected server's tools for the OpenAI Agents SDK.
 
     *tools* is `server.tools()`, or some of it. The model gets a failure as a text that begins with
-    "Error: ". *budget* and *untrusted* are as in `reply.for_model`.
+    "Error: ". *budget* is the maximum number of characters of a text. *untrusted* puts the text
+    between markers, as in `reply.for_model`.
     """
     options = TextOptions(budget, untrusted)
     return [_tool(each) for each in framework_tools(server, tools, options)]

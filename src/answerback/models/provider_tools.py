@@ -102,7 +102,7 @@ class ModelTools:
         self._tools = {new: name for name, new in names.items()}
         self._decoders: dict[str, Decoder] = {}
         self.tools: list[Any] = []
-        """The JSON to send; not `dict`, because the providers' packages have types of their own."""
+        """The JSON to send, for the argument `tools` of the provider's package."""
         reports = []
         limits = StrictLimits(rules.limits)
         wanted = _wanted(strict, entries)
@@ -191,9 +191,10 @@ class ModelTools:
     ) -> Any:
         """Return the result of one call: a message, an item, a block or a part.
 
-        *name* is the name in the model's call, which Gemini and the old `functions` need.
-        It contains images where the provider takes them; in Chat Completions `messages` adds them.
-        *budget* and *untrusted* are as in `reply.for_model`.
+        *name* is the name in the model's call, which Gemini and the old `functions` need. *budget*
+        is the maximum number of characters of a text. *untrusted* puts the text between markers, as
+        in `reply.for_model`. Images are in the result where the provider takes them; in Chat
+        Completions `messages` adds them.
         """
         return self._written(self._result(TextOptions(budget, untrusted), call_id, reply, name))
 
@@ -207,7 +208,8 @@ class ModelTools:
         """Return everything that follows the calls in one of the model's answers.
 
         Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the maximum
-        number of characters of each text; *untrusted* puts markers around it.
+        number of characters of each text. *untrusted* puts the text between markers, as in
+        `reply.for_model`.
         """
         options = TextOptions(budget, untrusted)
         found = [self._result(options, *each) for each in results]

@@ -26,7 +26,8 @@ def to_pydantic_ai(
 
     *tools* is `server.tools()`, or some of it. Wrong arguments raise `ModelRetry`, and other
     failures `ToolFailed`; the model reads both. A result's metadata is the server's result, for
-    `read`. *budget* and *untrusted* are as in `reply.for_model`.
+    `read`. *budget* is the maximum number of characters of a text. *untrusted* puts the text
+    between markers, as in `reply.for_model`.
     """
     options = TextOptions(budget, untrusted)
     return [_tool(each) for each in framework_tools(server, tools, options)]

@@ -64,7 +64,7 @@ def _entry(tool: Any) -> ToolEntry:
     name = _member(tool, "name")
     schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
     if not isinstance(name, str):
-        raise TypeError(f"{tool!r:.200} is no tool: it has no name")
+        raise TypeError(f"{tool!r:.200} is not a tool: it has no name")
     if not isinstance(schema, Mapping):
         # One tool of a foreign server must not stop the others: the report says what is malformed.
         schema = {"properties": schema}

@@ -118,9 +118,10 @@ def read(
     """Read any server's reply, in any form, as a `Reply`.
 
     *result* is a dict, JSON as text or bytes, an SDK's model, or an HTTP response. *into* is the
-    data's type, *output_schema* the tool's schema. A reply with more than *max_bytes* bytes or
-    *max_values* JSON values is not read. An unreadable reply becomes a failed reply;
-    with *strict* it raises `MalformedReply`, a `ValueError`.
+    data's type. *output_schema* is the tool's schema. *max_bytes* is the size above which a reply
+    is not read. *max_values* is the number of JSON values above which a reply is not read. An
+    unreadable reply becomes a failed reply; with *strict* it raises `MalformedReply`, a
+    `ValueError`.
     """
     limits = ReceivedLimits(max_bytes, max_values)
     reply = read_with(result, Hints.of(output_schema, into, limits))

@@ -32,7 +32,10 @@ def encode_line(chain: str, seq: int, record_hash: str, body: bytes) -> bytes:
 
 
 class JSONL:
-    """A sink that writes the JSONL file *path*: `JSONL("audit.jsonl")`; it creates it if needed."""
+    """A sink that writes a JSONL file: `JSONL("audit.jsonl")`.
+
+    *path* is the file, which is created if needed.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)

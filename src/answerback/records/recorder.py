@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """A recorder that writes an event for each reply to each of *sinks*.
+    """A recorder that writes an event for each reply.
 
-    *arguments* also records the arguments, with secrets masked. *content* also records the reply,
-    likewise. *check* runs the rules on each reply. At most *max_waiting* events wait for a slow
-    sink; further events are lost, and their number is recorded.
+    *sinks* are where it writes, such as `SQLite("audit.db")`. *arguments* also records the
+    arguments, with secrets masked. *content* also records the reply, with secrets masked. *check*
+    runs the rules on each reply. At most *max_waiting* events wait for a slow sink; further events
+    are lost, and their number is recorded.
     """
 
     def __init__(

@@ -50,6 +50,9 @@ def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
     returns = tool.signature.returns
     if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
         return []
+    # The note beside a cut page says what its data has too: `returned`, `total` and `next`.
+    if tool.is_paged and reply.cuts:
+        return []
     seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
     # A record keeps only the message of a finding.
     message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"

@@ -42,7 +42,10 @@ _BUSY_TIMEOUT_SECONDS = 2.0
 
 
 class SQLite:
-    """A sink that writes the SQLite file *path*: `SQLite("audit.db")`; it creates it if needed."""
+    """A sink that writes an SQLite file: `SQLite("audit.db")`.
+
+    *path* is the file, which is created if needed.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)

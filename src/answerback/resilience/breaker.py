@@ -32,7 +32,7 @@ class BreakerStore(Protocol):
 
     @property
     def state(self) -> State:
-        """closed, open, or half-open if the next call is the probe."""
+        """Closed, open, or half-open if the next call is the probe."""
 
     @property
     def trips(self) -> int:
@@ -149,11 +149,12 @@ _SERVICES: WeakValueDictionary[str, ServiceState] = WeakValueDictionary()
 
 
 class Breaker(Part):
-    """Refuses calls for *reset* seconds after *failures* consecutive failures of the service.
+    """Refuses calls for some time after several consecutive failures of a service.
 
-    All breakers with the same *service* share one state. Connection errors, time-outs, errors with
-    a status of 500 or above, and the exceptions in *counts* are failures. *store* keeps the state,
-    if it is not in this process. *clock* is for tests.
+    *failures* is the number of failures that opens it. *reset* is the number of seconds for which
+    it then refuses calls. All breakers with the same *service* share one state. Connection errors,
+    time-outs, errors with a status of 500 or above, and the exceptions in *counts* are failures.
+    *store* keeps the state, if it is not in this process. *clock* is for tests.
     """
 
     option: ClassVar[str] = "breaker"
@@ -193,7 +194,7 @@ class Breaker(Part):
 
     @property
     def state(self) -> State:
-        """closed, open, or half-open if the next call is the probe."""
+        """Closed, open, or half-open if the next call is the probe."""
         return self.store.state
 
     def enter(self) -> int:

@@ -88,12 +88,14 @@ class Buckets:
 
 
 class Limit(Part):
-    """Lets through "10/s", "100/min", "5/10s" or "1000/day", and *concurrent* calls at a time.
+    """Refuses calls above a rate, or above a number of calls at a time: `Limit("10/s")`.
 
-    *rate* is the first of these, as text. *per* is "all", "user", "client" (the program or the API
-    key), "address", or a function of the context that returns the key to count by. Without a user,
-    the address is the key. *store* counts the calls, if this process should not. *clock* is for
-    tests. A Limit given to several tools counts their calls together.
+    *rate* is a number of calls and a period, such as "10/s", "100/min", "5/10s" or "1000/day".
+    *concurrent* is the number of calls that may run at a time. *per* says which calls are counted
+    together: "all", those of a "user", a "client" (the program or the API key) or an "address", or
+    those with the same key, which a function of the context returns. It counts by the address if
+    there is no user. *store* counts the calls, if this process should not. *clock* is for tests.
+    A Limit given to several tools counts their calls together.
     """
 
     option: ClassVar[str] = "limit"

@@ -37,13 +37,13 @@ def _always(seconds: object) -> Callable[[int], float]:
 
 
 class Retry(Part):
-    """Makes up to *attempts* attempts, with growing waits between them; the last error is raised.
+    """Repeats a failed call, with growing waits; the last attempt's error is raised.
 
-    *wait* is the seconds to wait, or a function of the attempt's number, from 0.
-    Connection errors, time-outs, `retryable` errors and the classes in *on* are retried. A service
-    that asks for a longer wait gets it, up to *max_wait* seconds; if it asks for more, its error is
-    raised at once. *deadline* covers all attempts and waits together, in seconds. *clock* is for
-    tests.
+    *attempts* counts the first call too. *wait* is the seconds to wait, or a function of the
+    attempt's number, from 0. Connection errors, time-outs, `retryable` errors and the classes in
+    *on* are retried. A service that asks for a longer wait gets it, up to *max_wait* seconds; if it
+    asks for more, its error is raised at once. *deadline* covers all attempts and waits together,
+    in seconds. *clock* is for tests.
     """
 
     option: ClassVar[str] = "retry"

@@ -33,7 +33,9 @@ def page(rule: Rule) -> str:
 def index() -> str:
     """Return the Markdown page that lists all rules."""
     lines = ["# Rules", "", "What a reply must be like. `answerback lint` checks recorded replies,"]
-    lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal.", ""]
+    lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal."]
+    lines += ["`--ignore AB203` switches a rule off, and `--select AB1` checks only some; see"]
+    lines += ["[the options of lint](../../guides/lint.md#on-the-command-line).", ""]
     for beginning, family in FAMILIES.items():
         lines += [
             f"## {family.capitalize()}",
@@ -83,7 +85,8 @@ def _messages(rule: Rule) -> list[str]:
 
 def _summary(rule: Rule) -> list[str]:
     repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
-    return [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired}"]
+    off = f"`answerback lint --ignore {rule.id}` switches it off."
+    return [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired} {off}"]
 
 
 def _applies_to(rule: Rule) -> str:

@@ -34,12 +34,12 @@ class LogMessage(NamedTuple):
 
 
 class TestContext(Context[Any]):
-    """A Context for tests; *answers* are given to the tool's questions, in this order.
+    """A Context for tests.
 
-    The answer to `elicit` is the value, an object with the form's fields, or `Declined`; to
-    `sample` the model's text; to `roots` a list of URIs. *user* is the request's user. *headers*
-    are the request's headers. *meta* is the request's `_meta`. *state* is for a function that is
-    called directly; `app.call` uses the app's.
+    *answers* are the answers to the tool's questions, in their order. The answer to `elicit` is the
+    value, an object with the form's fields, or `Declined`; to `sample` the model's text; to `roots`
+    a list of URIs. *user* is the request's user. *headers* are the request's headers. *meta* is the
+    request's `_meta`. *state* is for a function that is called directly; `app.call` uses the app's.
     """
 
     # pytest would take it for a test class because of its name.

@@ -316,8 +316,8 @@ class Context(Generic[StateT]):
     ) -> Sample:
         """Ask the client's model for a message.
 
-        It has at most *max_tokens* tokens. *system* is the system prompt. *key* names the question,
-        as in `elicit`. *more* are further members of the request.
+        *max_tokens* is the maximum length of the message, in tokens. *system* is the system prompt.
+        *key* names the question, as in `elicit`. *more* are further members of the request.
         """
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],

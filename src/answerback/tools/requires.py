@@ -31,10 +31,11 @@ _CONTEXT_NAMES = ("ctx", "context", "_")
 class Refusal(ToolError):
     """A call's refusal; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
 
-    *message*, *code*, *details* and *hint* are those of a ToolError. *url* is a page where the user
-    can get what is missing. The message ends with the URL, for clients that show only the text.
-    *feature* is the name of what is missing. *scopes* are the scopes that the call needs; by
-    default those of the tool's `scope` gates.
+    *message* is text for the caller. *code* is an UPPER_SNAKE name, by default FORBIDDEN. *details*
+    is JSON for programs. *hint* says what the caller can do. *url* is a page where the user can get
+    what is missing. The message ends with the URL, for clients that show only the text. *feature*
+    is the name of what is missing. *scopes* are the scopes that the call needs; by default those of
+    the tool's `scope` gates.
     """
 
     code = kind = "FORBIDDEN"
@@ -132,7 +133,7 @@ class Gate:
             if name not in known:
                 hint = did_you_mean(similar_names(name, known)) or _arguments_of(tool, known)
                 raise TypeError(
-                    f"gate {self.name!r} takes {name!r}, which is no argument of {tool.owner}; "
+                    f"gate {self.name!r} takes {name!r}, which is not an argument of {tool.owner}; "
                     + hint
                 )
             if not _takes(self.hints[name], known[name]):

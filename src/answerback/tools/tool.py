@@ -50,9 +50,9 @@ def check_tool_name(name: object) -> str:
 
 
 class Tool:
-    """A registered function. Decoders are built at the first call, schemas when listed.
+    """A registered function; `settings` has all its options, including defaults.
 
-    `settings` has all options, including defaults.
+    Decoders are built at the first call, schemas when listed.
     """
 
     path: tuple[Registry, ...] = ()

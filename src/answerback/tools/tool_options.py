@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     C = TypeVar("C", bound=RunningCall)
 
     class PolicyPart(Protocol):
-        """A Limit, Breaker or Retry of `answerback.resilience`, which is a higher layer."""
+        """A Limit, Breaker or Retry of `answerback.resilience`."""
 
         option: ClassVar[str]
 
@@ -97,7 +97,9 @@ class ToolOptions(CommonOptions, total=False):
     inline: bool
     """Run a plain `def` in place, not in a thread; for quick functions that never block."""
     timeout: float | None
-    """The seconds that a call may take; with `retry=`, the seconds for each attempt."""
+    """The seconds that a call, or with `retry=` each attempt, may take.
+
+    By default the app's `Limits(seconds=…)` decides; without it, there is no time-out."""
     retry: PolicyPart | None
     """Retries failed calls: Retry(attempts=3)."""
     breaker: PolicyPart | None

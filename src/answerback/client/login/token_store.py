@@ -52,9 +52,10 @@ class MemoryTokens:
 
 
 class FileTokens:
-    """Keeps logins in the JSON file *path*, which only its owner may read (mode 0600).
+    """Keeps logins in a JSON file that only its owner may read (mode 0600).
 
-    Several processes may use one file: a writer holds a lock, and replaces the file at once.
+    *path* is the file, which is created if needed. Several processes may use one file: a writer
+    holds a lock, and replaces the file at once.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -177,11 +177,20 @@ def unsaid_cut(reply: ReplyView) -> Faults:
     return [
         Fault(f"/_meta/answerback~1cut/{index}", _unsaid(cut))
         for index, cut in enumerate(cuts)
-        if isinstance(cut, dict) and not any(_says(text, cut.get("total")) for text in texts)
+        if isinstance(cut, dict)
+        and not _continues(reply.data, cut)
+        and not any(_says(text, cut.get("total")) for text in texts)
     ]
 
 
 _CUT = "answerback/cut"
+
+
+def _continues(data: Any, cut: dict[str, Any]) -> bool:
+    """Return whether the data is a page that counts its items and has the cursor of the next."""
+    if not isinstance(data, dict):
+        return False
+    return isinstance(data.get("next"), str) and data.get("returned") == cut.get("returned")
 
 
 def _says(text: str, total: Any) -> bool:
