@@ -425,7 +425,7 @@ PACKAGE_LINES = {
     "": 1_450,
     "auth": 1_500,
     "calls": 3_500,
-    "cli": 7_000,
+    "cli": 7_050,
     "client": 8_150,
     "core": 3_700,
     "dialects": 4_650,
