@@ -425,7 +425,7 @@ PACKAGE_LINES = {
     "": 1_450,
     "auth": 1_500,
     "calls": 3_500,
-    "cli": 7_000,
+    "cli": 7_050,
     "client": 8_150,
     "core": 3_700,
     "dialects": 4_650,
@@ -446,7 +446,7 @@ PACKAGE_LINES = {
     "tasks": 2_850,
     "testing": 350,
     "tools": 4_350,
-    "types": 6_500,
+    "types": 6_550,
 }
 
 

@@ -133,6 +133,22 @@ def test_the_server_does_not_start_with_test_tokens_away_from_loopback(
     assert b"this machine alone" in done.stderr
 
 
+def test_test_tokens_for_an_app_with_keys_are_refused_with_what_the_app_has(tmp_path: Path) -> None:
+    source = tmp_path / "keys.py"
+    source.write_text(
+        "from answerback import App\n"
+        "from answerback.auth import ApiKeys\n"
+        f"app = App('keys', auth=ApiKeys({{'{'0' * 64}': 'laptop'}}))\n"
+        "app.run()\n"
+    )
+    command = [sys.executable, str(source), "serve", "--dev-auth", "--port", "0"]
+
+    done = subprocess.run(command, capture_output=True, timeout=30)
+
+    assert done.returncode == 2
+    assert b"needs an app with auth=OAuth(...); this one has auth=ApiKeys(...)" in done.stderr
+
+
 def test_a_development_app_refuses_other_addresses_under_any_server() -> None:
     caller = Caller(OAuth.development(URL))
     token = caller.auth.issue("alice")

@@ -423,3 +423,36 @@ def test_a_program_that_gets_a_part_of_a_list_is_told_so_on_stderr(answerback: R
     sent = len(json.loads(done.stdout)["result"])
     assert 0 < sent < 60
     assert f"note: the server sent {sent} of 60 items" in done.stderr
+
+
+def test_a_command_without_quotes_is_an_error_before_it_is_started(answerback: Run) -> None:
+    done = answerback("call", sys.executable, "server.py", "mcp", "today")
+
+    assert done.exit == 2
+    assert f"put quotes around a command: '{sys.executable} server.py mcp'" in done.stderr
+
+
+def test_a_url_of_the_server_without_mcp_is_answered_with_the_one_to_try(
+    answerback: Run, url: str
+) -> None:
+    done = answerback("call", url.replace("/mcp", "/functions"), "today")
+
+    assert f"try {url}" in done.stderr
+
+
+def test_a_servers_texts_and_choices_are_listed_as_those_of_an_app(
+    answerback: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "choices.py").write_text(
+        "from typing import Literal\n"
+        "from answerback import App\n"
+        "app = App('choices')\n"
+        "@app.tool\n"
+        "def find(word: str, order: Literal['title', 'length'] = 'title') -> str: return word\n"
+        "if __name__ == '__main__': app.run()\n"
+    )
+
+    of_server = answerback("list", f"{sys.executable} choices.py mcp")
+
+    assert of_server.stdout == answerback("list", "choices.py").stdout
+    assert "find word=TEXT [order=title|length]" in of_server.stdout

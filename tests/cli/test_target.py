@@ -114,6 +114,8 @@ def test_a_target_can_be_an_absolute_path(answerback: Run, files: Path) -> None:
         ("nope", "there is no file, module or command 'nope'; write "),
         ("package.nope", "there is no file, module or command 'package.nope'; write "),
         ("nowhere/server", "there is no file, module or command 'nowhere/server'; write "),
+        ("127.0.0.1:8000/mcp", "'127.0.0.1:8000/mcp'; write http://127.0.0.1:8000/mcp\n"),
+        ("tools.example.com/mcp", "write http://tools.example.com/mcp\n"),
         ("nope:app", "there is no file or module 'nope'"),
         ("without_a_suffix", "cannot be executed; write without_a_suffix:app "),
         ("'nope", "No closing quotation"),

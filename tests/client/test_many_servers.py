@@ -175,7 +175,7 @@ def test_the_command_line_reads_optional_arguments_and_shows_hints_of_any_server
 
     out, err = capfd.readouterr()
     assert statuses == [0, 0, 66, 69]
-    assert "find [city=STRING] [tags=ARRAY]" in out
+    assert "find [city=TEXT] [tags=ARRAY]" in out
     assert "5 ['a', 'b']" in out
     assert '"hint":"try Oslo"' in err
 

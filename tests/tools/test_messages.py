@@ -393,6 +393,11 @@ def nothing() -> None: ...
             {"query": "x", "sql": "y"},
             "sql: unknown argument; the arguments are query, limit",
         ),
+        (
+            zip_code,
+            {"code": "1", "sql": "y"},
+            "sql: unknown argument; the only argument is code",
+        ),
         (nothing, {"sql": "y"}, "sql: unknown argument; it takes no arguments"),
     ],
 )
@@ -421,6 +426,9 @@ def _run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (["x", "1"], "'x' is not name=value; write x=1"),
         (["y"], "'y' is not name=value; write y=VALUE"),
         (["7"], "'7' is not name=value; write x=7"),
+        (["seven or eight"], "'seven or eight' is not name=value; write x='seven or eight'"),
+        (["x=7", "8"], "'8' is not name=value; write x='7 8' if it belongs to x, or y=8"),
+        (["y=0", "x=7", "or", "8"], "'or' is not name=value; write x='7 or 8' if it belongs to x"),
     ],
 )
 def test_a_word_without_an_equals_sign_is_refused_with_the_pair_that_was_meant(
@@ -430,6 +438,31 @@ def test_a_word_without_an_equals_sign_is_refused_with_the_pair_that_was_meant(
 
     assert done.returncode == 2
     assert advice in done.stderr
+
+
+def test_a_broken_object_on_the_command_line_is_said_to_be_no_json(tmp_path: Path) -> None:
+    target = tmp_path / "objects.py"
+    target.write_text(
+        "from answerback import App\n"
+        "app = App('objects')\n"
+        "@app.tool\n"
+        "def f(note: dict[str, str]) -> int: return len(note)\n"
+        "app.run()\n"
+    )
+    command = [sys.executable, str(target), "call", "f", "note={title: Milk}"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert "note: not JSON: " in done.stderr
+    assert "write it in single quotes" in done.stderr
+
+
+def test_json_without_an_object_says_how_to_get_a_reply_as_json(tmp_path: Path) -> None:
+    done = _run(tmp_path, "call", "f", "x=7", "--json")
+
+    assert done.returncode == 2
+    assert "--json needs the arguments as a JSON object" in done.stderr
+    assert "| cat" in done.stderr
 
 
 def test_list_says_which_tools_have_no_return_type(tmp_path: Path) -> None:

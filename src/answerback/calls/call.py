@@ -99,9 +99,7 @@ def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
 
 
 _HINTS = {
-    "elicitation": (
-        "it asks the user, who can be asked at a terminal or by an MCP client that can ask"
-    ),
+    "elicitation": "it asks the user: call it at a terminal, or from an MCP client that can ask",
     "sampling": "it asks a language model, which an MCP client with sampling provides",
     "roots": "it asks for the directories it may work in, which an MCP client with roots lists",
 }

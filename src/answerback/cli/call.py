@@ -10,7 +10,7 @@ from ..core.reply import Reply
 from ..errors import ToolError
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout
-from .call_arguments import read_arguments
+from .call_arguments import in_quotes, read_arguments
 from .program import (
     SERVER_OPTIONS,
     NoSuchTarget,
@@ -114,6 +114,11 @@ def _options(program: Program, arguments: Sequence[str]) -> Options:
         none = dict.fromkeys((*_OWN_OPTIONS, *SERVER_OPTIONS))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
+    if arguments[-1] == "--json":
+        parser.error(
+            "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
+            "if you want the reply as JSON, write | cat at the end"
+        )
     options, unknown = parser.parse_known_intermixed_args([*arguments])
     if unknown:
         flag = unknown[0].partition("=")[0]
@@ -130,10 +135,13 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
     except NoSuchTarget as exc:
         if has_name:
             raise
-        import shlex
-
-        line = program.command_line("call", shlex.join(["calculator.py", target or "", *words]))
+        line = program.command_line("call", in_quotes("calculator.py", target or "", *words))
         raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
+    if isinstance(server, list) and len(server) == 1 and has_name and words[0].endswith(".py"):
+        command = f"{target} {words[0]} mcp"
+        raise NoSuchTarget(
+            f"{words[0]!r} is a file, not a tool", f"put quotes around a command: {command!r}"
+        )
     if isinstance(server, list) and len(server) == 1 and not has_name:
         # A forgotten target would start any program that has the name of a tool.
         line = program.command_line("list", target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -36,8 +37,7 @@ def read_arguments(
     """
     if tool is None:
         return b"{}"
-    followers = [*words[1:], ""]
-    pairs = [_split_word(word, tool, then) for word, then in zip(words, followers, strict=False)]
+    pairs = [_split_word(words, place, tool) for place in range(len(words))]
     if [json_option, *(text for _, text in pairs)].count("-") > 1:
         raise UnreadableArgument("stdin can be read for one argument only")
     whole = b"{}"
@@ -67,26 +67,42 @@ def _merge(whole: bytes, named: dict[str, Any]) -> bytes:
     return msgspec.json.encode(members | named)
 
 
-def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
-    """Return a word's name and value; *then* is the next word."""
+def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]:
+    """Return the name and the value of the word at *place*."""
+    word = words[place]
     if not _is_utf8(word):
         raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
     if not equals or not name:
-        names = tool.argument_names
-        if word in names:
-            advice = f"write {word}={then if then and '=' not in then else 'VALUE'}"
-        else:
-            advice = _naming_advice(tool, names, text or word)
+        advice = _naming_advice(words, place, tool)
         raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
     return name, text
 
 
-def _naming_advice(tool: Tool, names: Sequence[str], value: str) -> str:
-    if names:
-        return f"write {names[0]}={value}"
+def _naming_advice(words: Sequence[str], place: int, tool: Tool) -> str:
+    """Say what to write instead of the word at *place*, which is not name=value."""
+    word, names = words[place], tool.argument_names
+    later = list(takewhile(lambda each: "=" not in each, words[place + 1 :]))
+    if word in names:
+        return f"write {word}={in_quotes(later[0]) if later else 'VALUE'}"
+    value = in_quotes(word.removeprefix("="))
     is_free = tool.signature.whole is not None
-    return f"write NAME={value}" if is_free else f"{tool.name} takes no arguments"
+    given = [each.partition("=")[0] for each in words[:place]]
+    unused = [each for each in names if each not in given] or (["NAME"] if is_free else [])
+    if given:
+        # A shell splits text=Buy two into two words.
+        last_text = words[place - 1].partition("=")[2]
+        whole = in_quotes(" ".join([last_text, word, *later]))
+        quoted = f"{given[-1]}={whole} if it belongs to {given[-1]}"
+        return f"write {quoted}" + (f", or {unused[0]}={value}" if unused else "")
+    return f"write {unused[0]}={value}" if unused else f"{tool.name} takes no arguments"
+
+
+def in_quotes(*words: str) -> str:
+    """Return the words as they are typed in a shell, in quotes where they need them."""
+    import shlex
+
+    return shlex.join(words)
 
 
 def _is_utf8(word: str) -> bool:

@@ -14,6 +14,8 @@ from .call_arguments import UnreadableArgument, read_content, read_value
 from .program import printable_line
 from .tool_help import usage_table
 
+_MAX_CHOICES = 30
+
 
 def tool_table(tools: Iterable[RemoteTool]) -> str:
     rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
@@ -37,7 +39,12 @@ def _usage(tool: RemoteTool) -> str:
 
 
 def _type_word(field: Json) -> str:
-    return (_kind(field) or "VALUE").upper()
+    match field:
+        case {"enum": [*values]} if all(isinstance(each, str) for each in values):
+            choices = "|".join(values)
+            return choices if len(choices) <= _MAX_CHOICES else "TEXT"
+    kind = _kind(field)
+    return "TEXT" if kind == "string" else (kind or "VALUE").upper()
 
 
 def _kind(field: Json) -> str | None:

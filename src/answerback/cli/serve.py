@@ -84,7 +84,8 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
     from ..auth.development import development_of
 
     if not isinstance(runtime.auth, OAuth):
-        raise BadOption("--dev-auth stands in for the issuer of an app with auth=OAuth(...)")
+        found = "no auth=" if runtime.auth is None else f"auth={type(runtime.auth).__name__}(...)"
+        raise BadOption(f"--dev-auth needs an app with auth=OAuth(...); this one has {found}")
     base = base_url(server, listener)
     try:
         runtime.auth = development_of(runtime.auth, base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
 import shutil
 from contextlib import suppress
@@ -11,6 +12,8 @@ from importlib.machinery import PathFinder
 
 from .program import CannotLoad, NoSuchTarget
 from .target import IS_FOLDER, or_with_suffix, split_target
+
+_URL_WITHOUT_SCHEME = re.compile(r"(localhost|[\w.-]+\.\w+)(:\d+(/|$)|/mcp)")
 
 
 def find_server(target: str) -> str | list[str] | None:
@@ -70,6 +73,8 @@ def _find_command(text: str) -> str:
             f"{text!r} cannot be executed; write {text}:app if it has an App of that name, or the "
             f"program that runs it, such as {f'node {shlex.quote(text)}'!r}"
         )
+    if _URL_WITHOUT_SCHEME.match(text):
+        raise CannotLoad(f"there is no file, module or command {text!r}; write http://{text}")
     if hint := or_with_suffix(text):
         raise CannotLoad(f"there is no file, module or command {text!r}{hint}")
     raise NoSuchTarget(

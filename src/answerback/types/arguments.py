@@ -306,6 +306,8 @@ def report_unknown(name: str, known: Collection[str], coercion: Coercion) -> Non
 def _suggestion(name: str, known: Collection[str]) -> str | None:
     if hint := did_you_mean(similar_names(name[:MAX_SHOWN], known)):
         return hint
+    if len(known) == 1:
+        return f"the only argument is {next(iter(known))}"
     names = ", ".join(list(known)[:_MAX_NAMES])
     more = ", …" if len(known) > _MAX_NAMES else ""
     return f"the arguments are {names}{more}" if known else "it takes no arguments"

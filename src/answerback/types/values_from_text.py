@@ -56,6 +56,20 @@ def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
         return f"given {len(values)} times, and takes one value"
     if not _takes_bytes(node) and any(not _is_text(value) for value in values):
         return "expected text, got bytes that are not UTF-8"
+    if isinstance(node, nodes.Record | nodes.Mapping):
+        return next(filter(None, map(_json_problem, values)), None)
+    return None
+
+
+def _json_problem(value: str | bytes) -> str | None:
+    """Return why a value that begins like a JSON object is not one."""
+    text = _as_text(value)
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        load(text.encode())
+    except (ValueError, msgspec.ValidationError) as error:
+        return f"""not JSON: {error}; write it in single quotes, as in '{{"name": "value"}}'"""
     return None
 
 

@@ -214,10 +214,10 @@ def _redirect(response: HttpResponse) -> str:
 
 
 def _advice(response: HttpResponse) -> str:
-    """Name URLs to try, if the requested one has no path and does not speak MCP."""
+    """Name URLs to try, if the requested one does not speak MCP."""
     where = parse_url(response.url)
     has_mcp = response.status_code not in (200, 404, 405)
-    if has_mcp or where.target.partition("?")[0] != "/":
+    if has_mcp or where.target.partition("?")[0].endswith("/mcp"):
         return ""
     return (
         f"try {where.scheme}://{where.netloc}/mcp, or the transport rest if the server has no MCP"
