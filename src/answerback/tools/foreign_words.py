@@ -286,10 +286,10 @@ PACKAGE = {
 """Names that authors import from a framework's package."""
 
 HOMES = {
-    "answerback.auth": "ApiKey ApiKeys Authenticator Challenge Credentials Introspection OAuth "
-    "OAuthOptions TokenProof Unauthorized User",
-    "answerback.client": "BadTarget ConnectError ElicitationRequest FilledPrompt RemotePrompt "
-    "RemoteResource RemoteServer RemoteTemplate RemoteTool StartedTask start_task",
+    "answerback.auth": "ApiKey ApiKeys Authenticator CannotAuthenticate Challenge Credentials "
+    "Introspection OAuth OAuthOptions TokenLookup TokenProof Unauthorized User",
+    "answerback.client": "BadTarget ConnectError ElicitationRequest FilledPrompt ManyServers "
+    "RemotePrompt RemoteResource RemoteServer RemoteTemplate RemoteTool StartedTask start_task",
     "answerback.client.login": "ClientCredentials FileTokens KeyringTokens Login MemoryTokens "
     "RegisteredClient TokenStore browser paste",
     "answerback.contract": "ALIGNED APPS DIRECT ENVELOPE PRESETS STANDARD",
