@@ -96,8 +96,8 @@ def _figures(least: dict[str, float]) -> list[Figure]:
         for wire, peer, limit in [
             ("stdio", "mcp", 8),
             ("stdio", "FastMCP", 12),
-            ("HTTP", "mcp", 4),
-            ("HTTP", "FastMCP", 6),
+            ("HTTP", "mcp", 3.5),
+            ("HTTP", "FastMCP", 5),
             ("HTTP", "FastAPI", 2),
         ]
     ]
