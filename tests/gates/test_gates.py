@@ -320,7 +320,7 @@ def many(ctx: Context, *args: int) -> None: ...
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        (owns_custmer, "no argument of tool 'orders'; did you mean 'customer'?"),
+        (owns_custmer, "not an argument of tool 'orders'; did you mean 'customer'?"),
         (owns_text, "takes 'customer' as str, and tool 'orders' as UUID"),
         (no_context, "the first parameter of gate 'no_context' must be ctx"),
         (no_context_or_type, "the first parameter of gate 'no_context_or_type' must be ctx"),
@@ -375,7 +375,7 @@ def test_a_bad_scope_is_refused() -> None:
 def test_a_gate_of_an_app_that_names_a_parameter_is_refused_for_a_tool_without_it() -> None:
     app = App("shop", requires=[owns_union])
 
-    with pytest.raises(TypeError, match="is no argument of tool 'add'"):
+    with pytest.raises(TypeError, match="is not an argument of tool 'add'"):
 
         @app.tool
         def add(x: int) -> int:
