@@ -44,7 +44,7 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-quick: $(READY)  ## run the tests that start no other program, while you edit
+quick: setup  ## run the tests that start no other program, while you edit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
 
 webservers:  ## install Apache, nginx, lighttpd and pgbouncer from Debian's packages, for their tests
