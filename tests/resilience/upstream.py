@@ -14,6 +14,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    """Without it, the system resets connections while more than five wait to be accepted."""
+
+
 class Handler(BaseHTTPRequestHandler):
     log = Path(sys.argv[1] if len(sys.argv) > 1 else os.devnull)
 
@@ -101,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler)
+    server = Server(("127.0.0.1", int(sys.argv[2])), Handler)
     server.daemon_threads = True
     sys.stdout.write(f"{server.server_port}\n")
     sys.stdout.flush()
