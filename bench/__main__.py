@@ -3,7 +3,7 @@
 `--write` also writes them to `docs/`: as JSON, as pictures, and as tables on the pages. Without a
 PART it measures those that a page shows. `--redraw` does the same with what was measured before.
 
-`python -m bench public` compares servers of others with ours, and has options of its own.
+`python -m bench public` compares our server with others; `--help` lists its options.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CALLS, PER_STEP = 200_000, 40_000
 ROUNDS = 5
 NOW = 1_000_000.0
 SERVED = ("job",)
-# What is measured beside many tasks, and its limit in ms.
+# The operations measured beside many tasks, each with its limit in ms.
 STEPS = {
     "a new task": 1.0,
     "a refused task": 1.0,

@@ -1,4 +1,4 @@
-"""What grows with the number of tools: the start, the memory and a call, over stdio."""
+"""Start time, memory and CPU time of a call by the number of tools, over stdio."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ PACKAGES = {
     "limits": "limits",
 }
 FIRST_PAGE = "first-page"
-# What, the part, its chart, the column, and the rows of Answerback, FastMCP, the SDK and FastAPI.
-FIRST_ROWS: list[tuple[str, str, str, int, list[str]]] = [
+# The label, the part (its chart has the same name), the column, and the rows of Answerback,
+# FastMCP, the SDK and FastAPI.
+FIRST_ROWS: list[tuple[str, str, int, list[str]]] = [
     (
         "start of a server on stdio, to its first answer, ms",
-        "startup",
         "startup",
         0,
         ["Answerback", "FastMCP", "mcp", ""],
@@ -55,13 +55,11 @@ FIRST_ROWS: list[tuple[str, str, str, int, list[str]]] = [
     (
         "start of a server on HTTP, to its first answer, ms",
         "startup",
-        "startup",
         1,
         ["Answerback", "FastMCP", "mcp", "FastAPI"],
     ),
     (
         "a call of a `def` tool over stdio, µs of CPU time",
-        "stdio",
         "stdio",
         0,
         ["Answerback, def tool", "FastMCP", "mcp", ""],
@@ -69,13 +67,11 @@ FIRST_ROWS: list[tuple[str, str, str, int, list[str]]] = [
     (
         "the same over HTTP, MCP 2026-07-28",
         "http",
-        "http",
         1,
         ["Answerback, def tool", "FastMCP", "mcp", ""],
     ),
     (
         "the same over REST",
-        "rest",
         "rest",
         0,
         ["Answerback, def tool", "", "", "FastAPI, def"],
@@ -83,13 +79,11 @@ FIRST_ROWS: list[tuple[str, str, str, int, list[str]]] = [
     (
         "a call over HTTP in the client, µs of CPU time",
         "client",
-        "client",
         1,
         ["Answerback", "FastMCP", "mcp", ""],
     ),
     (
         "memory of a server on HTTP, MB",
-        "memory",
         "memory",
         1,
         ["Answerback", "FastMCP", "mcp", "FastAPI (REST)"],
@@ -98,7 +92,7 @@ FIRST_ROWS: list[tuple[str, str, str, int, list[str]]] = [
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What one part found, and when and where it was measured."""
+    """The figures of one part, with their date, machine and versions."""
 
     part: str
     date: str
@@ -183,9 +177,9 @@ def _first_page() -> str:
     """The table beside the comparison with others: a few values of several parts."""
     titles = ["Answerback", "FastMCP", "official SDK", "FastAPI"]
     lines = [f"| measured | {' | '.join(titles)} | command, date |", "|---|" + "---:|" * 4 + "---|"]
-    for what, part, chart_name, column, rows in FIRST_ROWS:
+    for what, part, column, rows in FIRST_ROWS:
         measured = read(part)
-        chart = next(each for each in measured.charts if each.name == chart_name)
+        chart = next(each for each in measured.charts if each.name == part)
         values = [chart.rows[row][column] if row else None for row in rows]
         where = f"`python -m bench {part}`, {measured.date}"
         lines.append(f"| {what} | {' | '.join(map(shown, values))} | {where} |")

@@ -1,4 +1,4 @@
-"""What libraries for retries, breakers and limits add to a call, and ours; and what they keep."""
+"""CPU time per call and memory of libraries for retries, breakers and limits, beside ours."""
 
 from __future__ import annotations
 

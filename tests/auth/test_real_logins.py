@@ -21,8 +21,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl
+from tests.auth.sdk_storage import SdkStorage
 from tests.conftest import Server
 from tests.protocol.official_tools import node_command, node_environment
+from tests.serving import free_port
 
 HERE = Path(__file__).parent
 REDIRECT = "http://127.0.0.1:9/callback"
@@ -41,7 +43,7 @@ def accounts_served(home: Path) -> Iterator[str]:
     )
     assert provider.stdout is not None
     issuer = provider.stdout.readline().decode().strip()
-    port = _free_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}/mcp"
     app = subprocess.Popen(
         [sys.executable, str(HERE / "accounts_app.py"), "serve", "--port", str(port)],
@@ -65,35 +67,12 @@ def accounts_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
-class Login:
+class Login(SdkStorage):
     """The storage and the browser of a user who logs in and consents."""
 
     def __init__(self) -> None:
-        self.tokens: Any = None
-        self.client: Any = None
         self.asked: list[str] = []
         self.answer: dict[str, list[str]] = {}
-
-    async def get_tokens(self) -> Any:
-        return self.tokens
-
-    async def set_tokens(self, tokens: Any) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> Any:
-        return self.client
-
-    async def set_client_info(self, client_info: Any) -> None:
-        self.client = client_info
 
     async def visit(self, page: str) -> None:
         self.asked += parse_qs(urlsplit(page).query)["scope"]

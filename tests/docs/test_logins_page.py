@@ -37,6 +37,7 @@ from tests.auth.login_providers import (
     moved,
     serving,
 )
+from tests.auth.sdk_storage import SdkStorage
 from tests.docs.test_deployment import served
 from tests.serving import free_port
 
@@ -453,15 +454,13 @@ def test_a_client_with_a_wrong_secret_gets_no_token(sites: Sites) -> None:
         pass
 
 
-class SdkLogin:
+class SdkLogin(SdkStorage):
     """The storage and the browser of a user of the official SDK's client."""
 
     def __init__(self, kind: Provider) -> None:
         # Entra knows the name and not the address.
         host = "localhost" if kind is Entra else "127.0.0.1"
         self.redirect = f"http://{host}:9/callback"
-        self.tokens: Any = None
-        self.client: Any = None
         if kind.client_id:
             self.client = OAuthClientInformationFull(
                 client_id=kind.client_id,
@@ -470,18 +469,6 @@ class SdkLogin:
                 token_endpoint_auth_method="client_secret_post" if kind.secret else "none",
             )
         self.answer: dict[str, str] = {}
-
-    async def get_tokens(self) -> Any:
-        return self.tokens
-
-    async def set_tokens(self, tokens: Any) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> Any:
-        return self.client
-
-    async def set_client_info(self, client_info: Any) -> None:
-        self.client = client_info
 
     async def visit(self, page: str) -> None:
         async with httpx.AsyncClient(trust_env=False) as browser:
