@@ -37,7 +37,11 @@ class Person:
     def reads(self, text: str, selector: str = "main") -> Any:
         """Wait until *text* is shown."""
         shown = f"document.querySelector({selector!r})?.innerText"
-        return self.browser.until(f"{shown}?.includes({text!r}) && {shown}")
+        try:
+            return self.browser.until(f"{shown}?.includes({text!r}) && {shown}")
+        except AssertionError as error:
+            page = self.browser.run("document.body.innerText")
+            raise AssertionError(f"{error}\nThe page shows:\n{page}") from None
 
     def sees(self, selector: str) -> Any:
         """Wait until *selector* is on the page."""

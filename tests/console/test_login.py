@@ -25,6 +25,23 @@ def person(browser: Browser, server: Server) -> Iterator[Person]:
     assert browser.errors() == []
 
 
+# The page asks for a task's result before the task ends, and for its state meanwhile. With this
+# script the result comes after the page has read that the task is completed.
+LATE_RESULT = """
+const send = window.fetch;
+let release;
+const completed = new Promise((resolve) => { release = resolve; });
+window.fetch = async (address, options = {}) => {
+  const { method } = JSON.parse(options.body || "{}");
+  if (method === "tasks/result") await completed;
+  const answer = await send(address, options);
+  const isGet = method === "tasks/get";
+  if (isGet && (await answer.clone().text()).includes('"completed"')) setTimeout(release, 100);
+  return answer;
+};
+"""
+
+
 def log_in(person: Person, user: str, scopes: str = "") -> None:
     person.press("Log in", "header")
     person.fill("User", user)
@@ -97,6 +114,14 @@ def test_the_tasks_of_a_user_are_listed_after_a_reload(person: Person, server: S
     again.view("Tasks")
     again.sees(".task")
     assert again.reads("The statement of carla", ".task .wire")
+
+
+def test_a_task_whose_result_comes_after_its_last_state_succeeded(person: Person) -> None:
+    log_in(person, "dora")
+    person.choose("statement")
+    person.browser.run(LATE_RESULT)
+    person.press("Call")
+    assert "The statement of dora" in person.reads("The call succeeded")
 
 
 def test_a_server_for_known_users_only_asks_for_a_login_first(

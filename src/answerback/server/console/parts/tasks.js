@@ -116,7 +116,7 @@ async function watchTask(server, task, signal) {
       changeTask(task.id, taskMembers(found));
       recordProgress(task.place, { message: `Task: ${stateText(found)}` });
       askForTask(task, found.inputRequests || {}, asked, methods);
-      if (isFinal(found)) return endOfTask(found, waiting);
+      if (isFinal(found)) return await endOfTask(found, waiting);
       await pause(Math.min(Math.max(findTask(task.id).poll, MIN_POLL_MS), MAX_POLL_MS));
     }
   } finally {
