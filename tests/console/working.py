@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Literal, TypedDict
 
-from answerback import App, Ask, Context, Image, Message
+from answerback import App, Ask, Context, Image, Limits, Message
 
-app = App("bakery", title="The Bakery", version="2.0.0")
+# Calls wait here for answers that never come; a stop does not wait for them.
+app = App("bakery", title="The Bakery", version="2.0.0", limits=Limits(shutdown=0.5))
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
     "0000000d4944415478da63fccff0bf1e0005840280c87a4b440000000049454e44ae426082"
