@@ -80,6 +80,40 @@ def test_waiting_records_are_written_when_the_disk_has_room_again(
     assert verify(str(path)).holds
 
 
+LEAVE_A_CALL = """
+import asyncio, sys
+from answerback import App
+from answerback.records import JSONL, Records
+
+app = App("calls", records=Records(JSONL(sys.argv[1])))
+
+@app.tool
+async def run(started: bool) -> bool:
+    if not started:
+        await asyncio.Event().wait()
+    return True
+
+async def leave_a_call():
+    await app.call("run", started=True)
+    task = asyncio.ensure_future(app.call("run", started=False))
+    await asyncio.sleep(0)
+    return task
+
+task = asyncio.new_event_loop().run_until_complete(leave_a_call())
+"""
+
+
+def test_a_call_that_the_program_left_running_does_not_keep_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    command = [sys.executable, "-c", LEAVE_A_CALL, str(path)]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == 0
+    assert "1 record was lost: the process ended" in done.stderr
+    assert len(replies_in(path)) == 1
+
+
 def test_records_wait_for_a_locked_database(tmp_path: Path) -> None:
     path = tmp_path / "audit.db"
     SQLite(path).open().close()

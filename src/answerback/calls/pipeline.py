@@ -67,8 +67,8 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            CURRENT.reset(before)
             running.discard(call)
+            CURRENT.reset(before)
 
     return handle
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -48,6 +49,12 @@ class Writer(Generic[T]):
 
     def put(self, item: T, size: int) -> None:
         """Queue an item of *size* bytes; never wait for the sink."""
+        if self._thread is None and sys.is_finalizing():
+            # A call that never ended is freed with the interpreter. No thread starts now (Python
+            # 3.11 would wait for it for ever), and logging cannot be imported.
+            if sys.stderr is not None:
+                sys.stderr.write("answerback: 1 record was lost: the process ended\n")
+            return
         (self._thread or self._start()).put(item, size)
 
     def yield_to_writer(self) -> None:
