@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 from ...core.received_limits import LARGE, MAX_BYTES
 from ...core.secrets.mask import mask_command
@@ -38,7 +38,7 @@ _EXIT_SECONDS = 1.0
 
 
 class ChildProcess(Transport):
-    """The transport to a server that this process starts; it has its own process group."""
+    """The transport to a server that this process starts; it has its own session and process group."""
 
     can_send_now = True
 
@@ -58,7 +58,6 @@ class ChildProcess(Transport):
     async def open(self, receiver: Receiver, lost: Lost) -> None:
         watch = _ChildWatch()
         loop = asyncio.get_running_loop()
-        options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         program, *arguments = self._command
         if os.name == "nt":
             program = windows_program(program, self._env)
@@ -66,7 +65,13 @@ class ChildProcess(Transport):
         child = _Child(receiver, lost, watch, lines)
         try:
             await loop.subprocess_exec(
-                lambda: child, program, *arguments, env=self._env, cwd=self._cwd, **options
+                lambda: child,
+                program,
+                *arguments,
+                env=self._env,
+                cwd=self._cwd,
+                # It begins a process group too, and uvloop does not know `process_group`.
+                start_new_session=True,
             )
         except BaseException as exc:
             watch.close()

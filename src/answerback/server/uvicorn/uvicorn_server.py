@@ -164,8 +164,6 @@ class _ConsoleServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                # uvloop cannot start a child process in its own process group.
-                loop="asyncio",
                 http=UvicornProtocol,
                 ws="none",
                 log_level="warning",
