@@ -115,7 +115,8 @@ def test_a_fastapi_app_under_uvloop_connects_to_a_command() -> None:
             assert process.stderr is not None
             log = b""
             while not (found := re.search(rb"http://\S+:\d+", log)):
-                assert (line := process.stderr.readline()), log.decode()
+                line = process.stderr.readline()
+                assert line, log.decode()
                 log += line
             answer = httpx.get(f"{found.group().decode()}/sum", timeout=60)
         finally:

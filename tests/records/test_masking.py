@@ -38,7 +38,7 @@ def test_a_secret_under_an_alias_is_masked_in_the_records() -> None:
     event = recorded(app, records, sink, "login", x1=SECRET)
 
     assert event.arguments is not None
-    assert b'"x1"' in bytes(event.arguments)
+    assert "'x1'" in str(event.arguments)
     assert all(SECRET.encode() not in entry.body for entry in sink.entries)
 
 
@@ -113,8 +113,8 @@ def test_a_refused_value_under_the_name_of_a_secret_is_masked_in_the_recorded_re
     event = recorded(app, records, sink, "login", password=value, code=value)
 
     assert event.code == "INVALID_ARGUMENTS"
-    assert json.loads(bytes(event.arguments)) == {"password": "***", "code": "***"}
-    assert "expected int" in bytes(event.reply).decode()
+    assert event.arguments == {"password": "***", "code": "***"}
+    assert "expected int" in str(event.reply)
     assert value[:12].encode() not in sink.entries[1].body
 
 
@@ -129,7 +129,7 @@ def test_data_under_the_name_of_a_secret_is_masked_in_every_part_of_the_recorded
 
     event = recorded(app, records, sink, "account")
 
-    data = json.loads(bytes(event.reply))["data"]
+    data = event.reply["data"]
     assert data == {"user": "ann", "note": "use ***", "pin": "***", "login": {"secret": "***"}}
 
 
@@ -157,8 +157,8 @@ def test_a_secret_in_an_argument_that_is_json_in_a_string_is_masked_in_every_par
 
     event = recorded(app, records, sink, "log_in", login=sent)
 
-    assert json.loads(bytes(event.reply))["data"] == "welcome, ***"
-    assert SECRET not in bytes(event.arguments).decode()
+    assert event.reply["data"] == "welcome, ***"
+    assert SECRET not in str(event.arguments)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_value_under_a_misspelt_name_of_a_secret_is_masked(name: str) -> None:
 
     event = recorded(App("test", records=records), records, sink, "anything", **{name: SECRET})
 
-    assert json.loads(bytes(event.arguments)) == {name: "***"}
+    assert event.arguments == {name: "***"}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_value_under_an_ordinary_name_is_recorded(name: str) -> None:
 
     event = recorded(App("test", records=records), records, sink, "anything", **{name: "12 items"})
 
-    assert json.loads(bytes(event.arguments)) == {name: "12 items"}
+    assert event.arguments == {name: "12 items"}
 
 
 def test_the_name_of_an_unknown_tool_is_masked_and_shortened() -> None:

@@ -172,7 +172,7 @@ def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
         "expires": None if task.expires is None else _iso(task.expires),
         "worker": task.worker,
         "attempts": task.attempts,
-        "arguments": msgspec.Raw(masker.json(task.arguments)),
+        "arguments": masker.json(task.arguments),
         "questions": {
             key: masker.text(str(each.params.get("message", each.method)))
             for key, each in task.questions.items()
@@ -181,9 +181,9 @@ def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
     if with_result and task.result is not None:
         reply = task.reply()
         if reply.encoded is not None:
-            members["data"] = msgspec.Raw(masker.json(reply.encoded))
+            members["data"] = masker.json(reply.encoded)
         if reply.error is not None:
-            members["error"] = msgspec.Raw(masker.json(msgspec.json.encode(reply.error)))
+            members["error"] = masker.json(msgspec.json.encode(reply.error))
     return {name: value for name, value in members.items() if value not in (None, "", {}, 0)}
 
 

@@ -74,8 +74,8 @@ class ChainWriter:
         self._began = ""
         self._previous_files = PreviousFiles()
 
-    def write(self, events: Iterable[Event], lost: int = 0) -> None:
-        """Write *events*, after a record with the number of *lost* events.
+    def write(self, events: Iterable[Event], lost: int = 0, why: str = "") -> None:
+        """Write *events*, after a record with the number of *lost* events and the reason.
 
         If a call fails, the next call writes the failed entries and ignores its own *events*: the
         caller repeats the call with the same events until it succeeds.
@@ -84,7 +84,7 @@ class ChainWriter:
             self._store = self._open_store()
         try:
             if not self._unwritten:
-                leading = self._leading_events(self._store, lost)
+                leading = self._leading_events(self._store, lost, why)
                 self._unwritten = self._chain.entries_for(itertools.chain(leading, events))
             self._store.write(self._unwritten)
         except BaseException as exc:
@@ -148,10 +148,10 @@ class ChainWriter:
         self._chain = Chain()
         events = [entry.event for entry in self._unwritten]
         waiting = [event for event in events if event.event != STARTED]
-        leading = self._leading_events(store, 0) if waiting else ()
+        leading = self._leading_events(store) if waiting else ()
         self._unwritten = self._chain.entries_for(itertools.chain(leading, waiting))
 
-    def _leading_events(self, store: Store, lost: int) -> Iterator[Event]:
+    def _leading_events(self, store: Store, lost: int = 0, why: str = "") -> Iterator[Event]:
         if not self._chain.seq:
             yield Event(
                 event=STARTED,
@@ -161,7 +161,6 @@ class ChainWriter:
                 why=self._began,
             )
         if lost:
-            why = "the queue of events was full"
             yield Event(event=LOST, time=_now(), lost=lost, why=why)
 
     def _close_store(self) -> None:

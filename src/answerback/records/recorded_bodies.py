@@ -30,7 +30,7 @@ def kept_bodies(record: CallRecord, *, arguments: bool, content: bool) -> dict[s
     # A large body is not shortened: half a secret would no longer be recognised and masked.
     fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= _MAX_BYTES}
     masker = masker_for(record, fitting.get("reply", b""))
-    kept = {name: msgspec.Raw(masker.json(body)) for name, body in fitting.items()}
+    kept = {name: masker.json(body) for name, body in fitting.items()}
     return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
 
 

@@ -211,9 +211,10 @@ class _WriterThread(Generic[T]):
         """Retry until the items are written; return False if writing fails while closing."""
         delay = _FIRST_RETRY_SECONDS
         moved = False
+        why = self._last_error or "the queue of events was full"
         while True:
             try:
-                chain_writer.write(self._make_events(items), lost)
+                chain_writer.write(self._make_events(items), lost, why)
             except Exception as exc:  # noqa: BLE001 -- a failing sink must not end the thread
                 self._on_error(exc)
                 if isinstance(exc, FileMoved) and not moved:

@@ -38,7 +38,7 @@ _EXIT_SECONDS = 1.0
 
 
 class ChildProcess(Transport):
-    """The transport to a server that this process starts; it has its own session and process group."""
+    """The transport to a server that this process starts; it has its own session."""
 
     can_send_now = True
 

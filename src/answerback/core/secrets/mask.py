@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-import msgspec
-
 from ..json_value import Json
 from .http_secrets import url_spans
 from .secret_forms import secrets_in
@@ -109,9 +107,9 @@ class Masker:
                     found.update(dict.fromkeys(written_forms(str(value))))
         self._known = tuple(found)
 
-    def json(self, body: bytes) -> bytes:
-        """Return JSON with its secrets masked; bytes that are not JSON become a JSON string."""
-        return msgspec.json.encode(self._value(decode_json_or_text(body)))
+    def json(self, body: bytes) -> Json:
+        """Return the value of JSON with its secrets masked; other bytes become a string."""
+        return self._value(decode_json_or_text(body))
 
     def text(self, text: str) -> str:
         return mask(text, self._known)
