@@ -140,3 +140,32 @@ def test_durations_are_measured_in_the_buckets_of_the_convention(telemetry: Tele
     assert point.explicit_bounds == (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
     assert point.attributes["mcp.method.name"] == "tools/call"
     assert found["answerback.call.duration"].data.data_points[0].count == 1
+
+
+def test_made_up_names_share_one_span_name_and_one_series(telemetry: Telemetry) -> None:
+    async def over_rest() -> None:
+        transport = httpx.ASGITransport(telemetry.app.asgi())
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for number in range(3):
+                assert (await client.post(f"/functions/nosuch{number}")).status_code == 404
+
+    @telemetry.app.prompt
+    def greet() -> str:
+        return "hello"
+
+    asyncio.run(over_rest())
+    for number in range(3):
+        over_mcp(telemetry.app, "tools/call", name=f"nosuch{number}", arguments={})
+        over_mcp(telemetry.app, "prompts/get", name=f"nosuch{number}")
+
+    spans = telemetry.spans()
+    assert {span.name for span in spans} <= {"execute_tool _OTHER", "tools/call _OTHER"}
+    assert {span.attributes["gen_ai.tool.name"] for span in spans if span.attributes} == {
+        "nosuch0",
+        "nosuch1",
+        "nosuch2",
+    }
+    for metric in telemetry.metrics().values():
+        (series,) = metric.data.data_points
+        assert series.attributes["gen_ai.tool.name"] == "_OTHER"
+        assert series.count == 3

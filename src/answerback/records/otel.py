@@ -8,7 +8,7 @@ import msgspec
 
 from ..core.json_value import JsonObject
 from ..core.versions import STATELESS
-from ..error_codes import find_code
+from ..error_codes import TOOL_NOT_FOUND, find_code
 from ..errors import needs_extra
 from .event import CANCELLED, ISSUE, Event
 from .sink import Entry, WriteOnlySink
@@ -25,6 +25,8 @@ _METHODS = {
 }
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _INVALID_PARAMS, _INTERNAL_ERROR, _RESOURCE_NOT_FOUND = "-32602", "-32603", "-32002"
+_UNKNOWN = "_OTHER"
+"""OpenTelemetry's word for a value that is not one of the known ones."""
 _W3C = TraceContextTextMapPropagator()
 
 
@@ -100,9 +102,14 @@ class OpenTelemetry(WriteOnlySink):
 def span_name(event: Event) -> str:
     """Return a name without a resource's URI: span names must have few different values."""
     if event.wire != "mcp":
-        return f"execute_tool {event.tool}"
+        return f"execute_tool {_known_name(event)}"
     method = _METHODS[event.kind]
-    return f"{method} {event.tool}" if event.kind in ("tool", "prompt") else method
+    return f"{method} {_known_name(event)}" if event.kind in ("tool", "prompt") else method
+
+
+def _known_name(event: Event) -> str:
+    """Return the called name, unless a client made it up: each one would be a new series."""
+    return _UNKNOWN if event.code == TOOL_NOT_FOUND else event.tool
 
 
 def attributes_of(event: Event) -> JsonObject:
@@ -115,9 +122,9 @@ def attributes_of(event: Event) -> JsonObject:
     else:
         found["answerback.wire"] = event.wire
     if event.kind == "tool":
-        found |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": event.tool}
+        found |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": _known_name(event)}
     elif event.kind == "prompt":
-        found["gen_ai.prompt.name"] = event.tool
+        found["gen_ai.prompt.name"] = _known_name(event)
     if event.failed:
         found |= _failure(event)
     return found
@@ -143,6 +150,7 @@ def _rpc_code(event: Event, status: int) -> str:
 def _span_attributes(event: Event) -> JsonObject:
     found = {
         "jsonrpc.request.id": event.request,
+        "gen_ai.tool.name": event.tool if event.kind == "tool" else "",
         "mcp.resource.uri": event.tool if event.kind == "resource" else "",
         "answerback.error.code": event.code,
         "answerback.error.reference": event.reference,
