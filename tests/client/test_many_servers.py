@@ -16,6 +16,7 @@ from tests.client.conftest import SERVED, STDIO, STUB, http_server
 
 from answerback import App, NotFound, connect
 from answerback.client import BadTarget, ConnectError
+from answerback.models import to_openai
 from answerback.registry.declarations import Change
 from answerback.resilience import Breaker
 
@@ -309,6 +310,32 @@ def test_a_call_waits_for_a_server_that_is_still_connecting(tmp_path: Path) -> N
     assert reply.data == {"degrees": "warm"}
     assert after == ["slow_weather", "math_next"]
     assert failures == {}
+
+
+def test_a_model_that_calls_a_tool_of_a_connecting_server_is_told_to_list_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tool is not called: what the list does not have, the model may not call."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    config = {"mcpServers": {"slow": gated(gate), "math": calculator("math")}}
+    call = {"id": "1", "type": "function", "function": {"name": "slow_weather", "arguments": "{}"}}
+
+    async def run() -> Any:
+        async with connect(config, wait=0.1) as servers:
+            kit = to_openai(await servers.tools())
+            late = asyncio.create_task(kit.run(servers, call))
+            await asyncio.to_thread(gate.write_text, "go on")
+            _, early, _ = await late
+            _, reply, _ = await to_openai(await servers.tools()).run(servers, call)
+            return early, reply
+
+    early, reply = asyncio.run(run())
+
+    assert early.error.code == "UNAVAILABLE"
+    assert "slow was still connecting" in early.error.message
+    assert reply.data == {"degrees": "warm"}
+    assert "lists go on without a server: slow did not answer within 0.1 seconds" in caplog.text
 
 
 def test_a_connection_goes_on_opening_after_a_call_gave_up(tmp_path: Path) -> None:

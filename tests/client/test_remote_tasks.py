@@ -259,6 +259,17 @@ def test_progress_gets_the_new_messages_of_a_task() -> None:
     assert [step.progress for step in steps] == [1, 2, 3]
 
 
+def test_the_numbers_in_the_messages_of_a_task_are_its_progress() -> None:
+    steps: list[Progress] = []
+    program = TASKS_ONLY.replace("begun", "0.5 of 4").replace("step {", "1 of 4: step {")
+
+    with connect([*TASKS_ONLY_COMMAND[:-1], program]) as server:
+        server.tools()
+        server.options(progress=steps.append).call("study")
+
+    assert steps == [Progress(0.5, 4), Progress(1, 4, "step 0"), Progress(1, 4, "step 1")]
+
+
 def test_a_progress_function_that_raises_loses_no_task(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_: Progress) -> None:
         raise RuntimeError("no terminal")

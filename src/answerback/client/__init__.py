@@ -5,6 +5,7 @@ Its only dependency is msgspec.
 
 from __future__ import annotations
 
+from ..registry.declarations import Change
 from .connecting import connect
 from .faults import ConnectError
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
@@ -16,6 +17,7 @@ from .user_handlers import ElicitationRequest
 
 __all__ = [
     "BadTarget",
+    "Change",
     "ConnectError",
     "ElicitationRequest",
     "FilledPrompt",

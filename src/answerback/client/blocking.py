@@ -89,6 +89,14 @@ class BlockingServer(_OnLoop[Connected]):
             name: BlockingServer(each, self._loop, owns_loop=False) for name, each in found.items()
         }
 
+    def wait_for(self, name: str) -> str:
+        """Wait while the server of the tool *name* is connecting.
+
+        Returns the server's name, or "" if there was nothing to wait for.
+        """
+        server = self._inner
+        return self._loop.run(server.wait_for(name)) if isinstance(server, ManyServers) else ""
+
     tools = _blocking(ServerMethods.tools)
     resources = _blocking(ServerMethods.resources)
     templates = _blocking(ServerMethods.templates)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
 from ..core.background import spawn
 from ..core.json_value import JsonObject
+from ..core.log import logger
 from ..core.reply import Reply, failure
 from ..error_codes import TOOL_NOT_FOUND
 from ..errors import NotFound, ToolError
@@ -20,6 +22,8 @@ from .remote_server import RemoteServer, ServerMethods
 from .remote_tasks import StartedTask
 from .request_params import ServerFacts
 from .targets import BadTarget
+
+_LOGGER = logger("answerback.client")
 
 T = TypeVar("T")
 Listed = TypeVar("Listed", bound=msgspec.Struct)
@@ -147,7 +151,17 @@ class ManySessions:
         for each in late:
             text = f"did not answer within {self.wait:g} seconds; calls go on waiting for it"
             self.failures[asked[each]] = f"{asked[each]} {text}"
+            _LOGGER.warning("lists go on without a server: %s %s", asked[each], text)
         return {name: found[name] for name in self.servers if name in found}
+
+    async def wait_for(self, name: str) -> str:
+        """Wait for the tool's server if it is connecting, and return its name, else ""."""
+        fitting = [each for each in self.servers if name.startswith(f"{each}_")]
+        late = max(filter(self._is_late, fitting), key=len, default="")
+        if late:
+            with suppress(ConnectError):
+                await self.servers[late]._session.open_shared()
+        return late
 
     def _is_late(self, name: str) -> bool:
         """Return whether a server is connecting, and has been waited for already."""
@@ -198,6 +212,13 @@ class ManyServers(ServerMethods):
     def info(self) -> dict[str, ServerFacts]:
         """The facts about each server, by its name."""
         return {name: server.info for name, server in self.servers.items()}
+
+    async def wait_for(self, name: str) -> str:
+        """Wait while the server of the tool *name* is connecting.
+
+        Returns the server's name, or "" if there was nothing to wait for.
+        """
+        return await self._session.wait_for(name)
 
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the same servers with other options."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,9 @@ _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 _LOOK_TIMEOUT = 30.0
 _FAILURES = 5
 """How many polls in a row may fail, for example while the server restarts."""
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:e\+[0-9]{1,2})?)"
+_NUMBERS = re.compile(f"{_NUMBER} of {_NUMBER}(?:: (.*))?", re.DOTALL)
+"""A task's message with numbers, as our servers write it: "3 of 10: reading"."""
 _FINAL = ("completed", "failed", "cancelled")
 
 
@@ -218,9 +222,16 @@ class RemoteTask:
         self._said = said
         self._steps += 1
         try:
-            self._progress(Progress(self._steps, None, str(said)))
+            self._progress(self._progress_in(str(said)))
         except Exception:
             _LOGGER.exception("the progress function failed")
+
+    def _progress_in(self, said: str) -> Progress:
+        """Return the progress; other servers' messages without numbers are counted."""
+        if found := _NUMBERS.fullmatch(said):
+            done, total, message = found.groups()
+            return Progress(float(done), float(total), message)
+        return Progress(self._steps, None, said)
 
     def _failure(self) -> RpcError | NoAnswer:
         """Return the reason why the task failed or was cancelled."""

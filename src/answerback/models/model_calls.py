@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ..core.reply import Reply
 from .provider_rules import Provider
@@ -22,6 +22,14 @@ class BlockingCalls(Protocol):
     """A server whose `call` blocks."""
 
     def call(self, name: str, arguments: Mapping[str, Any], /) -> Reply[Any]: ...
+
+
+@runtime_checkable
+class SeveralServers(Protocol):
+    """Servers of which some may still be connecting; the method is async if `call` is."""
+
+    def wait_for(self, name: str, /) -> Any:
+        """Wait while the tool's server is connecting; return its name, or "" at once."""
 
 
 class ModelCall(NamedTuple):

@@ -8,11 +8,18 @@ from typing import Any, TypeAlias, cast, overload
 
 import msgspec
 
-from ..core.reply import Error, Reply
+from ..core.reply import Error, Reply, failure
 from ..error_codes import INVALID_ARGUMENTS, TOOL_NOT_FOUND
 from ..errors import InvalidInput, NotFound, ToolError
 from .argument_plans import Decoder
-from .model_calls import AsyncCalls, BlockingCalls, ModelCall, RunResult, read_call
+from .model_calls import (
+    AsyncCalls,
+    BlockingCalls,
+    ModelCall,
+    RunResult,
+    SeveralServers,
+    read_call,
+)
 from .provider_names import fitting_names
 from .provider_rules import Provider, ProviderRules
 from .reply_parts import TextOptions, parts_for
@@ -158,18 +165,23 @@ class ModelTools:
 
         *server* is a connected server. *call* is one of the calls in the provider's form, as JSON
         or as an object of its package. A name that the model made up and wrong arguments become
-        failed replies. Raises TypeError for anything else than a call.
+        failed replies; so does a tool of a server that is still connecting, after waiting for it.
+        Raises TypeError for anything else than a call.
         """
         asked = read_call(call, self.rules.provider)
         if iscoroutinefunction(server.call):
             return self._awaited(cast("AsyncCalls", server), asked)
         made = self._tool_call(asked)
+        if asked.name not in self._tools and isinstance(server, SeveralServers):
+            made = _late(server.wait_for(asked.name)) or made
         blocking = cast("BlockingCalls", server)
         reply = made if isinstance(made, Reply) else blocking.call(*made)
         return asked.id, reply, asked.name
 
     async def _awaited(self, server: AsyncCalls, asked: ModelCall) -> RunResult:
         made = self._tool_call(asked)
+        if asked.name not in self._tools and isinstance(server, SeveralServers):
+            made = _late(await server.wait_for(asked.name)) or made
         reply = made if isinstance(made, Reply) else await server.call(*made)
         return asked.id, reply, asked.name
 
@@ -309,3 +321,14 @@ def _check_json(arguments: Mapping[str, Any]) -> None:
     except (TypeError, ValueError, RecursionError) as exc:
         message = f"the arguments cannot be written as JSON: {exc}"
         raise InvalidInput(message, INVALID_ARGUMENTS) from None
+
+
+def _late(server: str) -> Reply[Any] | None:
+    """Return the reply for a tool of a server that was left out of the list.
+
+    The tool is not called: these tools are all that the model may call.
+    """
+    if not server:
+        return None
+    text = f"The server {server} was still connecting when the tools were listed"
+    return failure(text, "UNAVAILABLE", hint="list the tools again, and repeat the call")
