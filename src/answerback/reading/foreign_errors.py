@@ -50,7 +50,10 @@ _UNKNOWN_ENTRY = re.compile(
 _WRONG_ARGUMENTS = re.compile(
     _ERROR + r"(?:Error (?:executing|calling) tool [^:\n]{1,200}: )?"
     r"(?:input validation error\b|\d{1,4} validation errors? for \S"
-    r"|invalid (?:arguments|parameters|params)\b|missing required (?:argument|parameter)s?\b)",
+    r"|invalid (?:arguments|parameters|params)\b|missing required (?:argument|parameter)s?\b"
+    # Google's toolbox, and what zod's issues become in servers of the TypeScript SDK.
+    r"|(?:the )?provided parameters were invalid\b|invalid input: \["
+    r"|invalid [\w.\[\]]{1,100}: required\b)",
     re.IGNORECASE,
 )
 _VAGUE_CODES = {INVALID_ARGUMENTS, UNKNOWN_ERROR, "INVALID_REQUEST", "METHOD_NOT_FOUND"}
