@@ -153,3 +153,19 @@ def test_verify_refuses_a_line_with_other_members_than_were_written(
 
     assert "record 3, number 3" in verdict.broken
     assert "not as it was written" in verdict.broken
+
+
+@pytest.mark.parametrize("kind", ["foreign", "of its own chain"])
+def test_a_line_in_the_middle_that_no_killed_process_left_is_not_a_record(
+    kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    record_calls(JSONL(path), calls=5)
+    lines = path.read_bytes().splitlines(keepends=True)
+
+    added = b"x\n" if kind == "foreign" else lines[3][:60] + b"\n"
+    path.write_bytes(b"".join([*lines[:3], added, *lines[3:]]))
+    verdict = verify(str(path))
+
+    assert not verdict.holds
+    assert verdict.broken.startswith("not a record: line 4")

@@ -20,6 +20,7 @@ from .jsonl import JsonlLine, encode_line
 _NO_RECORDS = "there are no records in it"
 _SQLITE_HEADER = b"SQLite format 3\0"
 _ROWS_PER_QUERY = 256
+_LINE_START = b'{"chain":"'
 
 
 class CannotRead(AnswerbackError):
@@ -40,9 +41,11 @@ class StoredRecord(msgspec.Struct, frozen=True):
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """A line that cannot be decoded, because its process was killed while writing it."""
+    """A line that cannot be decoded; a process that is killed while writing leaves such a one."""
 
     number: int
+    chain: str | None
+    """The chain that it belongs to, "" if it is too short, or None if no record begins so."""
 
 
 def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornLine]:
@@ -143,7 +146,11 @@ def _decode_line(number: int, text: bytes) -> StoredRecord | TornLine:
     try:
         line = msgspec.json.decode(text, type=JsonlLine)
     except msgspec.DecodeError:
-        return TornLine(number)
+        start = text.rstrip(b"\r\n")[: len(_LINE_START)]
+        if not _LINE_START.startswith(start):
+            return TornLine(number, None)
+        chain, quote, _ = text[len(_LINE_START) :].decode(errors="replace").partition('"')
+        return TornLine(number, chain if quote else "")
     body = bytes(line.event)
     altered = encode_line(line.chain, line.seq, line.hash, body) != text.rstrip(b"\r\n")
     return StoredRecord(number, line.chain, line.seq, line.hash, body, altered)

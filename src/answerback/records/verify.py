@@ -46,12 +46,20 @@ def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
     missing |= dict.fromkeys(heads, "it was given as a head")
     verdict = Verdict()
     chains: dict[str, Head] = {}
+    cut: dict[str, int] = {}
     for record in read(path):
         if isinstance(record, TornLine):
-            verdict.torn.append(record.number)
+            if record.chain is None:
+                verdict.broken = verdict.broken or f"not a record: line {record.number}"
+            else:
+                verdict.torn.append(record.number)
+                cut[record.chain] = record.number
             continue
         verdict.records += 1
         verdict.broken = verdict.broken or _check(record, chains)
+        if not verdict.broken and record.chain in cut:
+            # A killed process leaves a line cut off, and writes no more.
+            verdict.broken = f"not a record: line {cut[record.chain]}; its chain goes on after it"
         missing.pop(record.hash, None)
     verdict.heads = list(chains.values())
     if missing and not verdict.broken:
