@@ -109,6 +109,7 @@ SAMPLES: list[dict[str, list[Any]]] = [
     {"tree": [{"name": "a", "children": [{"name": "b", "children": []}]}]},
     {"list": [{"value": 1, "next": {"value": 2, "next": None}}]},
     {"odd names": [{"class": 1, "two words": {"x": 1, "y": None}, "list": [1], "date": "x"}]},
+    {"method of classes": [{"mro": "a", "b": 1}]},
     {"dates": [[{"day": f"2024-01-0{n}", "date": "2024-01-01T00:00:00Z"} for n in range(1, 9)]]},
     {"words": [[{"state": word} for word in ("open", "done", "sent") * 9]] * 6},
     {"union": [1, "x", None, [1, "y"], {"a": {"b": 1}, "c": True}, {"a": {"b": "z"}}]},

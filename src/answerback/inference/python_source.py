@@ -27,8 +27,11 @@ _IMPORTS = {
     "typing": ("Any", "Literal", "NotRequired", "TypedDict"),
 }
 _HEAD = '"""The types of replies, inferred from recorded ones by `answerback types`."""'
-# A field of such a name hides the type from the annotations after it.
-_HIDING = frozenset({"bool", "dict", "float", "int", "list", "str", *IMPORTED, *keyword.kwlist})
+# A field of such a name hides the type from the annotations after it; a dataclass takes `type.mro`
+# for the default of `mro`.
+_HIDING = frozenset(
+    {"bool", "dict", "float", "int", "list", "mro", "str", *IMPORTED, *keyword.kwlist}
+)
 # Texts are not names: `"date"` needs no import.
 _NAME_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*|\b[A-Za-z]\w*""")
 
