@@ -405,3 +405,18 @@ def test_the_setting_of_wrap_itself_comes_first() -> None:
 def test_wrap_refuses_another_setting_for_nan() -> None:
     with pytest.raises(TypeError, match="nan='zero' should be 'refuse' or 'null'"):
         wrap(lambda: 1, nan="zero")  # type: ignore[call-overload]  # the mistake of the test
+
+
+def test_a_function_of_one_object_may_be_called_without_it() -> None:
+    def count(arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"count": len(arguments)}
+
+    envelope = asyncio.run(wrap(count)())  # type: ignore[call-arg]  # as JavaScript allows
+
+    assert envelope["data"] == {"count": 0}
+
+
+def test_a_returned_tool_error_is_a_failure_envelope() -> None:
+    envelope = asyncio.run(wrap(lambda: NotFound("gone"))())
+
+    assert envelope["error"] == {"code": "NOT_FOUND", "message": "gone"}

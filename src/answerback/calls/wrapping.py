@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, get_args, overload
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast, get_args, overload
 
 import msgspec
 
@@ -21,6 +21,7 @@ from ..dialects.nested_blocks import take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import ToolError
 from ..types.nan_as_null import nan_to_none, with_nan_as_null
 from ..types.output import Output
 
@@ -58,10 +59,13 @@ def wrap(fn: Any = None, /, *, nan: Nan | None = None) -> Any:
 
 
 def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
+    fn_of_one = cast("Callable[[dict[str, Any]], Any]", fn)
+
     @wraps(fn)
     async def call(*args: P.args, **kwargs: P.kwargs) -> Envelope:
         try:
-            result = fn(*args, **kwargs)
+            # As `toolFn(args || {})`: a function of one object may be called without it.
+            result = fn(*args, **kwargs) if args or kwargs or not _takes_one(fn) else fn_of_one({})
             if isinstance(result, Awaitable):
                 result = await result
             if is_result(result):
@@ -75,6 +79,18 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
 
     call.__dict__["made_by_wrap"] = WrappedFunction(fn, call, nan)
     return call
+
+
+def _takes_one(fn: Callable[..., Any]) -> bool:
+    """Return whether the function needs exactly one positional argument."""
+    import inspect
+
+    needed = [
+        each
+        for each in inspect.signature(fn).parameters.values()
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    return len(needed) == 1 and needed[0].kind is not needed[0].KEYWORD_ONLY
 
 
 class WrappedFunction(NamedTuple):
@@ -132,6 +148,8 @@ def _envelope_from_result(result: Any) -> Envelope:
     match result:
         case Reply():
             return _envelope_from_reply(result)
+        case ToolError():
+            raise result
         case None:
             return _envelope_from_reply(Reply())
     verdict, found = judge(result)
