@@ -140,6 +140,11 @@ def _row_for_status(name: str, status: object) -> Code:
     return Code(status, exit=like.exit, retryable=like.retryable)
 
 
+def words_of(code: str) -> str:
+    """Return the message of an error that has only a code."""
+    return code.replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
+
+
 def find_code(code: str | Enum, kind: str | None = None) -> Code:
     """Return the row of *code*, else the row of *kind*, its error class's code."""
     code = code_name(code)

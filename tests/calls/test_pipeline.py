@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from answerback import (
     NotFound,
     RateLimited,
     Reply,
+    Text,
     TimedOut,
     ToolError,
     Unauthenticated,
@@ -455,3 +457,65 @@ def test_a_tool_that_raises_cancelled_error_is_a_failed_call() -> None:
 
     assert reply.error is not None
     assert reply.error.code == "TOOL_EXECUTION_ERROR"
+
+
+def test_a_tool_that_cancels_itself_is_a_failed_call_in_a_task_whose_group_failed() -> None:
+    """Before Python 3.13, such a task looks as if it were being cancelled."""
+    app = App("test")
+
+    @app.tool
+    async def give_up() -> int:
+        raise asyncio.CancelledError
+
+    async def fail() -> None:
+        raise RuntimeError
+
+    async def run() -> Reply[Any]:
+        with suppress(BaseExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        return await app.call("give_up")
+
+    assert error_of(asyncio.run(run())).code == "TOOL_EXECUTION_ERROR"
+
+
+def test_the_first_tool_error_of_a_group_reaches_the_caller(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def collect() -> int:
+        second = ExceptionGroup("", [Conflict("too late"), Unavailable("cold")])
+        raise ExceptionGroup("", [ExceptionGroup("", [NotFound("gone")]), second])
+
+    error = error_of(call_tool(collect))
+
+    assert (error.code, error.message) == ("NOT_FOUND", "gone")
+    assert "too late" in caplog.text
+
+
+def test_a_group_with_another_exception_is_masked() -> None:
+    def collect() -> int:
+        raise ExceptionGroup("", [NotFound("gone"), ValueError("secret")])
+
+    error = error_of(call_tool(collect))
+
+    assert error.code == "TOOL_EXECUTION_ERROR"
+    assert "gone" not in error.message
+
+
+@pytest.mark.parametrize("returns", [int, list[Text], Reply, None, Any])
+def test_a_tool_error_that_is_returned_counts_as_raised(returns: Any) -> None:
+    def find() -> Any:
+        return NotFound("gone")
+
+    find.__annotations__["return"] = returns
+
+    error = error_of(call_tool(find))
+
+    assert (error.code, error.message) == ("NOT_FOUND", "gone")
+
+
+@pytest.mark.parametrize(
+    ("exc", "words"), [(ToolError(""), "Unknown error"), (NotFound(""), "Not found")]
+)
+def test_an_error_without_a_message_has_the_words_of_its_code(exc: ToolError, words: str) -> None:
+    assert error_of(call_tool(raising(exc))).message == words

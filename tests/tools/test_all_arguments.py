@@ -238,6 +238,10 @@ def not_object(params: Annotated[list[int], AllArguments]) -> None: ...
 def keywords(**params: Any) -> None: ...
 def same_name(name: str, **params: Unpack[Typed]) -> None: ...  # type: ignore[misc]  # the subject
 def of_server(manager: Manager) -> None: ...
+def unmarked(args: AllArguments) -> int:
+    return 1
+
+
 def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) -> None: ...
 
 
@@ -272,6 +276,11 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
             "parameter 'manager' of tool 'of_server': Manager is not a type that JSON knows; make "
             "it a dataclass, write str, or register it with register_type; for a value of the "
             "server's, write manager: Annotated[Manager, Depends(fn)]",
+        ),
+        (
+            unmarked,
+            "parameter 'args' of tool 'unmarked' has AllArguments as its type; write args: "
+            "Annotated[dict, AllArguments], or a TypedDict for dict",
         ),
         (
             with_logger,

@@ -136,6 +136,14 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
     match exc:
         case ToolError():
             return checked_error(Error.of(exc), owner)
+        case BaseExceptionGroup() if not exc.split(ToolError)[1]:
+            # From a task group, for example: the first one is shown.
+            first: BaseException = exc
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            if len(exc.exceptions) > 1:
+                _log("raised several errors, of which the caller sees the first", exc, log_fields())
+            return _error_for_caller(first, owner, log_fields)
         case InvalidArguments():
             return invalid_arguments(exc)
         case InvalidJson():

@@ -15,7 +15,8 @@ from ..core.foreign_content import content_of, is_block
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
-from ..error_codes import UNKNOWN_TEXT
+from ..error_codes import UNKNOWN_TEXT, words_of
+from ..errors import ToolError
 from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
@@ -65,6 +66,8 @@ def reply_to(tool: Tool, value: object) -> Reply[Any]:
     try:
         encoded, data = tool.output.encode(value)
     except InvalidOutput as exc:
+        if isinstance(value, ToolError):
+            raise value from None
         _refuse_block(value)
         _keep_text(exc, value)
         raise
@@ -90,6 +93,8 @@ def may_be_finished(returns: ReturnType, value: object) -> bool:
 def _reply_without_type(tool: Tool, value: object) -> Reply[Any]:
     """Return the reply for a value that may be content as well as data."""
     returns = tool.returns
+    if isinstance(value, ToolError):
+        raise value
     if not returns.declared and (blocks := content_of(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
     if returns.declared:
@@ -171,11 +176,7 @@ def _readable_message(error: Error) -> str:
     """Return the message; words for the code if it is empty, a printed object or a whole result."""
     from .finished_reply import text_in
 
-    return text_in(error.message) or text_in(_words(error.code)) or UNKNOWN_TEXT
-
-
-def _words(code: object) -> str:
-    return _valid_text(code).replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
+    return text_in(error.message) or text_in(words_of(_valid_text(error.code))) or UNKNOWN_TEXT
 
 
 def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
@@ -187,7 +188,7 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
     )
     logger().error(message, owner, reference, exc_info=exc)
     details = {"reference": reference} if error.details is None else error.details
-    shown = f"{_words(error.code)} (reference {reference})"
+    shown = f"{words_of(_valid_text(error.code))} (reference {reference})"
     return msgspec.structs.replace(error, message=shown, details=details)
 
 

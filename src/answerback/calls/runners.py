@@ -170,13 +170,16 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
     The tool may cancel itself; only cancelling the call ends more than the tool.
     """
     await ON_LOOP
+    import asyncio
+
+    task = asyncio.current_task()
+    # Not 0 in a task whose TaskGroup has failed, before Python 3.13.
+    before = 0 if task is None else task.cancelling()
     try:
         return await steps
     except BaseException as exc:
-        import asyncio
-
-        task = asyncio.current_task()
-        if not isinstance(exc, asyncio.CancelledError) or (task is not None and task.cancelling()):
+        is_cancelled = task is not None and task.cancelling() > before
+        if not isinstance(exc, asyncio.CancelledError) or is_cancelled:
             raise
         raise RuntimeError("the tool cancelled itself") from exc
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 import msgspec
 
 from ..contract import Contract, Dialect
-from ..error_codes import CODES, UNKNOWN_ERROR, Code, code_name, find_code
+from ..error_codes import CODES, UNKNOWN_ERROR, Code, code_name, find_code, words_of
 from ..errors import ToolError
 from .content import BLOCKS, Block, Text, check_meta
 from .shape import Shape
@@ -77,7 +77,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         argument = exc.args[0] if len(exc.args) == 1 else None
         code = code_name(exc.code)
         is_chained = not exc.message and isinstance(argument, BaseException)
-        message: Any = argument if is_chained else exc.message or str(exc) or code
+        message: Any = argument if is_chained else exc.message or str(exc) or words_of(code)
         # Every error without a kind has the kind of UNKNOWN_ERROR.
         kind = exc.kind if exc.kind not in (code, UNKNOWN_ERROR) else None
         details = exc.details

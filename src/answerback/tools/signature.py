@@ -21,7 +21,7 @@ from .callable_source import (
     source_of,
 )
 from .context import Context
-from .markers import Ask, Depends, Header, is_all_arguments, marker_of
+from .markers import AllArguments, Ask, Depends, Header, is_all_arguments, marker_of
 
 if TYPE_CHECKING:
     from .all_arguments import Whole
@@ -141,6 +141,9 @@ class _SignatureReader:
     ) -> None:
         from ..types.field_info import read_parameter
 
+        if annotation is AllArguments:
+            advice = f"write {parameter}: Annotated[dict, AllArguments], or a TypedDict for dict"
+            raise TypeError(f"{where} has AllArguments as its type; {advice}")
         if isinstance(default, Depends):
             advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
             raise TypeError(f"{where} has Depends as its default; {advice}")
