@@ -6,9 +6,11 @@ import asyncio
 import copy
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 from abc import ABC
+from pathlib import Path
 from typing import Any
 
 import fastapi
@@ -162,6 +164,27 @@ def test_an_import_of_another_name_says_what_to_write(name: str, advice: str) ->
     with pytest.raises(AttributeError) as read:
         getattr(answerback, name)
     assert str(read.value) == f"module 'answerback' has no attribute {name!r}; {advice}"
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conventions.md"
+NAMED = re.findall(
+    r"^\| `(?:await )?([A-Za-z]\w*)(?:\([^`]*\))?`.* \|", PAGE.read_text(), re.MULTILINE
+)
+NOT_IMPORTED = {
+    *("text", "inputSchema", "session", "isError", "timestamp", "data", "content", "annotations"),
+    *("textContent", "securitySchemes", "userId", "handleCreateEntities", "myTool"),
+    *("getAllInstanceIds", "hasActiveSubscription", "UNKNOWN_ERROR", "audio", "width"),
+    *("CreateEntitiesOutputSchema", "widgetDescription"),
+}
+"""Members, and functions that stay the author's own."""
+
+
+@pytest.mark.parametrize("name", sorted({*NAMED} - NOT_IMPORTED))
+def test_a_name_of_the_conventions_is_answered_with_the_one_to_use(name: str) -> None:
+    snake = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    for spelling in {name, snake}:
+        with pytest.raises(ImportError, match=r"; (write|return|raise|run) .*conventions\.md"):
+            exec(f"from answerback import {spelling}", {})
 
 
 def test_a_name_like_none_is_missing_as_in_any_module() -> None:

@@ -100,6 +100,15 @@ EMPTY = Shape("empty")
 SPREAD = Shape("spread")
 
 
+def spread_shape(names: tuple[str, ...], count: int) -> Shape:
+    """Return the shape of a tuple of *count* items, each of which becomes a member."""
+    if count == 0:
+        return EMPTY
+    if not names and count == 1:
+        names = ("result",)
+    return Shape("spread", names) if names else SPREAD
+
+
 def _items_of(schema: JsonObject) -> list[Any]:
     """Return the schemas of a tuple's items; the tuple may be one of two types."""
     members = [schema, *schema.get("anyOf", ())]

@@ -20,7 +20,7 @@ import msgspec
 
 from ..contract import ENVELOPE, STANDARD, Contract, Dialect
 from ..core.reply import Reply
-from ..core.shape import BARE, RESULT, Shape
+from ..core.shape import BARE, RESULT, Shape, spread_shape
 from ..errors import MalformedReply
 from .status_and_headers import JSON, HttpReply, json_reply
 
@@ -81,6 +81,8 @@ def shape_of(reply: Reply[Any], contract: Contract = STANDARD) -> Shape:
     """Return the data's shape: an object is sent bare, any other value as `{"result": …}`."""
     if reply.data is msgspec.UNSET:
         return BARE
+    if contract.spread_tuples and isinstance(reply.data, tuple):
+        return spread_shape(getattr(reply.data, "_fields", ()), len(reply.data))
     if contract.wrap_objects:
         return RESULT
     from .common import encoded_data

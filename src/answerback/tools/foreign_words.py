@@ -285,6 +285,46 @@ PACKAGE = {
 }
 """Names that authors import from a framework's package."""
 
+CONVENTIONS = {
+    "createsuccessresponse": "write success(data), or success(text, data, meta)",
+    "buildsuccessresponse": "return the data itself, or write success(data)",
+    **dict.fromkeys(
+        ("createerrorresponse", "builderrorresponse"),
+        "write failure(message, code, details), or raise ToolError(message, code, details)",
+    ),
+    "createtextcontent": "write Text(text, meta)",
+    "createimagecontent": "write Image(data, mime, meta)",
+    "createresourcecontent": "write Embedded(uri, text=…, mime=…)",
+    "wraptoolresponse": "write wrap(fn)",
+    "formatcomplexdataastext": "return the data: contract='envelope' makes the text",
+    "validatemcpresponse": "write validate(response, 'envelope')",
+    "mcpresponsevalidationmiddleware": "write ValidReplies, from answerback.middleware",
+    "auditmcpresponse": "write audit(name, response, dialect='envelope')",
+    "wrapwithaudit": "write audit(name, fn, dialect='envelope')",
+    "mockmcpclient": "write DisplayClient, from answerback.testing",
+    "handleerror": "raise ToolError(message): every failure of a tool becomes a reply",
+    "dfmerror": "write a subclass of ToolError",
+    "errorcode": "write an Enum of your own, as in ToolError(message, ErrorCode.ENTITY_EXISTS)",
+    "retrywithbackoff": "write Retry(attempts=3, on=Exception), from answerback.resilience",
+    "circuitbreaker": "write Breaker(name, failures=3), from answerback.resilience",
+    "registertool": "write @app.tool(name=…, title=…, description=…)",
+    "generateopenapispec": "write app.openapi()",
+    "generateoutputjsonschema": "write app.tools[name].output_schema",
+    "mcptoolresponse": "write Reply[Data, Meta]",
+    "mcptoolresponseschema": "run answerback schema mcp",
+    "mcpresponseschema": "run answerback schema envelope --convention",
+    "mcpcontent": "write Text, Image, Audio or Embedded",
+    "openairesponsemetadata": "write ResultMeta",
+    "createloginpromptresponse": "write login_prompt(feature), from answerback.gates",
+    "createsubscriptionrequiredresponse": (
+        "write subscription_prompt(feature, user, url=…), from answerback.gates"
+    ),
+    "createplaidrequiredresponse": (
+        "write await link_prompt(user, headers, service='plaid'), from answerback.gates"
+    ),
+}
+"""Names of the documents in docs/reference/conventions.md, without capitals and underscores."""
+
 HOMES = {
     "answerback.auth": "ApiKey ApiKeys Authenticator CannotAuthenticate Challenge Credentials "
     "Introspection OAuth OAuthOptions TokenLookup TokenProof Unauthorized User",

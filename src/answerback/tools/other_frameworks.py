@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NoReturn
 
 from ..core.suggestions import did_you_mean, similar_names
-from .foreign_words import APP, CONTEXT, HOMES, OPTIONS, PACKAGE, RUN
+from .foreign_words import APP, CONTEXT, CONVENTIONS, HOMES, OPTIONS, PACKAGE, RUN
 
 _WHOLE_ARGUMENTS = frozenset({"params", "args", "arguments", "input", "payload", "body", "kwargs"})
 _OF_THE_SERVER = frozenset(
@@ -96,6 +96,8 @@ def package_hint(name: str, known: Collection[str]) -> str:
     for module, names in HOMES.items():
         if name in names.split():
             return f"write from {module} import {name}"
+    if hint := CONVENTIONS.get(name.replace("_", "").lower()):
+        return f"{hint}; docs/reference/conventions.md has the other names"
     return PACKAGE.get(name) or did_you_mean(similar_names(name, known))
 
 

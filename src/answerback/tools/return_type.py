@@ -22,7 +22,7 @@ import msgspec
 from ..contract import Contract
 from ..core.foreign_content import block_class, instead_of_result, is_result_class
 from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
-from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
+from ..core.shape import BARE, EMPTY, RESULT, Shape, spread_shape
 from ..types import nodes
 from ..types.annotation_reader import can_take_member, holds_blocks, is_object, read_type
 from ..types.describe import is_plain_dict, name_of, without_metadata
@@ -232,7 +232,7 @@ def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
     if value is None:
         return EMPTY
     if contract.spread_tuples and isinstance(value, tuple):
-        return _spread_shape(getattr(value, "_fields", ()), len(value))
+        return spread_shape(getattr(value, "_fields", ()), len(value))
     return BARE if encoded.startswith(b"{") and not contract.wrap_objects else RESULT
 
 
@@ -254,20 +254,12 @@ def _spread(data: object) -> tuple[Any, Shape] | None:
     # A NamedTuple is checked as a tuple of its members' types, whose schemas are named.
     hints = get_type_hints(plain, include_extras=True) if fields else {}
     items = tuple(hints.get(name, Any) for name in fields) if fields else get_args(plain)
-    shape = _spread_shape(fields, len(items))
+    shape = spread_shape(fields, len(items))
     is_optional = len(_members(data)) > 1
     if is_optional and shape is not EMPTY:
         shape = msgspec.structs.replace(shape, optional=True)
     kind = tuple.__class_getitem__(items) if items else tuple[()]
     return (kind | None if is_optional else kind), shape
-
-
-def _spread_shape(names: tuple[str, ...], count: int) -> Shape:
-    if count == 0:
-        return EMPTY
-    if not names and count == 1:
-        names = ("result",)
-    return Shape("spread", names) if names else SPREAD
 
 
 def _members(annotation: object) -> tuple[Any, ...]:

@@ -20,8 +20,7 @@ from tests.docs.conventions.checks import (
     text_of,
 )
 
-from answerback import App, NotFound, ToolError, failure
-from answerback.core.shape import RESULT, Shape
+from answerback import App, NotFound, ToolError, failure, success
 
 row = rows_of("aligned")
 ADD = b'{"x": 7, "y": 3}'
@@ -54,8 +53,11 @@ def makefile() -> str:
 
 @row("buildSuccessResponse (response.go)")
 def _() -> None:
-    assert RESULT.wrap(b"10") == b'{"result":10}'
-    assert json.loads(Shape("spread").wrap(b"[10,20]")) == {"result0": 10, "result1": 20}
+    app = App("calc", contract="aligned")
+
+    assert app.write(success(data=10)) == {"result": 10}
+    assert app.write(success(data=(10, 20))) == {"result0": 10, "result1": 20}
+    assert app.write(success(data=())) == {}
 
 
 @row("buildErrorResponse (response.go)")
