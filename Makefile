@@ -130,7 +130,7 @@ template: $(READY) .template/.ready  ## check the CloudFormation template of doc
 cluster: $(READY)  ## run PostgreSQL, three servers, two workers and a proxy here, until Ctrl-C
 	$(BIN)/python -m tests.state.cluster
 
-faults: $(READY)  ## make the parts of a cluster fail under load, in about nine minutes; ONLY=NAME for one
+faults: $(READY)  ## make the parts of a cluster fail under load, in about ten minutes; ONLY=NAME for one
 	$(BIN)/python -m tests.state.faults $(ONLY)
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions

@@ -422,7 +422,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         from .server.shared_state import use_state
         from .state.settings import state_of
 
-        if any(tool.settings.widget for tool in self.tools.values()):
+        if any(each.settings.widget or each.settings.meta for each in self.tools.values()):
             from .protocol.widgets.tool_keys import check_widgets
 
             check_widgets(self._registry)

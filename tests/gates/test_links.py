@@ -39,6 +39,7 @@ def never(ctx: Context) -> bool:
 def shop(tmp_path: Path, page: str = PAGE, url: str | None = None, **options: Any) -> App:
     access = Access(used_tokens=UsedFiles(tmp_path / "used"), url=url)
     app = gated_app("shop", access=access, **options)
+    app.resource("ui://widget/accounts.html", name="page")(lambda: "<p>")
 
     @app.tool(requires=[subscription("pro", check=never, url=page, feature="exports")])
     def export() -> str:

@@ -144,6 +144,7 @@ async def get_access_tokens(user: str) -> list[str]:
 def by_hand() -> App:
     """The usage pattern as the seed writes it: the tool checks the three tiers itself."""
     app = gated_app("seed 002", contract="apps")
+    app.resource(WIDGET, name="page")(lambda: "<p>")
 
     @app.tool(
         name="your_tool_name",
@@ -179,6 +180,7 @@ def by_hand() -> App:
 def by_gates() -> App:
     """The same with gates: the tool has its business logic alone."""
     app = gated_app("seed 002", contract="apps", access=Access(challenge="result"))
+    app.resource(WIDGET, name="page")(lambda: "<p>")
 
     async def subscribed(ctx: Context) -> bool:
         return await has_active_subscription(ctx.user.subject)

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.widgets.mcp_requests import ask, content, result, tool, uri_of
@@ -74,6 +75,20 @@ def test_an_app_with_a_missing_widget_is_not_served(known: list[str], hint: str)
     assert str(caught.value) == (
         f"tool 'show' names the widget 'acounts', which 'bank' does not have; {hint}"
     )
+
+
+@pytest.mark.parametrize(
+    "meta", [{"openai/outputTemplate": "ui://page"}, {"ui": {"resourceUri": "ui://page"}}]
+)
+def test_a_page_that_is_named_in_the_metadata_must_be_a_resource(meta: Any) -> None:
+    app = App("bank")
+    app.add_tool(lambda: 1, name="show", meta=meta)
+
+    with pytest.raises(ValueError, match="names the page 'ui://page', which is not a resource"):
+        app.asgi()
+
+    app.resource("ui://page", name="page")(lambda: PAGE)
+    app.asgi()
 
 
 def test_the_list_says_which_widget_was_removed_while_the_app_was_served() -> None:

@@ -205,7 +205,7 @@ class Program:
 
 def require_widgets(app: App) -> App:
     """Return the app; raises CannotLoad if a tool names a widget that its app does not have."""
-    if any(tool.settings.widget for tool in app.tools.values()):
+    if any(each.settings.widget or each.settings.meta for each in app.tools.values()):
         from .target import check_widgets_of
 
         check_widgets_of(app)

@@ -118,6 +118,7 @@ def test_base64_text_is_sent_as_it_was_given() -> None:
 
 def test_security_schemes_are_listed_on_the_tool_and_in_its_meta() -> None:
     app = App("schemes")
+    app.resource("ui://widget/a.html", name="a")(lambda: "<p>")
     meta = {"openai/outputTemplate": "ui://widget/a.html", "securitySchemes": SCHEMES}
 
     @app.tool(meta=meta)

@@ -482,6 +482,7 @@ def _() -> None:
         return login_prompt("your feature")
 
     app = app_of(contract="apps")
+    app.resource(WIDGET, name="page")(lambda: "<p>")
     app.add_tool(tool, meta={"openai/outputTemplate": WIDGET})
 
     result = ask_mcp(app, "tools/call", name="tool", arguments={})

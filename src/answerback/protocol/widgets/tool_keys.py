@@ -99,7 +99,16 @@ def missing_widget(tool: Tool) -> str | None:
 
 
 def check_widgets(registry: Registry) -> None:
-    """Raise MissingWidget if a served tool names an unknown widget."""
+    """Raise MissingWidget if a served tool names an unknown widget or page."""
     for tool in registry.tools.values():
-        if (message := missing_widget(tool)) is not None:
+        message = missing_widget(tool)
+        meta = tool.settings.meta or {}
+        ui = meta.get("ui", {})
+        page = meta.get("openai/outputTemplate") or ui.get("resourceUri")
+        if message is None and page is not None and tool.settings.widget is None:
+            known = registry.resources.values()
+            if all(each.uri != page and each.arguments_for(page) is None for each in known):
+                advice = f"write app.widget('NAME', …) and widget='NAME', or app.resource({page!r})"
+                message = f"{tool.owner} names the page {page!r}, which is not a resource; {advice}"
+        if message is not None:
             raise MissingWidget(message)
