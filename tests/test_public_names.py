@@ -72,9 +72,9 @@ MODULES = {
         "User",
     },
     "answerback.client": {
-        *("BadTarget", "ConnectError", "ElicitationRequest", "FilledPrompt", "ManyServers"),
+        *("BadTarget", "Change", "ConnectError", "ElicitationRequest", "FilledPrompt"),
         *("RemotePrompt", "RemoteResource", "RemoteServer", "RemoteTemplate", "RemoteTool"),
-        *("StartedTask", "connect", "start_task"),
+        *("ManyServers", "StartedTask", "connect", "start_task"),
     },
     "answerback.client.login": {
         *("ClientCredentials", "FileTokens", "KeyringTokens", "Login", "MemoryTokens"),

@@ -162,7 +162,7 @@ PAGES = (
             "answerback.client.call_options: CallOptions",
             "answerback.client.request_params: ServerFacts",
             "answerback.client: RemoteTool RemoteResource RemoteTemplate RemotePrompt "
-            "FilledPrompt start_task StartedTask ElicitationRequest BadTarget "
+            "FilledPrompt start_task StartedTask ElicitationRequest Change BadTarget "
             "ConnectError",
         ),
     ),

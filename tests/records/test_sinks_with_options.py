@@ -46,7 +46,12 @@ def vars_of(event: Any) -> dict[str, Any]:
 def standard_log(path: Path) -> Opened:
     logger = logging.Logger(str(path))
     kept: list[Any] = []
-    logger.addFilter(lambda record: kept.append(record) is not None)
+
+    def keep(record: logging.LogRecord) -> bool:
+        kept.append(record)
+        return False
+
+    logger.addFilter(keep)
     return Opened(Logging(logger), lambda: [record.event for record in kept])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
+from inspect import signature
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast, get_args, overload
 
 import msgspec
@@ -83,11 +84,9 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
 
 def _takes_one(fn: Callable[..., Any]) -> bool:
     """Return whether the function needs exactly one positional argument."""
-    import inspect
-
     needed = [
         each
-        for each in inspect.signature(fn).parameters.values()
+        for each in signature(fn).parameters.values()
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     return len(needed) == 1 and needed[0].kind is not needed[0].KEYWORD_ONLY

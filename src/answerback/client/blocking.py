@@ -90,10 +90,7 @@ class BlockingServer(_OnLoop[Connected]):
         }
 
     def wait_for(self, name: str) -> str:
-        """Wait while the server of the tool *name* is connecting.
-
-        Returns the server's name, or "" if there was nothing to wait for.
-        """
+        """Wait while the server of the tool *name* is connecting; return its name, else ""."""
         server = self._inner
         return self._loop.run(server.wait_for(name)) if isinstance(server, ManyServers) else ""
 

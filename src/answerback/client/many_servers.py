@@ -155,7 +155,6 @@ class ManySessions:
         return {name: found[name] for name in self.servers if name in found}
 
     async def wait_for(self, name: str) -> str:
-        """Wait for the tool's server if it is connecting, and return its name, else ""."""
         fitting = [each for each in self.servers if name.startswith(f"{each}_")]
         late = max(filter(self._is_late, fitting), key=len, default="")
         if late:
@@ -214,10 +213,7 @@ class ManyServers(ServerMethods):
         return {name: server.info for name, server in self.servers.items()}
 
     async def wait_for(self, name: str) -> str:
-        """Wait while the server of the tool *name* is connecting.
-
-        Returns the server's name, or "" if there was nothing to wait for.
-        """
+        """Wait while the server of the tool *name* is connecting; return its name, else ""."""
         return await self._session.wait_for(name)
 
     def options(self, **options: Unpack[CallOptions]) -> Self:

@@ -215,23 +215,20 @@ class RemoteTask:
         raise self._failure()
 
     def _tell_progress(self) -> None:
-        """Give each new message of the task to the user's progress function."""
+        """Give each new message to the user's progress function; one without numbers is counted."""
         said = self.shown.get("statusMessage")
         if self._progress is None or not said or said == self._said:
             return
         self._said = said
         self._steps += 1
         try:
-            self._progress(self._progress_in(str(said)))
+            if found := _NUMBERS.fullmatch(str(said)):
+                done, total, message = found.groups()
+                self._progress(Progress(float(done), float(total), message))
+            else:
+                self._progress(Progress(self._steps, None, str(said)))
         except Exception:
             _LOGGER.exception("the progress function failed")
-
-    def _progress_in(self, said: str) -> Progress:
-        """Return the progress; other servers' messages without numbers are counted."""
-        if found := _NUMBERS.fullmatch(said):
-            done, total, message = found.groups()
-            return Progress(float(done), float(total), message)
-        return Progress(self._steps, None, said)
 
     def _failure(self) -> RpcError | NoAnswer:
         """Return the reason why the task failed or was cancelled."""

@@ -40,7 +40,9 @@ class Change(msgspec.Struct, frozen=True):
     """A change of a list, or of the one resource that *uri* names."""
 
     kind: Literal["tools", "resources", "prompts", "resource"]
+    """The list that changed, or `resource`."""
     uri: str | None = None
+    """The resource that changed."""
 
 
 Listener: TypeAlias = Callable[[Change], None]
