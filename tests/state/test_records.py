@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import psycopg
 import pytest
@@ -188,13 +189,8 @@ def test_owners_and_keys_cannot_be_read_or_guessed_from_a_database(postgres: Pos
 
 def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_url: str) -> None:
     task = store.add(_task(expires=NOW, state="completed"), LIMITS)
-    columns = "app, tool, owner, state, worker, lease, fence, expires, record, arguments"
     with psycopg.connect(state_url) as connection:
-        connection.execute(
-            f"INSERT INTO answerback.tasks (id, {columns}) SELECT id || n, {columns}"
-            " FROM answerback.tasks, generate_series(1, 3000) AS n WHERE id = %s".encode(),
-            (task.id,),
-        )
+        _copy(connection, task, 3000)
 
     assert store.remove_expired() == 3001
 
@@ -261,3 +257,50 @@ def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:
 
     assert None in found
     assert max(filter(None, found), default=0) <= 1_000
+
+
+@pytest.mark.parametrize("waits", ["another tool", "its own tool"])
+@pytest.mark.parametrize("is_analysed", [True, False])
+def test_a_claim_reads_no_more_rows_beside_many_waiting_tasks(
+    postgres: Postgres, waits: str, is_analysed: bool
+) -> None:
+    def rows_read(beside: int) -> int:
+        url = postgres.new_database()
+        store = postgres_store(url, "jobs")
+        with psycopg.connect(url, autocommit=True) as connection:
+            other = store.add(_task(tool="report" if waits == "its own tool" else "gone"), LIMITS)
+            _copy(connection, other, beside)
+            store.add(_task(), LIMITS)
+            if is_analysed:
+                connection.execute("ANALYZE answerback.tasks")
+            before = _rows_read(store, connection)
+            claimed = store.claim("w1", 10, 1, TOOLS)
+            nothing = store.claim("w1", 10, 1, ["unknown"])
+            after = _rows_read(store, connection)
+        assert (len(claimed), nothing) == (1, [])
+        return after - before
+
+    few, many = rows_read(10), rows_read(5_000)
+
+    assert many <= few + 10
+
+
+def _copy(connection: psycopg.Connection[Any], task: TaskRecord, count: int) -> None:
+    columns = "app, tool, owner, state, worker, lease, fence, expires, record, arguments"
+    connection.execute(
+        f"INSERT INTO answerback.tasks (id, {columns}) SELECT id || n, {columns}"
+        " FROM answerback.tasks, generate_series(1, %s) AS n WHERE id = %s".encode(),
+        (count, task.id),
+    )
+
+
+def _rows_read(store: PostgresStore, connection: psycopg.Connection[Any]) -> int:
+    """The rows and entries of indexes that were read in the table of tasks."""
+    # The store has one connection, which reports what it has read when it is told to.
+    store._database.rows("SELECT pg_stat_force_next_flush()")
+    row = connection.execute(
+        "SELECT (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'tasks')"
+        " + seq_tup_read FROM pg_stat_user_tables WHERE relname = 'tasks'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

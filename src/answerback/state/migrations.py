@@ -14,7 +14,7 @@ from ..errors import AnswerbackError
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = 2
+VERSION = 3
 """The tables' version that this code needs."""
 _LOCK = 0x616E7377
 """The number of the advisory lock for migrations."""
