@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -266,17 +267,21 @@ def test_a_claim_reads_no_more_rows_beside_many_waiting_tasks(
 ) -> None:
     def rows_read(beside: int) -> int:
         url = postgres.new_database()
-        store = postgres_store(url, "jobs")
-        with psycopg.connect(url, autocommit=True) as connection:
+        make_tables(url)
+        with (
+            closing(SharedState(url, [SECRET])) as shared,
+            psycopg.connect(url, autocommit=True) as connection,
+        ):
+            store = PostgresStore(shared, "jobs")
             other = store.add(_task(tool="report" if waits == "its own tool" else "gone"), LIMITS)
             _copy(connection, other, beside)
             store.add(_task(), LIMITS)
             if is_analysed:
                 connection.execute("ANALYZE answerback.tasks")
-            before = _rows_read(store, connection)
+            before = _rows_read(shared, connection)
             claimed = store.claim("w1", 10, 1, TOOLS)
             nothing = store.claim("w1", 10, 1, ["unknown"])
-            after = _rows_read(store, connection)
+            after = _rows_read(shared, connection)
         assert (len(claimed), nothing) == (1, [])
         return after - before
 
@@ -294,10 +299,10 @@ def _copy(connection: psycopg.Connection[Any], task: TaskRecord, count: int) -> 
     )
 
 
-def _rows_read(store: PostgresStore, connection: psycopg.Connection[Any]) -> int:
+def _rows_read(shared: SharedState, connection: psycopg.Connection[Any]) -> int:
     """The rows and entries of indexes that were read in the table of tasks."""
-    # The store has one connection, which reports what it has read when it is told to.
-    store._database.rows("SELECT pg_stat_force_next_flush()")
+    # The store's one connection reports what it has read when it is told to.
+    shared.database.rows("SELECT pg_stat_force_next_flush()")
     row = connection.execute(
         "SELECT (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'tasks')"
         " + seq_tup_read FROM pg_stat_user_tables WHERE relname = 'tasks'"

@@ -17,7 +17,6 @@ import pytest
 from tests.conftest import Server
 from tests.fitting.kept_app import report, whole_of
 from tests.serving import free_port
-from tests.state.hosts import answerback
 from tests.state.stores import make_tables
 
 from answerback import connect
@@ -26,7 +25,6 @@ from answerback.fitting.postgres_wholes import PostgresWholes
 from answerback.fitting.whole_store import Owner
 from answerback.fitting.wholes import Wholes
 from answerback.options import ReplyLimits
-from answerback.state.migrations import VERSION
 from answerback.state.shared import SharedState
 
 KEPT = Path(__file__).parents[1] / "fitting" / "kept_app.py"
@@ -161,20 +159,3 @@ def test_without_the_database_a_reply_has_no_whole_and_reading_one_says_to_try_a
     with pytest.raises(Unavailable) as refused:
         asyncio.run(wholes.find("id", ""))
     assert refused.value.retryable
-
-
-def test_tables_of_the_first_version_get_the_table_of_whole_replies(
-    open_store: Open, state_url: str
-) -> None:
-    with psycopg.connect(state_url) as connection:
-        connection.execute("DROP TABLE answerback.wholes")
-        connection.execute("DROP INDEX answerback.tasks_queues")
-        connection.execute("CREATE INDEX tasks_waiting ON answerback.tasks (app, number)")
-        connection.execute("DELETE FROM answerback.schema_version WHERE version > 1")
-
-    upgraded = answerback(state_url, "state", "upgrade")
-
-    assert upgraded.stdout == f"the tables have version {VERSION} now, 1 before\n"
-    store = open_store()
-    store.add("id", b"[]", Owner(), LIMITS)
-    assert store.get("id", "ada") is not None

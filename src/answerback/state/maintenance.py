@@ -12,7 +12,7 @@ import psycopg
 from ..types.describe import counted
 from .database import MAX_CONNECTIONS
 from .fingerprints import KEY_PLACE
-from .migrations import VERSION, WrongTables, check_version, migrate, version_of
+from .migrations import VERSION, WrongTables, check_tables, check_version, migrate, version_of
 from .sealing import CannotOpen, Sealer, place_of
 from .shared import connected
 
@@ -70,6 +70,7 @@ def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateR
     with connected(url) as connection:
         try:
             check_version(connection)
+            check_tables(connection)
         except WrongTables as exc:
             return StateReport((f"problem: {exc}",), 1)
         checks = [
