@@ -89,7 +89,7 @@ def test_tables_that_are_too_old_or_too_new_are_refused_with_what_mends_it(
 
 def test_processes_that_make_the_tables_at_once_all_succeed(state_url: str) -> None:
     with ThreadPoolExecutor(4) as threads:
-        said = list(threads.map(update_tables, [state_url] * 4))
+        said = list(threads.map(lambda url: update_tables(url, [SECRET]), [state_url] * 4))
 
     assert sorted(said) == sorted(
         [

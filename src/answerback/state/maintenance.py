@@ -9,15 +9,20 @@ from typing import Any
 import msgspec
 import psycopg
 
+from ..core.signing import SECRET
 from ..types.describe import counted
 from .database import MAX_CONNECTIONS
 from .fingerprints import KEY_PLACE
 from .migrations import VERSION, WrongTables, check_tables, check_version, migrate, version_of
 from .sealing import CannotOpen, Sealer, place_of
-from .shared import connected
+from .shared import check_secret, connected
 
 _BATCH = 500
 _REKEY_SECONDS = 86_400.0
+_UNBOUND = (
+    "no secret is bound to the database yet, and the first server would decide which one is right; "
+    f"set {SECRET}, and run: answerback state init"
+)
 
 
 class SealedTable(msgspec.Struct, frozen=True):
@@ -56,13 +61,17 @@ class StateReport(msgspec.Struct, frozen=True):
     problems: int
 
 
-def update_tables(url: str) -> str:
-    """Make the tables, or bring them up to date; return what was done."""
-    with connected(url) as connection:
+def update_tables(url: str, secrets: Sequence[bytes]) -> str:
+    """Make the tables, or bring them up to date, and bind them to the secret; say what was done."""
+    with connected(url) as connection, connection.transaction():
         before, after = migrate(connection)
+        if secrets:
+            check_secret(connection, Sealer(*secrets))
+        unbound = "" if _is_bound(connection) else f"\n{_UNBOUND}"
     if before == after:
-        return f"the tables have version {after} already"
-    return f"the tables have version {after} now" + (f", {before} before" if before else "")
+        return f"the tables have version {after} already{unbound}"
+    earlier = f", {before} before" if before else ""
+    return f"the tables have version {after} now{earlier}{unbound}"
 
 
 def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateReport:
@@ -76,10 +85,16 @@ def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateR
         checks = [
             _tables(connection),
             _connections(connection, processes),
+            *([] if _is_bound(connection) else [f"warning: {_UNBOUND}"]),
             *_keys(connection, secrets),
         ]
     problems = sum(line.startswith("problem") for line in checks)
     return StateReport(tuple(checks), problems)
+
+
+def _is_bound(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether the database has a key that a secret has sealed."""
+    return bool(_one(connection, "SELECT EXISTS (SELECT FROM answerback.fingerprint_key)"))
 
 
 def _tables(connection: psycopg.Connection[Any]) -> str:
@@ -109,8 +124,9 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
         can_go = " and can go" if number > 1 and not count else ""
         lines.append(f"secrets: number {number} has sealed {counted(count, 'record')}{can_go}")
     if rows:
-        total = counted(sum(rows.values()), "record")
-        lines.append(f"problem: {total} were sealed with another secret, and cannot be read")
+        count = sum(rows.values())
+        total = f"{counted(count, 'record')} {'was' if count == 1 else 'were'}"
+        lines.append(f"problem: {total} sealed with another secret, and cannot be read")
     return lines
 
 

@@ -100,14 +100,17 @@ def open_state(url: str, *, listen: str | None = None, init: bool = False) -> Sh
             if init:
                 migrate(connection)
             check_version(connection)
-            _check_secret(connection, Sealer(*secrets))
+            check_secret(connection, Sealer(*secrets))
     except WrongTables as exc:
         raise CannotUseState(str(exc)) from None
     return SharedState(url, secrets, listen)
 
 
-def _check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
-    """Raise CannotUseState unless the secret is the one with which the other hosts seal."""
+def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
+    """Raise CannotUseState unless the secret is the one with which the other hosts seal.
+
+    The first secret that is checked becomes that one.
+    """
 
     def rows(query: str, *values: object) -> list[tuple[Any, ...]]:
         cursor = connection.execute(query.encode(), values)
