@@ -67,6 +67,8 @@ STEPS: dict[str, Callable[[TaskStore], object]] = {
     "claims": lambda store: store.claims(),
     "first page": lambda store: store.page("ann", None, 5),
     "next page": lambda store: store.page("ann", "task-1", 5),
+    "last page": lambda store: store.page("ann", None, 5, newest_first=True),
+    "last page but one": lambda store: store.page("ann", "task-3", 5, newest_first=True),
     "expiry": lambda store: store.remove_expired(),
 }
 

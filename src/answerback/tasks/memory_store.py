@@ -94,9 +94,12 @@ class MemoryStore:
             if task.worker and (workers is None or task.worker in workers)
         ]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
         with self._lock:
-            ids = iter(self._tasks if owner is None else self._by_owner.get(owner, ()))
+            known = self._tasks if owner is None else self._by_owner.get(owner, {})
+            ids = reversed(known) if newest_first else iter(known)
             if after is not None and after not in ids:  # `in` advances to the one after it.
                 return []
             return [self._tasks[id] for id in islice(ids, count)]

@@ -190,16 +190,19 @@ class PostgresStore:
             rows = self._database.rows(f"{query} AND worker = ANY(%s)", list(workers))
         return [Claim(*row) for row in rows]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
         if after is not None and not _may_exist(after):
             return []
+        beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
         query, values = f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s", [self._app]
         if owner is not None:
             query, values = f"{query} AND owner = %s", [*values, self._owner(owner)]
         if after is not None:
-            query += " AND number > (SELECT number FROM answerback.tasks WHERE id = %s)"
+            query += f" AND number {beyond} (SELECT number FROM answerback.tasks WHERE id = %s)"
             values.append(after)
-        rows = self._database.rows(f"{query} ORDER BY number LIMIT {int(count)}", *values)
+        rows = self._database.rows(f"{query} ORDER BY number {order} LIMIT {int(count)}", *values)
         return [task for task in map(self._read, rows) if task is not None]
 
     def remove(self, id: str) -> None:
@@ -343,7 +346,12 @@ class PostgresStore:
 
 def apps_with_tasks(shared: SharedState) -> list[str]:
     """Return the names of the apps whose tasks the database has."""
-    rows = shared.database.rows("SELECT DISTINCT app FROM answerback.tasks ORDER BY app")
+    # Goes from app to app in an index: DISTINCT would read every task.
+    rows = shared.database.rows(
+        "WITH RECURSIVE apps (app) AS ((SELECT min(app) FROM answerback.tasks) UNION ALL"
+        " SELECT (SELECT min(tasks.app) FROM answerback.tasks WHERE tasks.app > apps.app)"
+        " FROM apps WHERE app IS NOT NULL) SELECT app FROM apps WHERE app IS NOT NULL"
+    )
     return [row[0] for row in rows]
 
 

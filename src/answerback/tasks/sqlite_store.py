@@ -158,15 +158,18 @@ class SQLiteStore:
         claims = [Claim(*row) for row in rows]
         return [each for each in claims if workers is None or each.worker in workers]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
+        beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
         query, values = "SELECT record FROM tasks WHERE 1", []
         if owner is not None:
             query, values = f"{query} AND owner = ?", [owner]
         if after is not None:
-            query += " AND number > (SELECT number FROM tasks WHERE id = ?)"
+            query += f" AND number {beyond} (SELECT number FROM tasks WHERE id = ?)"
             values.append(after)
         with self._opened(_READING) as connection:
-            return _first(connection.execute(f"{query} ORDER BY number", values), count)
+            return _first(connection.execute(f"{query} ORDER BY number {order}", values), count)
 
     def remove(self, id: str) -> None:
         self._write(lambda connection: connection.execute("DELETE FROM tasks WHERE id = ?", (id,)))
