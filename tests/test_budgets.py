@@ -442,7 +442,7 @@ PACKAGE_LINES = {
     "resilience": 1_900,
     "rules": 5_600,
     "server": 9_750,
-    "state": 1_550,
+    "state": 1_600,
     "tasks": 2_900,
     "testing": 350,
     "tools": 4_350,

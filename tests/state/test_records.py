@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -19,8 +21,10 @@ from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
 from answerback.gates.used_rows import UsedRows
 from answerback.state.kept_changes import SessionRows
-from answerback.state.maintenance import check_state, rekey
-from answerback.state.shared import SharedState
+from answerback.state.maintenance import check_state, rekey, update_tables
+from answerback.state.migrations import VERSION
+from answerback.state.sealing import Sealer
+from answerback.state.shared import SharedState, connected
 from answerback.tasks import postgres_store as postgres_module
 from answerback.tasks import transitions
 from answerback.tasks.postgres_store import PostgresStore
@@ -169,6 +173,62 @@ def test_a_key_is_found_by_every_host_while_the_secret_is_changed(make: Make) ->
 
     assert found == [task.id] * 2
     assert len(make(NEW, SECRET).page("ann", None, 10)) == 1
+
+
+def test_many_records_are_sealed_anew_in_few_transactions(make: Make, state_url: str) -> None:
+    store = make()
+    for number in range(300):
+        store.add(_task(id=str(number), arguments=b"x" * 100), LIMITS)
+    with psycopg.connect(state_url, autocommit=True) as connection:
+
+        def transactions() -> int:
+            [[number]] = connection.execute("SELECT pg_current_xact_id()::text::bigint")
+            return int(number)
+
+        before = transactions()
+        done = rekey(state_url, [NEW, SECRET])
+        used = transactions() - before
+
+    assert done == 300
+    assert used < 50
+    assert len(make(NEW).claim("w1", 10, 500, TOOLS)) == 300
+
+
+def test_a_record_that_is_in_use_is_sealed_anew_later_and_holds_up_no_other(
+    make: Make, state_url: str
+) -> None:
+    store = make()
+    tasks = [store.add(_task(), LIMITS) for _ in range(3)]
+    with (
+        ThreadPoolExecutor(1) as threads,
+        psycopg.connect(state_url) as holder,
+        psycopg.connect(state_url, autocommit=True) as connection,
+    ):
+        holder.execute("SELECT FROM answerback.tasks WHERE id = %s FOR UPDATE", (tasks[1].id,))
+        rekeyed = threads.submit(rekey, state_url, [NEW, SECRET])
+        old = "SELECT id FROM answerback.tasks WHERE substring(record from 1 for 4) = %s"
+        key = Sealer(SECRET).first
+        wait_until(lambda: connection.execute(old, (key,)).fetchall() == [(tasks[1].id,)])
+        free = "SELECT id FROM answerback.tasks ORDER BY number FOR UPDATE SKIP LOCKED"
+        wait_until(lambda: connection.execute(free).fetchall() == [(tasks[0].id,), (tasks[2].id,)])
+        holder.rollback()
+        done = rekeyed.result(60)
+
+    assert done == 3
+    assert [make(NEW).get(each.id) is not None for each in tasks] == [True] * 3
+
+
+def test_commands_that_read_or_change_whole_tables_have_more_time_than_others(
+    state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        # A connection for which no time was given has none.
+        patch.setattr(inspect.unwrap(connected), "__defaults__", (0.0,))
+        made = update_tables(state_url, [SECRET])
+        checked = check_state(state_url, [SECRET], processes=1)
+
+    assert made == f"the tables have version {VERSION} now"
+    assert checked.problems == 0
 
 
 def test_owners_and_keys_cannot_be_read_or_guessed_from_a_database(postgres: Postgres) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -110,6 +111,18 @@ def test_a_worker_claims_only_tasks_of_its_app_and_its_tools(shared: SharedState
     assert [task.id for task in later_version] == [new.id]
     assert [task.id for task in earlier_version] == [old.id]
     assert jobs.get(shop.page(None, None, 1)[0].id) is None
+
+
+def test_tasks_of_an_app_are_listed_by_its_name_if_there_are_several(state_url: str) -> None:
+    make_tables(state_url)
+    with closing(SharedState(state_url, [b"s" * 32])) as shared:
+        tasks = {app: PostgresStore(shared, app).add(_task(), LIMITS) for app in ("shop", "jobs")}
+
+    unclear = answerback(state_url, "tasks", "list")
+    listed = answerback(state_url, "tasks", "list", "--app", "shop")
+
+    assert "give --app: jobs, shop" in unclear.stderr
+    assert [json.loads(line)["id"] for line in listed.stdout.splitlines()] == [tasks["shop"].id]
 
 
 @pytest.mark.parametrize("difference", [-50.0, 50.0])
