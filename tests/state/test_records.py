@@ -136,6 +136,21 @@ def test_room_of_removed_tasks_is_free_again(
     assert len(store.page(None, None, 10)) == 1
 
 
+def test_a_task_is_kept_right_after_the_length_of_its_queue_could_not_be_read(
+    store: PostgresStore, state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "_REFRESH", 3600.0)
+    with psycopg.connect(state_url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE answerback.tasks RENAME TO away")
+        with pytest.raises(psycopg.Error):
+            store.add(_task(), LIMITS)
+        connection.execute("ALTER TABLE answerback.away RENAME TO tasks")
+
+    task = store.add(_task(), LIMITS)
+
+    assert store.get(task.id) == task
+
+
 def test_ids_that_the_database_cannot_keep_are_unknown(store: PostgresStore) -> None:
     for id in ("a\0b", "\ud800", "x" * 100_000):
         assert store.get(id) is None

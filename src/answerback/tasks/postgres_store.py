@@ -437,7 +437,8 @@ class _Kept:
         return self._bytes + len(task.arguments)
 
     def waits(self, tool: str, count: int) -> bool:
-        return self._waiting[tool] >= count
+        # Nothing is known while another thread reads it, or after that has failed.
+        return self._waiting.get(tool, 0) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         self._cursor.execute(
