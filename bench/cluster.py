@@ -1,4 +1,4 @@
-"""Tasks in PostgreSQL: pick-up by another process, reads, lost workers, growth, idle processes.
+"""Tasks in PostgreSQL: pick-up, reads, lost workers, claims, growth, idle processes.
 
 The database waits for the disk, and runs on the same machine.
 """
@@ -34,7 +34,7 @@ from .tasks import HERE, Client, _cpu_seconds, _served
 SECRET = "a secret of the benchmark"
 LIMITS = TaskLimits(queue=20_000)
 ROUNDS, BURST = 10, 20
-FINISHED = 100_000
+FINISHED = UNSERVED = 100_000
 IDLE_SECONDS = 20.0
 CALL_STARTS, CALL_SECONDS, CONNECTIONS = 5, 0.5, 16
 MADE, LIVE, BATCH, PER_SECOND = 200_000, 20_000, 2_000, 2_000
@@ -50,6 +50,7 @@ def measure() -> list[Figure]:
         with ExitStack() as stack:
             return [
                 *_waiting_and_growth(server, stack),
+                *_claims_beside_a_queue(server, stack),
                 *_idle(server, stack),
                 *_calls_without_it(server, stack),
                 _bloat(server, stack),
@@ -98,6 +99,16 @@ class Place:
             "get": _times(lambda: self.store.get(self.known)),
             "renewal": _times(lambda: self.store.renew(["x"], 3600)),
         }
+
+    def claim_times(self) -> dict[str, list[float]]:
+        look = partial(self.store.claim, "w", 60.0, 1)
+
+        def claim() -> None:
+            assert look(["stamp"])
+
+        for _ in range(BURST):
+            self.store.add(_task(), LIMITS)
+        return {"a claim": _times(claim), "a look for tasks": _times(lambda: look(["another"]))}
 
     def pick_up_times(self) -> dict[str, list[float]]:
         commit = partial(self.database.rows, "INSERT INTO probe VALUES (1)")
@@ -149,6 +160,22 @@ def _waiting_and_growth(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
         yield _lost_worker(empty)
     for what in ("creation", "pick-up", "get"):
         yield _growth(what, medians[0][what], medians[1][what])
+
+
+def _claims_beside_a_queue(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
+    """The cost of claims while many tasks of another tool wait, for which there is no worker."""
+    places = _, full = [Place(server, stack) for _ in range(2)]
+    task = _task(tool="unserved")
+    full.store.add(task, LIMITS)
+    for _ in range(UNSERVED // BATCH):
+        full.copy(task.id, BATCH)
+    for place in places:
+        place.prepare()
+    without, with_them = _medians(places, Place.claim_times)
+    for what, cost in without.items():
+        detail = f"{cost:.2f} ms without, {with_them[what]:.2f} ms with {UNSERVED:,} of them"
+        name = f"{what} beside waiting tasks of another tool"
+        yield Figure(name, with_them[what] / cost, 2, True, detail)
 
 
 def _medians(

@@ -8,7 +8,9 @@ from time import time
 
 import pytest
 from tests.cli.conftest import Run
+from tests.steps import steps_of
 
+from answerback.cli.program import main
 from answerback.core.limits import TaskLimits
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import KEYS, TaskRecord
@@ -56,6 +58,41 @@ def test_list_prints_json_lines_where_stdout_is_no_terminal(
     task = json.loads(done.stdout)
     assert task["id"] == "a" * 27
     assert task["arguments"] == {"year": 2025, "password": "***"}
+
+
+def test_list_shows_the_latest_tasks_the_latest_last(
+    store: SQLiteStore, on_a_terminal: Run
+) -> None:
+    _add(store, 3)
+
+    some = on_a_terminal("tasks", "list", "-n", "2", "--tasks", store.path).stdout.splitlines()
+    all_of_them = on_a_terminal("tasks", "list", "-n", "4", "--tasks", store.path).stdout
+
+    assert [line.split()[0] for line in some[1:3]] == ["task-1", "task-2"]
+    assert some[4:] == ["earlier tasks are not shown; see -n"]
+    assert len(all_of_them.splitlines()) == 5
+
+
+def test_list_reads_only_the_tasks_that_it_shows(
+    store: SQLiteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def steps_of_list() -> int:
+        return steps_of(lambda: main(["tasks", "list", "-n", "5", "--tasks", store.path]))
+
+    _add(store, 20)
+    steps_of_list()
+    few = steps_of_list()
+    _add(store, 1_000, "more")
+    many = steps_of_list()
+
+    assert len(capsys.readouterr().out.splitlines()) == 15
+    assert many < few * 1.2
+
+
+def _add(store: SQLiteStore, count: int, name: str = "task") -> None:
+    for number in range(count):
+        task = TaskRecord(id=f"{name}-{number}", tool="job", arguments=b"{}", created=1, changed=1)
+        store.add(task, TaskLimits())
 
 
 def test_show_prints_a_line_for_each_member(store: SQLiteStore, on_a_terminal: Run) -> None:

@@ -16,11 +16,12 @@ def environment(url: str) -> dict[str, str]:
     return {**os.environ, "ANSWERBACK_STATE": url, "ANSWERBACK_SECRET": "s" * 32}
 
 
-def answerback(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def answerback(
+    url: str, *arguments: str, secret: str = "s" * 32
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "answerback", *arguments]
-    return subprocess.run(
-        command, env=environment(url), capture_output=True, text=True, check=False, timeout=60
-    )
+    env = {**environment(url), "ANSWERBACK_SECRET": secret}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
 @contextmanager

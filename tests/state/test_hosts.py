@@ -202,6 +202,36 @@ def test_a_host_with_another_secret_is_refused(start: Start, state_url: str) -> 
     assert other.returncode == 2
 
 
+@pytest.mark.parametrize("command", ["init", "upgrade"])
+def test_the_command_that_makes_the_tables_decides_which_secret_is_right(
+    state_url: str, command: str
+) -> None:
+    made = answerback(state_url, "state", command)
+
+    refused = [
+        answerback(state_url, *arguments, secret="n" * 32)
+        for arguments in (("serve", str(JOBS), "--port", "0"), ("state", command))
+    ]
+
+    assert (made.returncode, made.stderr) == (0, "")
+    assert [each.returncode for each in refused] == [2, 2]
+    assert all("ANSWERBACK_SECRET is not the secret" in each.stderr for each in refused)
+
+
+def test_tables_without_a_secret_are_reported_until_one_is_bound(state_url: str) -> None:
+    made = answerback(state_url, "state", "init", secret="")
+    before = answerback(state_url, "state", "check")
+    answerback(state_url, "state", "init")
+    after = answerback(state_url, "state", "check")
+    other = answerback(state_url, "state", "check", secret="n" * 32)
+
+    assert "no secret is bound" in made.stdout
+    assert "warning: no secret is bound" in before.stdout
+    assert "bound" not in after.stdout
+    assert [each.returncode for each in (before, after, other)] == [0, 0, 1]
+    assert "problem: 1 record was sealed with another secret" in other.stdout
+
+
 def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: str) -> None:
     server = start("serve")
     path = create(server, "job", steps=1)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,8 +21,10 @@ from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
 from answerback.gates.used_rows import UsedRows
 from answerback.state.kept_changes import SessionRows
-from answerback.state.maintenance import check_state, rekey
-from answerback.state.shared import SharedState
+from answerback.state.maintenance import check_state, rekey, update_tables
+from answerback.state.migrations import VERSION
+from answerback.state.sealing import Sealer
+from answerback.state.shared import SharedState, connected
 from answerback.tasks import postgres_store as postgres_module
 from answerback.tasks import transitions
 from answerback.tasks.postgres_store import PostgresStore
@@ -130,6 +136,21 @@ def test_room_of_removed_tasks_is_free_again(
     assert len(store.page(None, None, 10)) == 1
 
 
+def test_a_task_is_kept_right_after_the_length_of_its_queue_could_not_be_read(
+    store: PostgresStore, state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "_REFRESH", 3600.0)
+    with psycopg.connect(state_url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE answerback.tasks RENAME TO away")
+        with pytest.raises(psycopg.Error):
+            store.add(_task(), LIMITS)
+        connection.execute("ALTER TABLE answerback.away RENAME TO tasks")
+
+    task = store.add(_task(), LIMITS)
+
+    assert store.get(task.id) == task
+
+
 def test_ids_that_the_database_cannot_keep_are_unknown(store: PostgresStore) -> None:
     for id in ("a\0b", "\ud800", "x" * 100_000):
         assert store.get(id) is None
@@ -169,6 +190,62 @@ def test_a_key_is_found_by_every_host_while_the_secret_is_changed(make: Make) ->
     assert len(make(NEW, SECRET).page("ann", None, 10)) == 1
 
 
+def test_many_records_are_sealed_anew_in_few_transactions(make: Make, state_url: str) -> None:
+    store = make()
+    for number in range(300):
+        store.add(_task(id=str(number), arguments=b"x" * 100), LIMITS)
+    with psycopg.connect(state_url, autocommit=True) as connection:
+
+        def transactions() -> int:
+            [[number]] = connection.execute("SELECT pg_current_xact_id()::text::bigint")
+            return int(number)
+
+        before = transactions()
+        done = rekey(state_url, [NEW, SECRET])
+        used = transactions() - before
+
+    assert done == 300
+    assert used < 50
+    assert len(make(NEW).claim("w1", 10, 500, TOOLS)) == 300
+
+
+def test_a_record_that_is_in_use_is_sealed_anew_later_and_holds_up_no_other(
+    make: Make, state_url: str
+) -> None:
+    store = make()
+    tasks = [store.add(_task(), LIMITS) for _ in range(3)]
+    with (
+        ThreadPoolExecutor(1) as threads,
+        psycopg.connect(state_url) as holder,
+        psycopg.connect(state_url, autocommit=True) as connection,
+    ):
+        holder.execute("SELECT FROM answerback.tasks WHERE id = %s FOR UPDATE", (tasks[1].id,))
+        rekeyed = threads.submit(rekey, state_url, [NEW, SECRET])
+        old = "SELECT id FROM answerback.tasks WHERE substring(record from 1 for 4) = %s"
+        key = Sealer(SECRET).first
+        wait_until(lambda: connection.execute(old, (key,)).fetchall() == [(tasks[1].id,)])
+        free = "SELECT id FROM answerback.tasks ORDER BY number FOR UPDATE SKIP LOCKED"
+        wait_until(lambda: connection.execute(free).fetchall() == [(tasks[0].id,), (tasks[2].id,)])
+        holder.rollback()
+        done = rekeyed.result(60)
+
+    assert done == 3
+    assert [make(NEW).get(each.id) is not None for each in tasks] == [True] * 3
+
+
+def test_commands_that_read_or_change_whole_tables_have_more_time_than_others(
+    state_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        # A connection for which no time was given has none.
+        patch.setattr(inspect.unwrap(connected), "__defaults__", (0.0,))
+        made = update_tables(state_url, [SECRET])
+        checked = check_state(state_url, [SECRET], processes=1)
+
+    assert made == f"the tables have version {VERSION} now"
+    assert checked.problems == 0
+
+
 def test_owners_and_keys_cannot_be_read_or_guessed_from_a_database(postgres: Postgres) -> None:
     found = []
     for url in (postgres.new_database(), postgres.new_database()):
@@ -188,13 +265,8 @@ def test_owners_and_keys_cannot_be_read_or_guessed_from_a_database(postgres: Pos
 
 def test_many_expired_tasks_are_removed_in_one_look(store: PostgresStore, state_url: str) -> None:
     task = store.add(_task(expires=NOW, state="completed"), LIMITS)
-    columns = "app, tool, owner, state, worker, lease, fence, expires, record, arguments"
     with psycopg.connect(state_url) as connection:
-        connection.execute(
-            f"INSERT INTO answerback.tasks (id, {columns}) SELECT id || n, {columns}"
-            " FROM answerback.tasks, generate_series(1, 3000) AS n WHERE id = %s".encode(),
-            (task.id,),
-        )
+        _copy(connection, task, 3000)
 
     assert store.remove_expired() == 3001
 
@@ -261,3 +333,54 @@ def test_a_storm_of_notices_becomes_one_look_at_everything(make: Make) -> None:
 
     assert None in found
     assert max(filter(None, found), default=0) <= 1_000
+
+
+@pytest.mark.parametrize("waits", ["another tool", "its own tool"])
+@pytest.mark.parametrize("is_analysed", [True, False])
+def test_a_claim_reads_no_more_rows_beside_many_waiting_tasks(
+    postgres: Postgres, waits: str, is_analysed: bool
+) -> None:
+    def rows_read(beside: int) -> int:
+        url = postgres.new_database()
+        make_tables(url)
+        with (
+            closing(SharedState(url, [SECRET])) as shared,
+            psycopg.connect(url, autocommit=True) as connection,
+        ):
+            store = PostgresStore(shared, "jobs")
+            other = store.add(_task(tool="report" if waits == "its own tool" else "gone"), LIMITS)
+            _copy(connection, other, beside)
+            store.add(_task(), LIMITS)
+            if is_analysed:
+                connection.execute("ANALYZE answerback.tasks")
+            before = _rows_read(shared, connection)
+            claimed = store.claim("w1", 10, 1, TOOLS)
+            nothing = store.claim("w1", 10, 1, ["unknown"])
+            after = _rows_read(shared, connection)
+        assert (len(claimed), nothing) == (1, [])
+        return after - before
+
+    few, many = rows_read(10), rows_read(5_000)
+
+    assert many <= few + 10
+
+
+def _copy(connection: psycopg.Connection[Any], task: TaskRecord, count: int) -> None:
+    columns = "app, tool, owner, state, worker, lease, fence, expires, record, arguments"
+    connection.execute(
+        f"INSERT INTO answerback.tasks (id, {columns}) SELECT id || n, {columns}"
+        " FROM answerback.tasks, generate_series(1, %s) AS n WHERE id = %s".encode(),
+        (count, task.id),
+    )
+
+
+def _rows_read(shared: SharedState, connection: psycopg.Connection[Any]) -> int:
+    """The rows and entries of indexes that were read in the table of tasks."""
+    # The store's one connection reports what it has read when it is told to.
+    shared.database.rows("SELECT pg_stat_force_next_flush()")
+    row = connection.execute(
+        "SELECT (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'tasks')"
+        " + seq_tup_read FROM pg_stat_user_tables WHERE relname = 'tasks'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

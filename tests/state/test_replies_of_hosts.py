@@ -17,7 +17,6 @@ import pytest
 from tests.conftest import Server
 from tests.fitting.kept_app import report, whole_of
 from tests.serving import free_port
-from tests.state.hosts import answerback
 from tests.state.stores import make_tables
 
 from answerback import connect
@@ -160,18 +159,3 @@ def test_without_the_database_a_reply_has_no_whole_and_reading_one_says_to_try_a
     with pytest.raises(Unavailable) as refused:
         asyncio.run(wholes.find("id", ""))
     assert refused.value.retryable
-
-
-def test_tables_of_the_first_version_get_the_table_of_whole_replies(
-    open_store: Open, state_url: str
-) -> None:
-    with psycopg.connect(state_url) as connection:
-        connection.execute("DROP TABLE answerback.wholes")
-        connection.execute("DELETE FROM answerback.schema_version WHERE version = 2")
-
-    upgraded = answerback(state_url, "state", "upgrade")
-
-    assert upgraded.stdout == "the tables have version 2 now, 1 before\n"
-    store = open_store()
-    store.add("id", b"[]", Owner(), LIMITS)
-    assert store.get("id", "ada") is not None

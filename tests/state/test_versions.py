@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
 from tests.state.hosts import answerback
+from tests.state.postgres import Postgres
 from tests.state.stores import SECRET, make_tables
 from tests.state.test_hosts import JOBS
 
@@ -22,6 +27,12 @@ from answerback.tasks.task_store import Claim
 from answerback.tasks.task_watch import is_lost, new_worker_name
 
 LIMITS = TaskLimits()
+STEPS = Path(migrations.__file__).parent / "steps"
+CHECKSUMS = {
+    "001_first_tables.sql": "aac076fd5baae7ed87333569e7b6f016d7f0ec2d41624b7390b33b50d36d10ea",
+    "002_whole_replies.sql": "b51fe814ffccc2ddafa5ffa3f466b3436e4f4a9ab14b59d479253d20ebdeed14",
+    "003_queues_by_tool.sql": "767e37f64b29d67aa093cd86ed10a2e272c2f81342991995e17232b7843bfb6b",
+}
 
 
 @pytest.fixture
@@ -36,6 +47,15 @@ def _set_version(url: str, version: int) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("DELETE FROM answerback.schema_version")
         connection.execute("INSERT INTO answerback.schema_version VALUES (%s)", (version,))
+
+
+def _make_earlier_tables(url: str, *steps: Path) -> None:
+    """Make tables as the programs did that recorded no checksums of their steps."""
+    with psycopg.connect(url) as connection:
+        for version, step in enumerate(steps, 1):
+            connection.execute(step.read_bytes())
+            insert = "INSERT INTO answerback.schema_version (version) VALUES (%s)"
+            connection.execute(insert, (version,))
 
 
 def _task(tool: str = "report", **members: object) -> TaskRecord:
@@ -70,7 +90,7 @@ def test_tables_that_are_too_old_or_too_new_are_refused_with_what_mends_it(
 
 def test_processes_that_make_the_tables_at_once_all_succeed(state_url: str) -> None:
     with ThreadPoolExecutor(4) as threads:
-        said = list(threads.map(update_tables, [state_url] * 4))
+        said = list(threads.map(lambda url: update_tables(url, [SECRET]), [state_url] * 4))
 
     assert sorted(said) == sorted(
         [
@@ -91,6 +111,18 @@ def test_a_worker_claims_only_tasks_of_its_app_and_its_tools(shared: SharedState
     assert [task.id for task in later_version] == [new.id]
     assert [task.id for task in earlier_version] == [old.id]
     assert jobs.get(shop.page(None, None, 1)[0].id) is None
+
+
+def test_tasks_of_an_app_are_listed_by_its_name_if_there_are_several(state_url: str) -> None:
+    make_tables(state_url)
+    with closing(SharedState(state_url, [b"s" * 32])) as shared:
+        tasks = {app: PostgresStore(shared, app).add(_task(), LIMITS) for app in ("shop", "jobs")}
+
+    unclear = answerback(state_url, "tasks", "list")
+    listed = answerback(state_url, "tasks", "list", "--app", "shop")
+
+    assert "give --app: jobs, shop" in unclear.stderr
+    assert [json.loads(line)["id"] for line in listed.stdout.splitlines()] == [tasks["shop"].id]
 
 
 @pytest.mark.parametrize("difference", [-50.0, 50.0])
@@ -150,3 +182,93 @@ def test_a_user_who_may_not_make_tables_reads_why(state_url: str) -> None:
     assert refused.returncode == 2
     assert "permission denied" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_steps_of_the_tables_never_change_because_databases_were_made_by_them() -> None:
+    """Changed tables need a new step; add its checksum here."""
+    found = {
+        step.name: hashlib.sha256(step.read_bytes()).hexdigest() for step in STEPS.glob("*.sql")
+    }
+
+    assert found == CHECKSUMS
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_tables_of_each_earlier_version_are_upgraded_and_their_tasks_run(
+    shared: SharedState, postgres: Postgres, version: int
+) -> None:
+    earlier = postgres.new_database()
+    _make_earlier_tables(earlier, *[STEPS / name for name in CHECKSUMS][:version])
+    task = PostgresStore(shared, "jobs").add(_task(), LIMITS)
+    with psycopg.connect(shared.database.url) as source, psycopg.connect(earlier) as target:
+        columns = "id, app, tool, owner, state, worker, lease, fence, record, arguments, answers"
+        [row] = source.execute(f"SELECT {columns} FROM answerback.tasks".encode())
+        places = ", ".join(["%s"] * len(row))
+        target.execute(f"INSERT INTO answerback.tasks ({columns}) VALUES ({places})".encode(), row)
+
+    upgraded = answerback(earlier, "state", "upgrade")
+
+    assert upgraded.stdout == f"the tables have version {VERSION} now, {version} before\n"
+    with closing(SharedState(earlier, [SECRET])) as state:
+        claimed = PostgresStore(state, "jobs").claim("w1", 10, 10, ["report"])
+    assert [each.id for each in claimed] == [task.id]
+
+
+def test_an_upgrade_that_would_leave_the_tables_incomplete_changes_nothing_and_says_why(
+    state_url: str,
+) -> None:
+    _make_earlier_tables(state_url, Path(__file__).parent / "earlier" / "001_first_tables.sql")
+
+    refused = answerback(state_url, "state", "upgrade")
+
+    assert refused.returncode == 2
+    assert "fingerprint_key.sealed bytea" in refused.stderr
+    assert "answerback state init" in refused.stderr
+    with psycopg.connect(state_url) as connection:
+        assert connection.execute("SELECT version FROM answerback.schema_version").fetchall() == [
+            (1,)
+        ]
+
+
+def test_tables_that_were_changed_by_hand_are_a_problem_with_the_name_of_what_is_missing(
+    shared: SharedState,
+) -> None:
+    url = shared.database.url
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP INDEX answerback.tasks_queues")
+
+    upgraded, checked = answerback(url, "state", "upgrade"), answerback(url, "state", "check")
+
+    assert (upgraded.returncode, checked.returncode) == (2, 1)
+    assert "index tasks_queues" in upgraded.stderr
+    assert "index tasks_queues" in checked.stdout
+
+
+def test_tables_made_by_other_steps_of_the_same_number_are_refused(shared: SharedState) -> None:
+    url = shared.database.url
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE answerback.schema_version SET checksum = 'x' WHERE version = 2")
+
+    refused = [
+        answerback(url, "state", "upgrade"),
+        answerback(url, "serve", str(JOBS), "--port", "0"),
+    ]
+
+    assert [each.returncode for each in refused] == [2, 2]
+    assert all("002_whole_replies.sql" in each.stderr for each in refused)
+
+
+def test_the_list_of_what_the_tables_have_is_complete(shared: SharedState) -> None:
+    columns = """
+        SELECT table_name || '.' || column_name || ' ' || udt_name
+        FROM information_schema.columns WHERE table_schema = 'answerback'
+    """
+    others = """
+        SELECT 'index ' || indexname FROM pg_indexes WHERE schemaname = 'answerback'
+        UNION ALL SELECT 'function ' || routine_name FROM information_schema.routines
+        WHERE routine_schema = 'answerback'
+    """
+    with psycopg.connect(shared.database.url) as connection:
+        found = sorted(row[0] for row in connection.execute(f"{columns} UNION ALL {others}"))
+
+    assert (STEPS / "made.txt").read_text().splitlines() == found

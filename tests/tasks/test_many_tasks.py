@@ -67,6 +67,8 @@ STEPS: dict[str, Callable[[TaskStore], object]] = {
     "claims": lambda store: store.claims(),
     "first page": lambda store: store.page("ann", None, 5),
     "next page": lambda store: store.page("ann", "task-1", 5),
+    "last page": lambda store: store.page("ann", None, 5, newest_first=True),
+    "last page but one": lambda store: store.page("ann", "task-3", 5, newest_first=True),
     "expiry": lambda store: store.remove_expired(),
 }
 
@@ -102,17 +104,23 @@ def _scans(path: Path, queries: list[str]) -> list[tuple[str, str]]:
         ]
 
 
-def test_a_file_of_an_earlier_version_gets_the_new_index(tmp_path: Path) -> None:
+def test_a_file_of_an_earlier_version_gets_the_new_column_and_indexes(tmp_path: Path) -> None:
     path = tmp_path / "tasks.db"
     earlier = SQLiteStore(path, durable=False)
     earlier.add(_task(1), LIMITS)
     earlier.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP INDEX owners")
+        connection.executescript(
+            "DROP INDEX owners; DROP INDEX queues; ALTER TABLE tasks DROP COLUMN tool"
+        )
 
-    found = SQLiteStore(path, durable=False).page("ann", None, 5)
+    store = SQLiteStore(path, durable=False)
+    found = store.page("ann", None, 5)
+    store.add(_task(2), TaskLimits(queue=1))
 
     assert [task.id for task in found] == ["task-1"]
+    with pytest.raises(Unavailable):
+        store.add(_task(3), TaskLimits(queue=1))
     assert _scans(path, ["SELECT record FROM tasks WHERE owner = 'a' ORDER BY number"]) == []
 
 

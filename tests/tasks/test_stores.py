@@ -247,6 +247,36 @@ def test_tasks_above_a_limit_are_refused(store: TaskStore, monkeypatch: pytest.M
     assert store.add(_task(owner="ann"), limits).owner == "ann"
 
 
+def test_pages_go_from_the_newest_task_to_the_oldest_if_asked(store: TaskStore) -> None:
+    tasks = [store.add(_task(owner=owner), TaskLimits()) for owner in ("ann", "bob", "ann")]
+
+    latest = store.page(None, None, 2, newest_first=True)
+    earlier = store.page(None, latest[-1].id, 2, newest_first=True)
+    of_owner = store.page("ann", None, 5, newest_first=True)
+
+    assert latest + earlier == tasks[::-1]
+    assert of_owner == [tasks[2], tasks[0]]
+    assert store.page(None, tasks[0].id, 2, newest_first=True) == []
+
+
+def test_a_full_queue_of_one_tool_leaves_room_for_the_tasks_of_another(
+    store: TaskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "_REFRESH", 0.0)
+    limits = TaskLimits(queue=2)
+    for _ in range(2):
+        store.add(_task(tool="unserved"), limits)
+
+    with pytest.raises(Unavailable):
+        store.add(_task(tool="unserved"), limits)
+    served = store.add(_task(), limits)
+    store.change(served.id, transitions.cancelled)
+    for _ in range(2):
+        store.add(_task(), limits)
+    with pytest.raises(Unavailable):
+        store.add(_task(), limits)
+
+
 def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(
     store: TaskStore, clock: StoreClock
 ) -> None:

@@ -33,7 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
                 raise WrongState(f"rekey needs {SECRET}=new,old: the first secret seals anew")
             print_line(f"{counted(maintenance.rekey(url, secrets), 'record')} sealed anew")
         case _:
-            print_line(maintenance.update_tables(url))
+            print_line(maintenance.update_tables(url, secrets))
     return 0
 
 
@@ -49,7 +49,7 @@ def _parser(program: Program) -> ArgumentParser:
 
 
 _SUBCOMMANDS = {
-    "init": ("make the tables in an empty database", None),
+    "init": ("make the tables in an empty database, and bind them to the secret", None),
     "check": ("say whether servers can use the database, and which secrets its rows need", None),
     "upgrade": ("bring the tables up to the version of this program", None),
     "rekey": (f"seal all records with the first secret of {SECRET}", None),

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from time import time
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ from ..state.settings import WrongState
 from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.task_store import TaskStore
 from ..tasks.transitions import cancelled
-from ..types.describe import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
 from .state_options import add_state_options, open_state_of
@@ -48,7 +48,8 @@ def _store_of(options: Namespace) -> Iterator[TaskStore]:
         from ..tasks.postgres_store import PostgresStore, apps_with_tasks
 
         with closing(shared):
-            yield PostgresStore(shared, _app_in(apps_with_tasks(shared), options.app))
+            app = options.app
+            yield PostgresStore(shared, _only(apps_with_tasks(shared)) if app is None else app)
         return
     path = options.tasks or _FILE
     if not os.path.isfile(path):
@@ -60,10 +61,8 @@ def _store_of(options: Namespace) -> Iterator[TaskStore]:
         yield store
 
 
-def _app_in(apps: Sequence[str], wanted: str | None) -> str:
+def _only(apps: Sequence[str]) -> str:
     """Return the app whose tasks are meant; raises WrongState if that is not clear."""
-    if wanted is not None:
-        return wanted
     if len(apps) > 1:
         names = ", ".join(apps)
         raise WrongState(f"the state has the tasks of several apps; give --app: {names}")
@@ -90,8 +89,11 @@ def _parser(program: Program) -> ArgumentParser:
 
 
 def _list(store: TaskStore, options: Namespace) -> int:
-    found = [task for task in _all(store) if options.status in (None, task.state)]
-    shown = found[-options.n :]
+    newest = (
+        task for task in _newest(store, options.n + 1) if options.status in (None, task.state)
+    )
+    found = list(islice(newest, options.n + 1))
+    shown = found[: options.n][::-1]
     if _as_json(options):
         for task in shown:
             print_json(msgspec.json.encode(_members(task, with_result=False)))
@@ -104,7 +106,7 @@ def _list(store: TaskStore, options: Namespace) -> int:
     header = ("id", "state", "tool", "age", "message")
     print_line("\n".join(aligned([header, *map(_cells, shown)])))
     if len(found) > len(shown):
-        print_line(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
+        print_line("\nearlier tasks are not shown; see -n")
     return 0
 
 
@@ -136,9 +138,9 @@ def _cancel(store: TaskStore, options: Namespace) -> int:
     return 0 if task.state == "cancelled" else 1
 
 
-def _all(store: TaskStore) -> Iterator[TaskRecord]:
+def _newest(store: TaskStore, wanted: int) -> Iterator[TaskRecord]:
     after: str | None = None
-    while page := store.page(None, after, _PAGE):
+    while page := store.page(None, after, min(wanted, _PAGE), newest_first=True):
         yield from (task for task in page if not task.is_plain_call)
         after = page[-1].id
 

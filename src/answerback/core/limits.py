@@ -32,7 +32,7 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 100
     """How many tasks run at a time in one worker; further tasks wait."""
     queue: int = 10_000
-    """How many tasks wait for a worker; further ones are refused with UNAVAILABLE."""
+    """How many tasks of each tool wait for a worker; further ones are refused with UNAVAILABLE."""
     per_owner: int = 1_000
     """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
     result_bytes: int = 4 * 1024 * 1024

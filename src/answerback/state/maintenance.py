@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
 import psycopg
 
+from ..core.signing import SECRET
 from ..types.describe import counted
 from .database import MAX_CONNECTIONS
 from .fingerprints import KEY_PLACE
-from .migrations import VERSION, WrongTables, check_version, migrate, version_of
+from .migrations import VERSION, WrongTables, check_tables, check_version, migrate, version_of
 from .sealing import CannotOpen, Sealer, place_of
-from .shared import connected
+from .shared import LONG_SECONDS, check_secret, connected
 
-_BATCH = 500
-_REKEY_SECONDS = 86_400.0
+_BATCH, _BATCH_BYTES = 100, 4 * 1024 * 1024
+"""The records that are sealed anew in one transaction, and their size unless it is only one."""
+_UNBOUND = (
+    "no secret is bound to the database yet, and the first server would decide which one is right; "
+    f"set {SECRET}, and run: answerback state init"
+)
 
 
 class SealedTable(msgspec.Struct, frozen=True):
@@ -56,29 +62,41 @@ class StateReport(msgspec.Struct, frozen=True):
     problems: int
 
 
-def update_tables(url: str) -> str:
-    """Make the tables, or bring them up to date; return what was done."""
-    with connected(url) as connection:
+def update_tables(url: str, secrets: Sequence[bytes]) -> str:
+    """Make the tables, or bring them up to date, and bind them to the secret; say what was done."""
+    with connected(url, LONG_SECONDS) as connection, connection.transaction():
         before, after = migrate(connection)
+        if secrets:
+            check_secret(connection, Sealer(*secrets))
+        unbound = "" if _is_bound(connection) else f"\n{_UNBOUND}"
     if before == after:
-        return f"the tables have version {after} already"
-    return f"the tables have version {after} now" + (f", {before} before" if before else "")
+        return f"the tables have version {after} already{unbound}"
+    earlier = f", {before} before" if before else ""
+    return f"the tables have version {after} now{earlier}{unbound}"
 
 
 def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateReport:
     """Say whether so many processes of servers and workers can use the database."""
-    with connected(url) as connection:
+    # It reads every record, to say how many need each secret.
+    with connected(url, LONG_SECONDS) as connection:
         try:
             check_version(connection)
+            check_tables(connection)
         except WrongTables as exc:
             return StateReport((f"problem: {exc}",), 1)
         checks = [
             _tables(connection),
             _connections(connection, processes),
+            *([] if _is_bound(connection) else [f"warning: {_UNBOUND}"]),
             *_keys(connection, secrets),
         ]
     problems = sum(line.startswith("problem") for line in checks)
     return StateReport(tuple(checks), problems)
+
+
+def _is_bound(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether the database has a key that a secret has sealed."""
+    return bool(_one(connection, "SELECT EXISTS (SELECT FROM answerback.fingerprint_key)"))
 
 
 def _tables(connection: psycopg.Connection[Any]) -> str:
@@ -108,8 +126,9 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
         can_go = " and can go" if number > 1 and not count else ""
         lines.append(f"secrets: number {number} has sealed {counted(count, 'record')}{can_go}")
     if rows:
-        total = counted(sum(rows.values()), "record")
-        lines.append(f"problem: {total} were sealed with another secret, and cannot be read")
+        count = sum(rows.values())
+        total = f"{counted(count, 'record')} {'was' if count == 1 else 'were'}"
+        lines.append(f"problem: {total} sealed with another secret, and cannot be read")
     return lines
 
 
@@ -129,58 +148,87 @@ def _sealed_by_each_key(connection: psycopg.Connection[Any]) -> Counter[bytes]:
 def rekey(url: str, secrets: Sequence[bytes]) -> int:
     """Seal all records with the first secret; return how many. Servers may run meanwhile."""
     sealer = Sealer(*secrets)
-    with connected(url, _REKEY_SECONDS) as connection:
+    with connected(url, LONG_SECONDS) as connection:
         return sum(_rekey_table(connection, sealer, table) for table in _TABLES)
 
 
 def _rekey_table(connection: psycopg.Connection[Any], sealer: Sealer, table: SealedTable) -> int:
     key = ", ".join(table.key)
     needs_it = " OR ".join(f"{each} <> %s" for each in table.key_ids)
+    size = " + ".join(f"coalesce(octet_length({each}), 0)" for each in table.columns)
     firsts = [sealer.first] * len(table.columns)
     done = 0
     last: tuple[Any, ...] = ()
     while True:
         later = f" AND ({key}) > ({', '.join(['%s'] * len(last))})" if last else ""
         query = (
-            f"SELECT {key} FROM answerback.{table.name} WHERE ({needs_it}){later}"
+            f"SELECT {key}, {size} FROM answerback.{table.name} WHERE ({needs_it}){later}"
             f" ORDER BY {key} LIMIT {_BATCH}"
         )
         rows = connection.execute(query.encode(), (*firsts, *last)).fetchall()
         if not rows:
             return done
-        for row in rows:
-            # One at a time: a server waits for a locked record, and gives up after seconds.
-            with connection.transaction():
-                done += _seal_anew(connection, sealer, table, row)
-        last = rows[-1]
+        last = rows[-1][:-1]
+        while rows:
+            # Few at a time: a server waits for a locked record, and gives up after seconds.
+            totals = accumulate(row[-1] for row in rows)
+            count = max(1, sum(total <= _BATCH_BYTES for total in totals))
+            batch, rows = [tuple(row) for *row, _ in rows[:count]], rows[count:]
+            sealed = _seal_anew(connection, sealer, table, batch, "FOR UPDATE SKIP LOCKED")
+            for each in set(batch) - sealed.keys():
+                # Alone, because waiting with locks of others in hand could be a deadlock.
+                sealed |= _seal_anew(connection, sealer, table, [each], "FOR UPDATE")
+            done += sum(sealed.values())
 
 
 def _seal_anew(
-    connection: psycopg.Connection[Any], sealer: Sealer, table: SealedTable, key: tuple[Any, ...]
-) -> int:
-    """Seal one row with the first secret; return 0 if it has gone or cannot be opened."""
-    this = " AND ".join(f"{column} = %s" for column in table.key)
-    row = connection.execute(
-        f"SELECT {', '.join([*table.place, *table.columns])} FROM answerback.{table.name}"
-        f" WHERE {this} FOR UPDATE".encode(),
-        key,
-    ).fetchone()
-    if row is None:
-        return 0
-    place, values = row[: len(table.place)], row[len(table.place) :]
-    sealed = []
+    connection: psycopg.Connection[Any],
+    sealer: Sealer,
+    table: SealedTable,
+    keys: Sequence[tuple[Any, ...]],
+    lock: str,
+) -> dict[tuple[Any, ...], bool]:
+    """Seal rows with the first secret in one transaction; say which could be opened.
+
+    Rows that have gone are left out, and those that the lock skips.
+    """
+    key, width = ", ".join(table.key), len(table.key)
+    one = f"({', '.join(['%s'] * width)})"
+    this = f"({key}) = {one}"
+    found = {}
+    changes = []
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join([*table.key, *table.place, *table.columns])}"
+            f" FROM answerback.{table.name} WHERE ({key}) IN ({', '.join([one] * len(keys))})"
+            f" {lock}".encode(),
+            [value for each in keys for value in each],
+        )
+        for row in cursor.fetchall():
+            place, values = row[width : -len(table.columns)], row[-len(table.columns) :]
+            sealed = _sealed_values(sealer, table, place, values)
+            found[row[:width]] = sealed is not None
+            if sealed is not None:
+                changes.append((*sealed, *row[:width]))
+        assignments = ", ".join(f"{column} = %s" for column in table.columns)
+        update = f"UPDATE answerback.{table.name} SET {assignments} WHERE {this}"
+        cursor.executemany(update.encode(), changes)
+    return found
+
+
+def _sealed_values(
+    sealer: Sealer, table: SealedTable, place: Sequence[str], values: Sequence[bytes | None]
+) -> list[bytes | None] | None:
+    """Return the sealed columns of a row, sealed anew; None if one cannot be opened."""
+    sealed: list[bytes | None] = []
     try:
         for part, value in zip(table.columns.values(), values, strict=True):
             owner = place_of(*place, part)
             opened = None if value is None else sealer.open(bytes(value), owner)
             sealed.append(None if opened is None else sealer.seal(opened, owner))
     except CannotOpen:
-        return 0
-    assignments = ", ".join(f"{column} = %s" for column in table.columns)
-    connection.execute(
-        f"UPDATE answerback.{table.name} SET {assignments} WHERE {this}".encode(), (*sealed, *key)
-    )
-    return 1
+        return None
+    return sealed
 
 
 def _one(connection: psycopg.Connection[Any], query: str) -> Any:

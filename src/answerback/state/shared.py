@@ -21,6 +21,8 @@ from .sealing import CannotOpen, Sealer
 
 _SECONDS = 30.0
 """The seconds that a command may wait for the database."""
+LONG_SECONDS = 86_400.0
+"""The same for commands that read or change whole tables."""
 
 
 class CannotUseState(AnswerbackError):
@@ -96,18 +98,21 @@ def open_state(url: str, *, listen: str | None = None, init: bool = False) -> Sh
             "set it to the output of: openssl rand -hex 32"
         )
     try:
-        with connected(url) as connection:
+        with connected(url, LONG_SECONDS if init else _SECONDS) as connection:
             if init:
                 migrate(connection)
             check_version(connection)
-            _check_secret(connection, Sealer(*secrets))
+            check_secret(connection, Sealer(*secrets))
     except WrongTables as exc:
         raise CannotUseState(str(exc)) from None
     return SharedState(url, secrets, listen)
 
 
-def _check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
-    """Raise CannotUseState unless the secret is the one with which the other hosts seal."""
+def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
+    """Raise CannotUseState unless the secret is the one with which the other hosts seal.
+
+    The first secret that is checked becomes that one.
+    """
 
     def rows(query: str, *values: object) -> list[tuple[Any, ...]]:
         cursor = connection.execute(query.encode(), values)

@@ -36,6 +36,8 @@ class MemoryStore:
         self._tasks: dict[str, TaskRecord] = {}
         # Dicts keep their order, and removing an entry is quick.
         self._waiting: dict[str, None] = {}
+        self._queues: dict[str, set[str]] = {}
+        """The ids of the waiting tasks of each tool."""
         self._unfinished: dict[str, int] = {}
         """How many unfinished tasks each owner has."""
         self._by_owner: dict[str, dict[str, None]] = {}
@@ -61,8 +63,8 @@ class MemoryStore:
     def bytes_with(self, task: TaskRecord) -> int:
         return self._bytes + _size(task)
 
-    def waits(self, count: int) -> bool:
-        return len(self._waiting) >= count
+    def waits(self, tool: str, count: int) -> bool:
+        return len(self._queues.get(tool, ())) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         return self._unfinished.get(owner, 0) >= count
@@ -92,9 +94,12 @@ class MemoryStore:
             if task.worker and (workers is None or task.worker in workers)
         ]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
         with self._lock:
-            ids = iter(self._tasks if owner is None else self._by_owner.get(owner, ()))
+            known = self._tasks if owner is None else self._by_owner.get(owner, {})
+            ids = reversed(known) if newest_first else iter(known)
             if after is not None and after not in ids:  # `in` advances to the one after it.
                 return []
             return [self._tasks[id] for id in islice(ids, count)]
@@ -150,8 +155,9 @@ class MemoryStore:
             self._by_owner.setdefault(task.owner, {})[task.id] = None
         if task.is_waiting:
             self._waiting[task.id] = None
+            self._queues.setdefault(task.tool, set()).add(task.id)
         else:
-            self._waiting.pop(task.id, None)
+            self._leave_queue(task)
         # A later expiry is noticed when the earlier entry is due.
         known = None if before is None else before.expires
         if task.expires is not None and (known is None or task.expires < known):
@@ -164,11 +170,15 @@ class MemoryStore:
         if not of_owner:
             del self._by_owner[task.owner]
         self._bytes -= _size(task)
-        self._waiting.pop(task.id, None)
+        self._leave_queue(task)
         if task.idempotency_key is not None:
             self._keys.pop((task.owner, task.idempotency_key), None)
         if not task.is_final:
             self._count_finished(task.owner)
+
+    def _leave_queue(self, task: TaskRecord) -> None:
+        self._waiting.pop(task.id, None)
+        self._queues.get(task.tool, set()).discard(task.id)
 
     def _count_finished(self, owner: str) -> None:
         left = self._unfinished.get(owner, 0) - 1

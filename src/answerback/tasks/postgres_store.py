@@ -31,7 +31,7 @@ _TOPIC = "task"
 _POLL = 2.0
 """The seconds after which a process looks for changes even without a notice."""
 _REFRESH = 1.0
-"""The seconds for which the length of the queue and the size of the table are not read again."""
+"""The seconds for which the length of a queue and the size of the table are not read again."""
 _BATCH, _BATCHES = 1_000, 10
 """The expired records that are removed in one transaction, and the transactions of one look."""
 _UNSERVED = 86_400
@@ -46,7 +46,22 @@ _MAX_ID = 100
 _EXPIRY_LOCK = 0x616E7378
 _COLUMNS = "id, owner, lease, record, arguments, answers, result"
 _WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
-_CLAIMABLE = f"{_WAITING} AND tool = ANY(%s) AND substring(record from 1 for 4) = ANY(%s)"
+# Goes from tool to tool in the index of the queues, and takes the oldest tasks of each: a plain
+# `tool = ANY(…)` in the order of the numbers would read the waiting tasks of all other tools. With
+# BETWEEN and an order by the tool, the planner cannot take the index of the numbers instead.
+_OLDEST = f"""
+WITH RECURSIVE queues (tool) AS (
+    (SELECT tool {_WAITING} ORDER BY tool LIMIT 1)
+    UNION ALL
+    SELECT (SELECT tool {_WAITING} AND tool > queues.tool ORDER BY tool LIMIT 1)
+    FROM queues WHERE tool IS NOT NULL
+)
+SELECT number FROM queues, LATERAL (
+    SELECT number {_WAITING} AND tasks.tool BETWEEN queues.tool AND queues.tool
+    AND number > %s AND substring(record from 1 for 4) = ANY(%s)
+    ORDER BY tasks.tool, number LIMIT %s
+) AS oldest WHERE tool = ANY(%s) ORDER BY number LIMIT %s
+"""
 _EXPIRED = (
     f"expires <= {NOW_ONCE} AND (state <> 'working'"
     # Nobody has its tool, or nobody can read it.
@@ -80,7 +95,7 @@ class PostgresStore:
         return self._database.now()
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        self._kept.refresh()
+        self._kept.refresh(task.tool, limits.queue)
         # Before the transaction, because the first one reads the key from the database.
         owner, key = self._owner(task.owner), self._key(task)
         with self._database.transaction() as cursor:
@@ -128,30 +143,34 @@ class PostgresStore:
     def claim(
         self, worker: str, lease: float, count: int, tools: Collection[str]
     ) -> list[TaskRecord]:
-        values = (self._app, list(tools), list(self._sealer.keys))
+        def oldest(last: int, wanted: int) -> tuple[object, ...]:
+            keys = list(self._sealer.keys)
+            return (*[self._app] * 3, last, keys, wanted, list(tools), wanted)
+
         # Most looks find nothing, and take no transaction.
-        if count < 1 or not self._database.rows(f"SELECT 1 {_CLAIMABLE} LIMIT 1", *values):
-            return []
+        found = self._database.rows(_OLDEST, *oldest(0, count)) if count > 0 else []
         taken: list[TaskRecord] = []
-        last, has_more = 0, True
+        if not found:
+            return taken
         with self._database.transaction() as cursor:
-            while has_more and len(taken) < count:
+            while found:
                 wanted = count - len(taken)
                 cursor.execute(
-                    f"SELECT number, {NOW}, {_COLUMNS} {_CLAIMABLE} AND number > %s"
-                    " ORDER BY number LIMIT %s FOR UPDATE SKIP LOCKED",
-                    (*values, last, wanted),
+                    f"SELECT {NOW}, {_COLUMNS} {_WAITING} AND number = ANY(%s)"
+                    " ORDER BY number FOR UPDATE SKIP LOCKED",
+                    (self._app, [number for (number,) in found]),
                 )
-                rows = cursor.fetchall()
-                has_more = len(rows) == wanted
-                # A task that cannot be read does not take the place of the next one.
-                for number, now, *row in rows:
-                    last = number
+                for now, *row in cursor.fetchall():
                     task = self._read(tuple(row))
                     claim = task and claimed(task, now, worker=worker, lease=lease)
                     if claim is not None:
                         self._write(cursor, claim)
                         taken.append(claim)
+                if len(found) < wanted or len(taken) == count:
+                    break
+                # Other workers took some of them, or they cannot be read: look behind them.
+                cursor.execute(_OLDEST, oldest(found[-1][0], count - len(taken)))
+                found = cursor.fetchall()
         return taken
 
     def renew(self, workers: Collection[str], lease: float) -> None:
@@ -171,16 +190,19 @@ class PostgresStore:
             rows = self._database.rows(f"{query} AND worker = ANY(%s)", list(workers))
         return [Claim(*row) for row in rows]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
         if after is not None and not _may_exist(after):
             return []
+        beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
         query, values = f"SELECT {_COLUMNS} FROM answerback.tasks WHERE app = %s", [self._app]
         if owner is not None:
             query, values = f"{query} AND owner = %s", [*values, self._owner(owner)]
         if after is not None:
-            query += " AND number > (SELECT number FROM answerback.tasks WHERE id = %s)"
+            query += f" AND number {beyond} (SELECT number FROM answerback.tasks WHERE id = %s)"
             values.append(after)
-        rows = self._database.rows(f"{query} ORDER BY number LIMIT {int(count)}", *values)
+        rows = self._database.rows(f"{query} ORDER BY number {order} LIMIT {int(count)}", *values)
         return [task for task in map(self._read, rows) if task is not None]
 
     def remove(self, id: str) -> None:
@@ -324,7 +346,12 @@ class PostgresStore:
 
 def apps_with_tasks(shared: SharedState) -> list[str]:
     """Return the names of the apps whose tasks the database has."""
-    rows = shared.database.rows("SELECT DISTINCT app FROM answerback.tasks ORDER BY app")
+    # Goes from app to app in an index: DISTINCT would read every task.
+    rows = shared.database.rows(
+        "WITH RECURSIVE apps (app) AS ((SELECT min(app) FROM answerback.tasks) UNION ALL"
+        " SELECT (SELECT min(tasks.app) FROM answerback.tasks WHERE tasks.app > apps.app)"
+        " FROM apps WHERE app IS NOT NULL) SELECT app FROM apps WHERE app IS NOT NULL"
+    )
     return [row[0] for row in rows]
 
 
@@ -375,21 +402,22 @@ class _Estimates:
     def __init__(self, database: Database, app: str) -> None:
         self._database = database
         self._app = app
-        self._waiting = self._bytes = 0
-        self._until = 0.0
+        self._waiting: dict[str, int] = {}
+        self._bytes = 0
+        self._until: dict[str, float] = {}
 
-    def refresh(self) -> None:
-        """Read the length of the queue and the size of the table, at most once a second."""
+    def refresh(self, tool: str, limit: int) -> None:
+        """Read the length of a tool's queue and the size of the table, at most once a second."""
         now = monotonic()
-        if now < self._until:
+        if now < self._until.get(tool, 0.0):
             return
-        self._until = now + _REFRESH
+        self._until[tool] = now + _REFRESH
         [row] = self._database.rows(
-            f"SELECT (SELECT count(*) {_WAITING}), {_SIZE}"
-            " FROM pg_class WHERE oid = 'answerback.tasks'::regclass",
-            self._app,
+            f"SELECT (SELECT count(*) FROM (SELECT 1 {_WAITING} AND tool = %s LIMIT %s) AS queue),"
+            f" {_SIZE} FROM pg_class WHERE oid = 'answerback.tasks'::regclass",
+            *(self._app, tool, limit),
         )
-        self._waiting, self._bytes = row
+        self._waiting[tool], self._bytes = row
 
     def counting(self, cursor: Cursor[Row], owner: str) -> _Kept:
         """Return the counts for a new task; *owner* is the fingerprint of its owner."""
@@ -398,7 +426,7 @@ class _Estimates:
 
 class _Kept:
     def __init__(
-        self, waiting: int, size: int, of_owner: tuple[str, str], cursor: Cursor[Row]
+        self, waiting: dict[str, int], size: int, of_owner: tuple[str, str], cursor: Cursor[Row]
     ) -> None:
         self._waiting = waiting
         self._bytes = size
@@ -408,8 +436,9 @@ class _Kept:
     def bytes_with(self, task: TaskRecord) -> int:
         return self._bytes + len(task.arguments)
 
-    def waits(self, count: int) -> bool:
-        return self._waiting >= count
+    def waits(self, tool: str, count: int) -> bool:
+        # Nothing is known while another thread reads it, or after that has failed.
+        return self._waiting.get(tool, 0) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         self._cursor.execute(

@@ -38,6 +38,7 @@ BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS tasks (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
+    tool TEXT NOT NULL DEFAULT '',
     owner TEXT NOT NULL,
     key TEXT,
     state TEXT NOT NULL,
@@ -56,11 +57,16 @@ CREATE INDEX IF NOT EXISTS expiry ON tasks (expires) WHERE expires IS NOT NULL;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-# Files from earlier versions get it when they are opened.
-_OWNERS = "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)"
+# Files from earlier versions get them when they are opened.
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)",
+    "CREATE INDEX IF NOT EXISTS queues ON tasks (tool, number)"
+    " WHERE state = 'working' AND worker = ''",
+)
 _WAITING = "FROM tasks WHERE state = 'working' AND worker = ''"
 # Two queries, because SQLite finds a minimum or a maximum in an index, but not both at once.
-_WAITING_NUMBERS = f"SELECT (SELECT min(number) {_WAITING}), (SELECT max(number) {_WAITING})"
+_QUEUE = f"{_WAITING} AND tool = ?"
+_QUEUE_NUMBERS = f"SELECT (SELECT min(number) {_QUEUE}), (SELECT max(number) {_QUEUE})"
 _UNFINISHED = (
     "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
 )
@@ -152,15 +158,18 @@ class SQLiteStore:
         claims = [Claim(*row) for row in rows]
         return [each for each in claims if workers is None or each.worker in workers]
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
+        beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
         query, values = "SELECT record FROM tasks WHERE 1", []
         if owner is not None:
             query, values = f"{query} AND owner = ?", [owner]
         if after is not None:
-            query += " AND number > (SELECT number FROM tasks WHERE id = ?)"
+            query += f" AND number {beyond} (SELECT number FROM tasks WHERE id = ?)"
             values.append(after)
         with self._opened(_READING) as connection:
-            return _first(connection.execute(f"{query} ORDER BY number", values), count)
+            return _first(connection.execute(f"{query} ORDER BY number {order}", values), count)
 
     def remove(self, id: str) -> None:
         self._write(lambda connection: connection.execute("DELETE FROM tasks WHERE id = ?", (id,)))
@@ -290,7 +299,10 @@ class SQLiteStore:
             connection.execute(f"PRAGMA synchronous = {level}")
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 connection.executescript(_SCHEMA)
-            connection.execute(_OWNERS)
+            if "tool" not in _columns_of(connection):
+                _in_transaction(connection, _add_tool)
+            for index in _INDEXES:
+                connection.execute(index)
         except BaseException:
             connection.close()
             raise
@@ -360,9 +372,9 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
             raise Unavailable("The call that has this idempotency key cannot be read")
     check_room(task, _Kept(connection), limits)
     connection.execute(
-        "INSERT INTO tasks (id, owner, key, state, worker, lease, fence, expires, record)"
-        " VALUES (?,?,?,?,?,?,?,?,?)",
-        (task.id, task.owner, task.idempotency_key, *_columns(task)),
+        "INSERT INTO tasks (id, tool, owner, key, state, worker, lease, fence, expires, record)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?)",
+        (task.id, task.tool, task.owner, task.idempotency_key, *_columns(task)),
     )
     return task
 
@@ -380,13 +392,13 @@ class _Kept:
         pages, free, size = rows
         return int((pages - free) * size) + len(task.arguments)
 
-    def waits(self, count: int) -> bool:
+    def waits(self, tool: str, count: int) -> bool:
         # Each task has its own number, so there cannot be more waiting tasks than numbers from
         # the oldest to the newest. Usually that is below the limit, and no rows are counted.
-        oldest, newest = self._connection.execute(_WAITING_NUMBERS).fetchone()
+        oldest, newest = self._connection.execute(_QUEUE_NUMBERS, (tool, tool)).fetchone()
         if oldest is None or newest - oldest + 1 < count:
             return False
-        return self._are_at_least(count, _WAITING)
+        return self._are_at_least(count, _QUEUE, tool)
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         return self._are_at_least(count, _UNFINISHED, owner)
@@ -435,11 +447,20 @@ def _columns(task: TaskRecord) -> tuple[Any, ...]:
     return (task.state, task.worker, task.lease, task.fence, task.expires, _encode(task))
 
 
+def _add_tool(connection: Connection) -> None:
+    """Add the column to a file of an earlier version; its waiting tasks are in no tool's queue."""
+    if "tool" not in _columns_of(connection):  # Another process may have been faster.
+        connection.execute("ALTER TABLE tasks ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
+
+
+def _columns_of(connection: Connection) -> set[str]:
+    return {row[1] for row in connection.execute("PRAGMA table_info(tasks)")}
+
+
 def _check_version(connection: Connection, path: str) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    columns = {row[1] for row in connection.execute("PRAGMA table_info(tasks)")}
-    is_foreign = bool(tables) and not {"fence", "record"} <= columns
+    is_foreign = bool(tables) and not {"fence", "record"} <= _columns_of(connection)
     if is_foreign or version > SCHEMA_VERSION:
         reason = "another program wrote it" if is_foreign else "a later version wrote it"
         raise UnknownTaskFile(f"{path!r} is not a file of tasks that this version reads: {reason}")

@@ -1,4 +1,4 @@
-"""Whether there is room for one more task: in the store, in the queue, and for its owner."""
+"""Whether there is room for one more task: in the store, in its tool's queue, and for its owner."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Kept(Protocol):
     def bytes_with(self, task: TaskRecord) -> int:
         """Return the size of all records, and of this one."""
 
-    def waits(self, count: int) -> bool:
-        """Return whether at least so many tasks wait for a worker."""
+    def waits(self, tool: str, count: int) -> bool:
+        """Return whether at least so many tasks of a tool wait for a worker."""
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         """Return whether an owner has at least so many unfinished tasks."""
@@ -32,9 +32,9 @@ def check_room(task: TaskRecord, kept: Kept, limits: TaskLimits) -> None:
             retryable=True,
             retry_after=_RETRY_AFTER,
         )
-    if task.is_waiting and kept.waits(limits.queue):
+    if task.is_waiting and kept.waits(task.tool, limits.queue):
         raise Unavailable(
-            f"Too many tasks wait, more than {limits.queue}",
+            f"Too many tasks of this tool wait, more than {limits.queue}",
             retryable=True,
             retry_after=_RETRY_AFTER,
         )

@@ -77,8 +77,10 @@ class TaskStore(Protocol):
     def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
         """Return the claims of these workers; of all workers if None."""
 
-    def page(self, owner: str | None, after: str | None, count: int) -> list[TaskRecord]:
-        """Return tasks in order of creation; *owner* None lists those of all owners.
+    def page(
+        self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
+    ) -> list[TaskRecord]:
+        """Return tasks in order of creation, or the other way; *owner* None lists all owners'.
 
         *after* is the id of the previous page's last task.
         """
