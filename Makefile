@@ -13,7 +13,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package reference docs docs-serve template clean
+.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks restarts cluster faults package reference docs docs-serve template clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -126,6 +126,9 @@ template: $(READY) .template/.ready  ## check the CloudFormation template of doc
 	@$(BIN)/python -m venv .template
 	@.template/bin/pip install -q --disable-pip-version-check cfn-lint==1.58.0
 	@touch $@
+
+restarts: $(READY)  ## restart the servers behind nginx while they get 10,000 calls; none may fail
+	ANSWERBACK_REQUESTS=10000 $(BIN)/python -m pytest -n 0 -q tests/docs/test_deployment.py -k one_after_the_other
 
 cluster: $(READY)  ## run PostgreSQL, three servers, two workers and a proxy here, until Ctrl-C
 	$(BIN)/python -m tests.state.cluster

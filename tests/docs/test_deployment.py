@@ -7,12 +7,16 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +24,7 @@ import httpx
 import pytest
 from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
 from tests.records.support import replies_in
-from tests.server.processes import wait_until
+from tests.server.processes import BackgroundCall, wait_until
 from tests.serving import free_port
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,10 +33,13 @@ SECRET = "0123456789abcdef0123456789abcdef"
 HEADERS = {"Host": "tools.example.com"}
 
 
-def block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    return found[1]
+REQUESTS = int(os.environ.get("ANSWERBACK_REQUESTS", "0"))
+"""How many calls a rolling restart gets, with the times of the page; 0 for less of both."""
+
+
+def block(language: str, number: int = 0) -> str:
+    found: list[str] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return found[number]
 
 
 @pytest.fixture
@@ -42,18 +49,24 @@ def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         shutil.copy(ROOT / "examples" / "calculator.py", folder)
+        for name in ("tools", "tools-1", "tools-2"):
+            (folder / name).mkdir()
         yield folder
 
 
-def unit_command(folder: Path) -> list[str]:
-    """The command of the unit, with the folder in place of the unit's folders."""
-    found = re.search(r"^ExecStart=(.*?[^\\])$", block("ini"), re.DOTALL | re.MULTILINE)
+def unit_command(folder: Path, name: str = "ExecStart", number: int = 0) -> list[str]:
+    """A command of the unit, with the folder in place of the unit's folders.
+
+    Number 0 is the single server, and the others are those behind one nginx.
+    """
+    unit = block("ini", min(number, 1))
+    found = re.search(rf"^{name}=(.*?[^\\])$", unit, re.DOTALL | re.MULTILINE)
     assert found is not None
-    line = found[1].replace("\\\n", " ")
-    for place in ("/srv/tools/.venv/bin/answerback", "/srv/tools", "/run/tools", "/var/lib/tools"):
+    line = found[1].replace("\\\n", " ").replace("%i", str(number))
+    for place in ("/srv/tools/.venv/bin/answerback", "/srv/tools", "/var/lib/tools"):
         new = f"{sys.executable} -m answerback" if place.endswith("answerback") else str(folder)
         line = line.replace(place, new)
-    return shlex.split(line)
+    return shlex.split(line.replace("/run/", f"{folder}/"))
 
 
 @contextmanager
@@ -98,24 +111,27 @@ class Site(NamedTuple):
 @pytest.fixture
 def site(folder: Path) -> Iterator[Site]:
     """The command of the unit behind nginx, both with the page's configuration."""
+    with served(unit_command(folder), folder), nginx_with(block("nginx"), folder) as site:
+        yield site
+
+
+@contextmanager
+def nginx_with(page: str, folder: Path) -> Iterator[Site]:
     nginx, openssl = find("nginx"), find("openssl")
     cert, key, port = folder / "tools.pem", folder / "tools.key", free_port()
     request = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     request += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     request += ["-keyout", str(key), "-out", str(cert)]
     subprocess.run(request, check=True, capture_output=True, timeout=60)
-    page = block("nginx").replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
-    page = page.replace("/run/tools", str(folder)).replace("/etc/ssl", str(folder))
+    page = page.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+    page = page.replace("/run/", f"{folder}/").replace("/etc/ssl", str(folder))
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     (folder / "nginx.conf").write_text(
         f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}\n"
         f"http {{ access_log off; {temporary}\n{page}\n}}"
     )
-    with ExitStack() as stack:
-        stack.enter_context(served(unit_command(folder), folder))
-        command = (nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf")
-        stack.enter_context(running(*command))
+    with running(nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf"):
         wait_until_it_serves(port)
         trusted = ssl.create_default_context(cafile=str(cert))
         yield Site(f"https://127.0.0.1:{port}", trusted, folder)
@@ -169,6 +185,55 @@ def test_a_foreign_host_is_refused_behind_nginx(site: Site) -> None:
     response = site.post("/tools/functions/add", {"x": 7, "y": 3}, Host="evil.example")
 
     assert response.status_code == 421
+
+
+def test_no_call_fails_while_the_servers_behind_nginx_restart_one_after_the_other(
+    folder: Path,
+) -> None:
+    page = re.sub(r"upstream tools {.*?\n}\n", block("nginx", 1), block("nginx"), flags=re.DOTALL)
+    drain = unit_command(folder, number=1)[-1]
+    if not REQUESTS:
+        page = re.sub(r"(keepalive_timeout |fail_timeout=)\d+s", r"\g<1>1s", page)
+        drain = "2"
+    counts, failed, ended = [0] * 4, list[object](), threading.Event()
+
+    def start(number: int) -> subprocess.Popen[bytes]:
+        find("curl")
+        command = [*unit_command(folder, number=number)[:-1], drain]
+        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+        stack.callback(process.wait, 60)
+        stack.callback(process.send_signal, signal.SIGINT)
+        ready = unit_command(folder, "ExecStartPost", number)
+        subprocess.run(ready, check=True, timeout=120)
+        return process
+
+    def call(client: int, site: Site) -> None:
+        address = site.url.removeprefix("https://")
+        with closing(HTTPSConnection(address, timeout=60, context=site.trusted)) as connection:
+            while not ended.is_set() or sum(counts) < REQUESTS:
+                connection.request("POST", "/tools/functions/add", b'{"x":7,"y":3}', HEADERS)
+                response = connection.getresponse()
+                answer = (response.status, response.read())
+                counts[client] += 1
+                if answer != (200, b'{"result":10}'):
+                    failed.append(answer)
+
+    with ExitStack() as stack:
+        processes = {number: start(number) for number in (1, 2)}
+        site = stack.enter_context(nginx_with(page, folder))
+        clients = [BackgroundCall(partial(call, client, site)) for client in range(len(counts))]
+        stack.callback(ended.set)
+        for number, process in processes.items():
+            process.terminate()
+            assert process.wait(120) == 0
+            start(number)
+        ended.set()
+        for each in clients:
+            each.join(600)
+
+        assert [each.result for each in clients] == [None] * len(clients)
+        assert failed == [], f"of {sum(counts)} calls: {(folder / 'nginx.log').read_text()}"
+        assert sum(counts) >= REQUESTS
 
 
 def test_the_unit_is_valid(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,98 @@ def test_an_interrupt_that_also_reaches_the_workers_counts_as_the_first(
 
         assert running.result == {"result": "done"}
         assert server.process.wait(BOUND) == 130
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_draining_server_answers_and_is_not_ready_until_a_second_signal(
+    serve: Any, connect: Any, request_bytes: Any, waiting_app: Path, workers: str, second: int
+) -> None:
+    with serve(waiting_app, "--workers", workers, "--drain", "600") as server:
+
+        def answer(path: str, connection: Any = None) -> Any:
+            connection = connection or connect(server.port)
+            connection.send(request_bytes(path, None, method="GET"))
+            return connection.read_response()
+
+        kept = connect(server.port)
+        assert "connection" not in answer("/healthz", kept).headers
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: all(answer("/readyz").status == 503 for _ in range(5)))
+        wait_until(lambda: answer("/healthz", kept).headers.get("connection") == "close")
+
+        connection = connect(server.port)
+        connection.send(request_bytes("/functions/pid", b"{}"))
+        called = connection.read_response()
+        assert (called.status, called.headers["connection"]) == (200, "close")
+        assert connection.is_closed_by_server()
+        assert kept.is_closed_by_server()
+        assert answer("/healthz").status == 200
+
+        server.process.send_signal(second)
+        assert server.process.wait(BOUND) == (0 if second == signal.SIGTERM else 130)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_draining_server_ends_by_itself(
+    serve: Any, call: Any, waiting_app: Path, workers: str
+) -> None:
+    with serve(waiting_app, "--workers", workers, "--drain", "1") as server:
+        call(server, "pid")
+        begun = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+
+        assert server.process.wait(BOUND) == 0
+        assert time.monotonic() - begun >= 1
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_ends_a_server_without_draining(serve: Any, waiting_app: Path, workers: str) -> None:
+    with serve(waiting_app, "--workers", workers, "--drain", "600") as server:
+        server.process.send_signal(signal.SIGINT)
+
+        assert server.process.wait(BOUND) == 130
+
+
+def test_workers_that_get_the_signal_from_systemd_as_well_drain_once(
+    serve: Any, call: Any, waiting_app: Path
+) -> None:
+    """Contract: `KillMode=control-group`, which is systemd's default, does not end the drain."""
+    with serve(waiting_app, "--workers", "2", "--drain", "600") as server:
+        first = call(server, "pid")["result"]
+        (second,) = wait_until(lambda: {call(server, "pid")["result"]} - {first})
+        os.kill(first, signal.SIGTERM)
+        assert server.stderr.readline().startswith(b"worker %d: draining" % first)
+
+        server.process.send_signal(signal.SIGTERM)
+        assert server.stderr.readline().startswith(b"worker %d: draining" % second)
+        os.kill(second, signal.SIGTERM)
+
+        assert {call(server, "pid")["result"] for _ in range(20)} <= {first, second}
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(BOUND) == 0
+        assert server.stderr.read() == b""
+
+
+def test_a_call_from_before_the_drain_closes_its_connection(
+    serve: Any, connect: Any, request_bytes: Any, waiting_app: Path
+) -> None:
+    """Contract: a proxy keeps no connection that the end of the drain would close."""
+    release = waiting_app.with_suffix(".release")
+    with serve(waiting_app, "--drain", "600") as server:
+        connection = connect(server.port)
+        body = json.dumps({"release": str(release)}).encode()
+        connection.send(request_bytes("/functions/wait", body))
+        wait_until(Path(f"{release}.running").exists)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.stderr.readline().startswith(b"draining for 600 seconds")
+        release.touch()
+
+        response = connection.read_response()
+
+        assert (response.json, response.headers["connection"]) == ({"result": "done"}, "close")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(BOUND) == 0
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

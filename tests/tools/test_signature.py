@@ -362,3 +362,20 @@ def test_the_outermost_signature_counts() -> None:
     reply = asyncio.run(app.call("area", unit="km"))
 
     assert reply.data == "6 km"
+
+
+def test_a_parameter_that_the_signature_leaves_out_may_have_an_undefined_annotation() -> None:
+    # From 3.14 on, Python defers annotations without the import.
+    source = "" if sys.version_info >= (3, 14) else "from __future__ import annotations\n"
+    source += "def get(id: int, hidden: OnlyForTypeCheckers = None) -> int:\n    return id\n"
+    namespace: dict[str, Any] = {}
+    exec(compile(source, "<test>", "exec", dont_inherit=True), namespace)
+    get = namespace["get"]
+    kept = inspect.Parameter("id", inspect.Parameter.KEYWORD_ONLY, annotation=int)
+    get.__signature__ = inspect.Signature([kept])
+    app = App("test")
+    app.add_tool(get)
+
+    reply = asyncio.run(app.call("get", id=7))
+
+    assert reply.data == 7

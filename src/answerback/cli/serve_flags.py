@@ -51,6 +51,7 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
         root_path=options.root_path,
         workers=options.workers,
         keep_alive=options.keep_alive,
+        drain=options.drain or 0,
         log_level=options.log_level,
         access_log=options.access_log,
         debug=options.debug,
@@ -85,6 +86,8 @@ def check_together(options: Namespace) -> None:
     """Raise BadOption for flags that exclude each other."""
     if options.reload and options.workers > 1:
         raise BadOption("--reload runs one process; leave out --workers, or --reload")
+    if options.reload and options.drain:
+        raise BadOption("--reload starts again at once; leave out --drain, or --reload")
     if options.state is not None and options.tasks is not None:
         raise BadOption("--state keeps the tasks; leave out --tasks")
     if options.uds is not None and (options.host is not None or options.port is not None):
@@ -124,6 +127,12 @@ def _add_address(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         help="close a connection after this time without a request; give more than a proxy "
         f"in front waits (default: {KEEP_ALIVE})",
+    )
+    parser.add_argument(
+        "--drain",
+        type=positive_int,
+        metavar="SECONDS",
+        help="after SIGTERM, serve for this time while /readyz is 503, then end (default: end)",
     )
 
 

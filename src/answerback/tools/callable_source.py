@@ -5,6 +5,7 @@ It does not use `inspect`, whose import takes as long as a whole call.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -130,7 +131,14 @@ def resolved_hints(source: Source) -> dict[str, Any]:
     given = {name: each.annotation for name, each in source.given.parameters.items()}
     given["return"] = source.given.return_annotation
     missing = source.given.empty
-    own = {name: hint for name, hint in function.__annotations__.items() if name in given}
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        # `__annotations__` would raise for an undefined name, also of a parameter left out here.
+        every = annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
+    else:
+        every = function.__annotations__
+    own = {name: hint for name, hint in every.items() if name in given}
     known = own | {name: hint for name, hint in given.items() if hint is not missing}
     annotated = SimpleNamespace(__annotations__=known)
     return get_type_hints(annotated, function.__globals__, include_extras=True)

@@ -75,11 +75,13 @@ class AsgiApp:
         self._has_console = options.console and not options.only_health
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
+        self.is_draining = False
+        """Whether the server, which still serves, asks load balancers for no more calls."""
         self._must_join = runtime.state is not None
         """Whether there are other hosts, which this process has yet to join."""
         self._joining = asyncio.Lock()
         self._unlink: Callable[[], None] = _do_nothing
-        runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
+        runtime.checks["shutdown"] = lambda: HealthState(not (self.is_draining or self._is_closing))
         self._cors: Cors | None = None
         if options.origins:
             self._cors = Cors(self._answer, options.origins, self._guard, self._routes)

@@ -146,6 +146,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 1
     keep_alive: int = KEEP_ALIVE
     """Seconds that a connection stays open between two requests."""
+    drain: int = 0
+    """Seconds after SIGTERM in which the server still serves, but is not ready."""
     log_level: str | None = None
     access_log: bool = False
     debug: bool = False

@@ -18,16 +18,25 @@ from ...core.signing import process_signer
 from ...errors import AnswerbackError
 
 _FOLDER, _LOCK = "answerback-", "server.lock"
+# Only a system with fork has workers, and it has this signal.
+STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
+"""Ends a worker as SIGTERM does, but without `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker until it exits, given its number and a function to call once it serves."""
 
 
 def prefork(
-    count: int, run: RunWorker, listener: socket.socket, *, started: Callable[[], None]
+    count: int,
+    run: RunWorker,
+    listener: socket.socket,
+    ending: str,
+    *,
+    started: Callable[[], None],
 ) -> int:
     """Run *count* workers until a signal ends them, and return the exit status.
 
-    A worker that exits is replaced by one with the same number.
+    A worker that exits is replaced by one with the same number. The file *ending* tells workers
+    that all of them end.
     """
     process_signer()  # Made before the fork, so that each worker accepts the others' links.
     awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
@@ -47,6 +56,7 @@ def prefork(
             # The workers close theirs as they end. An open one here would still let clients
             # connect, and no process would answer them.
             listener.close()
+            open(ending, "wb").close()
             workers.stop(received)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
     return workers.status
@@ -154,17 +164,24 @@ class _Workers:
                 f"worker {pid} exited with status {status} before it was ready; shutting down\n"
             )
             self.status = 1
-            self.stop(signal.SIGTERM)
+            self.stop(STOP_NOW)
 
     def stop(self, received: int) -> None:
-        """Stop all workers; at a second SIGINT they do not wait for running calls."""
-        at_once = self._stopping and received == signal.SIGINT
+        """Stop all workers. Those that drain at the first SIGTERM stop at any other signal.
+
+        At a second SIGINT they do not wait for running calls.
+        """
+        sent = STOP_NOW
+        if received == signal.SIGTERM and not self._stopping:
+            sent = signal.SIGTERM
+        elif received == signal.SIGINT and self._stopping:
+            sent = signal.SIGINT
         if received == signal.SIGINT:
             self.status = 128 + received
         self._stopping = True
         for pid in self.running:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGINT if at_once else signal.SIGTERM)
+                os.kill(pid, sent)
 
 
 def _read_pids(pipe: int) -> set[int]:

@@ -48,6 +48,7 @@ from ..asgi.request import FAST_PATH, Body
 with needs_extra("serve"):
     import httptools
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+    from uvicorn.server import ServerState
 
 _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
@@ -57,6 +58,19 @@ _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
 )
+
+
+class DrainState(ServerState):
+    """Tells all connections of a server whether each response closes its connection."""
+
+    is_draining = False
+
+    def drain(self) -> None:
+        self.is_draining = True
+        for connection in list(self.connections):
+            # A new connection has no cycle.
+            if isinstance(cycle := getattr(connection, "cycle", None), RequestResponseCycle):
+                cycle.keep_alive = cycle.keep_alive and cycle.response_started
 
 
 class UvicornProtocol(HttpToolsProtocol):
@@ -257,7 +271,9 @@ class UvicornProtocol(HttpToolsProtocol):
         has_cycle = cycle is not None and cycle.scope is scope
         if has_cycle:
             scope[FAST_PATH] = _FastPath(cycle, self.loop)
-            if self._is_closing or not self.parser.should_keep_alive():
+            state = self.server_state
+            is_draining = isinstance(state, DrainState) and state.is_draining
+            if self._is_closing or is_draining or not self.parser.should_keep_alive():
                 # uvicorn before 0.53 does not check this until it writes the response.
                 cycle.keep_alive = False
             # uvicorn would append the trailers to the headers of the scope.

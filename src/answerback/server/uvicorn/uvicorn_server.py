@@ -24,10 +24,10 @@ from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
 from ..log_level import set_up_logging
-from .listening import CannotListen, base_url, listens_on, tls_context
-from .prefork import prefork, worker_folder
+from .listening import CannotListen, base_url, listens_on, remove_unix_socket, tls_context
+from .prefork import STOP_NOW, prefork, worker_folder
 from .request_layers import add_layers
-from .uvicorn_protocol import UvicornProtocol
+from .uvicorn_protocol import DrainState, UvicornProtocol
 
 with needs_extra("serve"):
     import uvicorn
@@ -41,6 +41,8 @@ _SIGNAL_SECONDS = 0.1
 _TICK_SECONDS = 1
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
+# The time for TLS on the last connections.
+_ACCEPT_SECONDS = 1
 # The time to write the records when the process is ended at once.
 _FLUSH_SECONDS = 1
 # More than a cancelled lifespan gets to end.
@@ -57,21 +59,31 @@ class _Server(uvicorn.Server):
         ready: Callable[[], None],
         flush_records: Callable[[], None],
         options: ServeOptions,
-        seconds: float,
+        *,
+        is_last: Callable[[], bool],
     ) -> None:
+        seconds = application.runtime.registry.limits.shutdown
         super().__init__(_config(application, options, seconds))
+        self.server_state = self._state = DrainState()
         self._application = application
         self._bus = bus
+        self._options = options
         self._is_single = options.workers == 1
+        self._is_last = is_last
+        """Whether the other workers end too, if there are any."""
         self._ready = ready
         self._flush_records = flush_records
-        self._wake: Callable[[], object] | None = None
+        self._signalled = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop, while the server serves."""
         self._seconds = seconds
         """The time that calls, tasks and the lifespan have to end, one after the other."""
         self.failure: LifespanFailed | None = None
         """Why the lifespan did not start or end."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if not self._is_single:
+            signal.signal(STOP_NOW, self.stop)
         if self._bus is not None:
             await self._application.join(self._bus)
         # All requests inherit this context, so that pages of the author's find the runtime.
@@ -81,6 +93,7 @@ class _Server(uvicorn.Server):
             return
         await super().startup(sockets)
         if self.started:
+            self._loop = asyncio.get_running_loop()
             self._ready()
 
     async def _start_lifespan(self) -> bool:
@@ -115,31 +128,68 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Run uvicorn's loop, but wake up once a second for the Date header, not ten times."""
-        signalled = asyncio.Event()
-        self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, signalled.set)
         while not await self.on_tick(0):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
-                    await signalled.wait()
-        self._wake = None
+                    await self._signalled.wait()
+        self._loop = None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # uvicorn waits until every response is complete, so the open streams must be ended.
         self._application.close()
         loop = asyncio.get_running_loop()
         message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
+        await self._stop_listening(sockets or [])
         await super().shutdown(sockets)
         message.cancel()
         await self._end_lifespan()
 
+    async def _stop_listening(self, listeners: list[socket.socket]) -> None:
+        """Accept the connections that are waiting, which the system would reset otherwise."""
+        if self._is_last():
+            remove_unix_socket(self._options)
+        waiting = []
+        for listener in listeners:
+            listener.setblocking(False)
+            with suppress(BlockingIOError):
+                while True:
+                    waiting.append(listener.accept()[0])
+        for server in self.servers:
+            server.close()
+        tls, loop = self.config.ssl, asyncio.get_running_loop()
+        protocol = partial(UvicornProtocol, self.config, self._state, self.lifespan.state)
+        accepted = [loop.connect_accepted_socket(protocol, each, ssl=tls) for each in waiting]
+        if accepted:
+            await asyncio.wait(map(asyncio.ensure_future, accepted), timeout=_ACCEPT_SECONDS)
+
     def _print_running_calls(self) -> None:
         if count := len(self.server_state.tasks):
-            prefix = "" if self._is_single else f"worker {os.getpid()}: "
-            calls = _count(count, "call")
             seconds = self.config.timeout_graceful_shutdown
             hint = f"for up to {seconds} seconds; Ctrl-C again ends it at once"
-            sys.stderr.write(f"{prefix}finishing {calls}, {hint}\n")
-            sys.stderr.flush()
+            self._print(f"finishing {_count(count, 'call')}, {hint}")
+
+    def _print(self, line: str) -> None:
+        prefix = "" if self._is_single else f"worker {os.getpid()}: "
+        sys.stderr.write(f"{prefix}{line}\n")
+        sys.stderr.flush()
+
+    def _drain(self) -> None:
+        if self._state.is_draining:
+            return
+        self._application.is_draining = True
+        self._state.drain()
+        seconds = self._options.drain
+        self._print(f"draining for {_count(seconds, 'second')}; another signal ends that")
+        asyncio.get_running_loop().call_later(seconds, self.stop)
+
+    def stop(self, *_: object) -> None:
+        """Shut down now, whether the server drains or not."""
+        self.should_exit = True
+        self._in_loop(self._signalled.set)
+
+    def _in_loop(self, step: Callable[[], None]) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(step)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
@@ -147,9 +197,14 @@ class _Server(uvicorn.Server):
             # its cancellation.
             self._flush_within_bound()
             os._exit(128 + sig)
+        can_drain = self._options.drain and self._loop is not None and not self.should_exit
+        # A worker may get SIGTERM twice, from systemd and from its parent: it goes on draining.
+        is_second = self._is_single and self._state.is_draining
+        if sig == signal.SIGTERM and can_drain and not is_second:
+            self._in_loop(self._drain)
+            return
         super().handle_exit(sig, frame)
-        if self._wake is not None:
-            self._wake()
+        self.stop()
 
     def _flush_within_bound(self) -> None:
         flushing = threading.Thread(target=self._flush_records, daemon=True)
@@ -189,7 +244,6 @@ def serve_targets(application: TargetConsole, listener: socket.socket) -> None:
 
 def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
     """Serve until a signal, and return the exit status."""
-    registry = runtime.registry
     set_up_logging(options.log_level)
     _check_test_tokens(runtime.auth, options)
     application = AsgiApp(runtime, options.web)
@@ -197,9 +251,11 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
 
-    def run(bus: SocketBus | None, ready: Callable[[], None]) -> None:
+    def run(
+        bus: SocketBus | None, ready: Callable[[], None], is_last: Callable[[], bool] = lambda: True
+    ) -> None:
         flush = runtime.write_records
-        server = _Server(application, bus, ready, flush, options, registry.limits.shutdown)
+        server = _Server(application, bus, ready, flush, options, is_last=is_last)
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while it serves, and raises it again after the shutdown.
@@ -230,9 +286,11 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         def run_worker(number: int, ready: Callable[[], None]) -> None:
             # With a state the database carries their messages, as those of other hosts.
             is_alone = runtime.state is None
-            run(SocketBus(folder, number, count) if is_alone else None, ready)
+            bus = SocketBus(folder, number, count) if is_alone else None
+            run(bus, ready, partial(os.path.exists, ending))
 
-        return prefork(count, run_worker, listener, started=announce)
+        ending = os.path.join(folder, "ending")
+        return prefork(count, run_worker, listener, ending, started=announce)
 
 
 def _share_files(runtime: Runtime, folder: str) -> None:
