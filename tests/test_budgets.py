@@ -441,7 +441,7 @@ PACKAGE_LINES = {
     "registry": 1_350,
     "resilience": 1_900,
     "rules": 5_600,
-    "server": 9_750,
+    "server": 9_850,
     "state": 1_500,
     "tasks": 2_850,
     "testing": 350,

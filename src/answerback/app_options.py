@@ -62,6 +62,23 @@ class AppOptions(TypedDict, total=False):
     """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 
 
+class AsgiOptions(TypedDict, total=False):
+    """The options of `app.asgi`."""
+
+    hosts: Sequence[str]
+    """The host names that it answers to, besides this machine's."""
+    origins: Sequence[str]
+    """The sites whose pages may call it, such as `https://app.example.com`."""
+    max_body: int
+    """The largest request body in bytes."""
+    trusted_proxies: Sequence[str]
+    """The addresses or networks whose forwarded headers are believed."""
+    signals: bool
+    """False leaves SIGTERM and SIGINT to the server; streams then keep it from ending."""
+    console: bool
+    """Show browsers a page to call the tools."""
+
+
 def declared(name: str, options: AppOptions) -> Registry:
     """Return the registry that the options declare; the lifespan needs the App itself."""
     registry = Registry(

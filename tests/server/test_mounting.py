@@ -74,6 +74,17 @@ def in_fastapi(prefix: str, app: App) -> Any:
     return outer
 
 
+def itself_in_starlette(prefix: str, app: App) -> Any:
+    return Starlette(routes=[Route("/own", own_page), Mount(prefix, app)])
+
+
+def itself_in_fastapi(prefix: str, app: App) -> Any:
+    outer = FastAPI()
+    outer.add_api_route("/own", lambda: "own")
+    outer.mount(prefix, app)
+    return outer
+
+
 def send_request(outer: Any, method: str, path: str, **more: Any) -> httpx.Response:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(outer)
@@ -83,7 +94,9 @@ def send_request(outer: Any, method: str, path: str, **more: Any) -> httpx.Respo
     return asyncio.run(asyncio.wait_for(send(), 60))
 
 
-@pytest.mark.parametrize("mount", [in_starlette, in_fastapi])
+@pytest.mark.parametrize(
+    "mount", [in_starlette, in_fastapi, itself_in_starlette, itself_in_fastapi]
+)
 @pytest.mark.parametrize("prefix", ["/tools", "/a/b"])
 def test_a_mounted_app_serves_under_its_prefix_only(mount: Any, prefix: str) -> None:
     outer = mount(prefix, app_that_adds(0))

@@ -150,6 +150,7 @@ CONTEXT = {
 
 _INCLUDE = "write app.include(other, prefix='other_'), with another App"
 _ASGI = "write app.asgi()"
+_MOUNT = "to serve the app in FastAPI, write api.mount('/tools', app)"
 _ROUTE = "write @app.route('/path', methods=['GET'])"
 _METHOD = (
     "write @app.tool, which is served at POST /functions/NAME, "
@@ -229,7 +230,9 @@ APP = {
         ("name", "version", "title", "icons", "website_url", "description"), _OWN_VALUE
     ),
     "instructions": f"write App(description=…); {_OWN_VALUE}",
-    "routes": "write @app.route('/path') to add one; app.asgi() serves them all",
+    # FastAPI's include_router reads these.
+    "routes": f"write @app.route('/path') to add one; {_MOUNT}",
+    "_contains_router": _MOUNT,
     **dict.fromkeys(("openapi_schema", "openapi_url", "docs_url"), _OPENAPI),
     "logger": "use the module logging, or ctx.log for the client",
     "get_tasks": "type: answerback tasks list --tasks FILE",

@@ -8,19 +8,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
-from ...calls.runtime import Runtime
+from ...calls.runtime import Runtime, runtime_on_loop
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...errors import Unavailable
-from ...registry.declarations import HealthState
+from ...registry.declarations import HealthState, Registry
+from ...state.settings import state_of
 from ..http.host_and_origin import FORWARDED_HOST, Guard
 from ..http.pages import CONSOLE_PATHS, PUBLIC
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
 from ..http.server_options import WebOptions, networks
+from ..shared_state import use_state
 from .cors import Cors
-from .other_server import DisconnectWatch, call_before_shutdown
+from .other_server import DisconnectWatch, call_before_shutdown, warn_of_several_workers
 from .own_pages import OwnPages
 from .request import (
     FAST_PATH,
@@ -297,6 +299,18 @@ class AsgiApp:
         from .mcp_endpoint import McpEndpoint
 
         return McpEndpoint(self.runtime, self._signer, self._bus, sessions=self._has_sessions)
+
+
+def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
+    """Return the application that another server runs; warn of what several workers lack."""
+    runtime = runtime_on_loop(registry)
+    is_shared = use_state(runtime, state_of())
+    application = AsgiApp(runtime, options)
+    warn_of_several_workers(
+        has_secret=not application.key_is_temporary,
+        has_sessions=registry.sessions and not is_shared,
+    )
+    return application
 
 
 def _do_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
@@ -61,7 +62,7 @@ def _origin(given: str) -> str:
     return origin
 
 
-def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
+def networks(given: Sequence[str]) -> tuple[Network, ...]:
     """Return the networks of trusted proxies; an address is a network of one."""
     found = []
     for text in given:
@@ -101,14 +102,14 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which requests are accepted, and what the application may do in its process."""
 
     max_body: int = MAX_BODY
-    hosts: tuple[str, ...] = ()
+    hosts: Sequence[str] = ()
     """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are.
 
     `serve` accepts fewer; see *only_addresses*.
     """
-    origins: tuple[str, ...] = ()
+    origins: Sequence[str] = ()
     """The origins, such as `https://app.example.com`, whose web pages may send requests."""
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: Sequence[str] = ()
     """The addresses and networks of proxies whose forwarded headers are trusted."""
     only_addresses: bool = False
     """Without *hosts*, accept only literal addresses and `localhost` as hosts off loopback."""
@@ -127,8 +128,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
         set_field = msgspec.structs.force_setattr
         set_field(self, "hosts", tuple(map(_host, self.hosts)))
         set_field(self, "origins", tuple(map(_origin, self.origins)))
-        if self.trusted_proxies:
-            networks(self.trusted_proxies)
+        networks(self.trusted_proxies)
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
