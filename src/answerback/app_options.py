@@ -77,6 +77,12 @@ class AsgiOptions(TypedDict, total=False):
     """False leaves SIGTERM and SIGINT to the server; streams then keep it from ending."""
     console: bool
     """Show browsers a page to call the tools."""
+    mcp: str
+    """The path of MCP; with "/", an app that is mounted at /mcp serves it there."""
+    rest: bool
+    """False serves no REST: only MCP, the health pages and your own pages."""
+    auth: bool
+    """False if anyone may call an app without `auth=`; the log then does not mention it."""
 
 
 def declared(name: str, options: AppOptions) -> Registry:

@@ -10,7 +10,7 @@ _OAUTH = "write auth=OAuth(issuer=…, url=…) of answerback.auth"
 _DEPENDS = "for a value that the server provides, write a parameter Annotated[T, Depends(fn)]"
 _NOTHING = "HTTP clients choose; nothing is to be set"
 _DUPLICATES = "a second one of the same name is always refused"
-_PATHS = "MCP is served at /mcp; to move it, mount app.asgi() in your application"
+_PATHS = "MCP is served at /mcp; to move it, write app.asgi(mcp='/path')"
 _NO_PAGES = "lists of up to 1,000 entries are one page"
 _OPENAPI = "the OpenAPI document is at /openapi.json, and app.openapi() returns it"
 
@@ -243,8 +243,7 @@ RUN = {
     "transport": "the command decides: app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
     "host": "write app.run(['serve', '--host', '127.0.0.1'])",
     "port": "write app.run(['serve', '--port', '8000'])",
-    "mount_path": "mount app.asgi() in your application",
-    "path": "mount app.asgi() in your application",
+    **dict.fromkeys(("mount_path", "path"), _PATHS),
     "show_banner": "no banner is printed",
     "log_level": "write app.run(['serve', '--log-level', 'info'])",
     "debug": "write app.run(['serve', '--debug'])",

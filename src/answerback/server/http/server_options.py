@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from ...contract import RESERVED_ROUTES
 from ...core.limits import MAX_BODY
 from ...errors import AnswerbackError
 
@@ -121,6 +122,12 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Help on the console's first screen; it has paths of this machine."""
     only_health: bool = False
     """Answer only the health pages: this process runs tasks, and takes no calls."""
+    mcp: str = "/mcp"
+    """The path of MCP."""
+    rest: bool = True
+    """False serves only MCP, the health pages and the author's own pages."""
+    auth: bool = True
+    """False if anyone may call an app without `auth=`; the log then does not mention it."""
     signals: bool = True
     """Put our signal handlers before those of another server that runs the application."""
 
@@ -129,6 +136,14 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
         set_field(self, "hosts", tuple(map(_host, self.hosts)))
         set_field(self, "origins", tuple(map(_origin, self.origins)))
         networks(self.trusted_proxies)
+        first = self.mcp[1:].partition("/")[0]
+        is_taken = first != "mcp" and first in (*RESERVED_ROUTES, ".well-known", "console", "docs")
+        if is_taken or not (self.mcp == "/" or _ROOT_PATH.fullmatch(self.mcp)):
+            raise BadOption(
+                f"{self.mcp!r} cannot be the path of MCP; give '/', or a path such as '/models'"
+            )
+        if self.console and not self.rest:
+            raise BadOption("console=True needs rest=True: the page calls the tools over REST too")
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
