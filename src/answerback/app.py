@@ -443,6 +443,18 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
         run_app(self, arguments)
 
+    async def run_async(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
+        """Run as a command-line program where an event loop runs: `await app.run_async(["serve"])`.
+
+        Coroutines of the tools run on this loop. A cancelled task ends the server.
+        """
+        if unknown or isinstance(arguments, str):
+            _refuse_run(arguments, unknown)
+        atexit.unregister(_remind_to_run)
+        from .cli.own_program import run_app_async
+
+        await run_app_async(self, arguments)
+
 
 def _missing_member(name: str) -> AttributeError:
     from .tools.other_frameworks import missing_app_member

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from .program import COMMANDS, LOADING, Program, run_program, write_stderr
@@ -21,7 +21,7 @@ def remind_to_run(app_name: str, app: App) -> None:
     if not path.endswith(".py") or (command and command not in COMMANDS):
         return
     with suppress(OSError), open(path, "rb") as source:
-        if f"{app_name}.run(".encode() in source.read():
+        if f"{app_name}.run".encode() in source.read():
             return  # The program ended itself before, for example with sys.exit().
     from .target import module_with
 
@@ -44,6 +44,78 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
     status = run_program(Program(program_name(sys.argv[0]), app), arguments)
     if status:
         sys.exit(status)
+
+
+async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> None:
+    """Run a command in a thread, with its coroutines on the loop that runs.
+
+    A cancelled task ends the server, and so do SIGINT and SIGTERM in the main thread.
+    """
+    if LOADING.get():
+        return
+    import asyncio
+    import threading
+    from concurrent.futures import Future
+
+    from ..calls.loop_thread import GivenLoop
+
+    loop = asyncio.get_running_loop()
+    given = GivenLoop(loop)
+    program = Program(program_name(sys.argv[0]), app, given)
+    words = _own_arguments() if arguments is None else arguments
+    done: Future[int] = Future()
+
+    def run() -> None:
+        done.set_running_or_notify_cancel()
+        try:
+            done.set_result(run_program(program, words))
+        except BaseException as exc:  # noqa: BLE001 -- it is raised where the task waits
+            done.set_exception(exc)
+
+    # Not a thread of the loop's own pool, which the program's end would wait for.
+    thread = threading.Thread(target=run, name="answerback-run", daemon=True)
+    ended = asyncio.wrap_future(done)
+
+    def interrupt() -> None:
+        if not given.stop():
+            ended.cancel()
+
+    with _signals_to(lambda: loop.call_soon_threadsafe(interrupt)) as signalled:
+        thread.start()
+        try:
+            status = await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            if ended.cancelled():
+                sys.exit(128 + signalled[0])
+            if given.stop():
+                await asyncio.wait((ended,))
+            raise
+    if status:
+        sys.exit(128 + signalled[0] if signalled else status)
+
+
+@contextmanager
+def _signals_to(stop: Callable[[], object]) -> Iterator[list[int]]:
+    """Let SIGINT and SIGTERM call *stop* in the block, and list those that came."""
+    import signal
+    import threading
+
+    signalled: list[int] = []
+
+    def handle(number: int, frame: object) -> None:
+        signalled.append(number)
+        stop()
+
+    before = {}
+    # Only the main thread may set a handler.
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, handle)
+    try:
+        yield signalled
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _own_arguments() -> Sequence[str]:

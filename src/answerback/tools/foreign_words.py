@@ -156,11 +156,8 @@ _METHOD = (
     "write @app.tool, which is served at POST /functions/NAME, "
     "or @app.route('/path', methods=['GET']) for a page of your own"
 )
-_RUN_STDIO = "write app.run(['mcp']), without await, where no event loop runs"
-_RUN_HTTP = (
-    "write app.run(['serve']), without await, where no event loop runs; "
-    "or serve app.asgi() with a server of your own"
-)
+_RUN_STDIO = "write await app.run_async(['mcp'])"
+_RUN_HTTP = "write await app.run_async(['serve']), or run the app under a server such as uvicorn"
 _READ_TOOLS = "write app.tools, the tools by name"
 _READ_RESOURCES = "write app.resources, the resources by URI"
 _CONNECT = "write: async with connect(app) as server:"
@@ -196,7 +193,7 @@ APP = {
     **dict.fromkeys(
         ("get_prompt", "render_prompt"), f"{_CONNECT} await server.prompt('NAME', x=1)"
     ),
-    **dict.fromkeys(("run_async", "run_stdio_async"), _RUN_STDIO),
+    "run_stdio_async": _RUN_STDIO,
     **dict.fromkeys(
         ("run_http_async", "run_sse_async", "run_streamable_http_async", "serve"), _RUN_HTTP
     ),

@@ -36,7 +36,7 @@ def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
     )
 
 
-def no_route(path: str, root: str, *, mcp: str, has_pages: bool) -> Reply[Any]:
+def no_route(path: str, root: str, *, mcp: str = "", has_pages: bool = False) -> Reply[Any]:
     """Return the refusal of an unknown *path* below *root*; *mcp* is the path of MCP, if any."""
     parts = [f"Not found: {root}{path}"]
     # Newcomers try "/" first, and a client of an app mounted at /mcp is sent to its "/".

@@ -207,8 +207,8 @@ class Routes:
         page = PAGES.get(request.path) if is_served else None
         if page is None:
             has_pages = bool(self._prefixes)
-            refused = no_route(request.path, request.root, mcp=self._mcp, has_pages=has_pages)
-            return self.refuse(refused, request)
+            unknown = no_route(request.path, request.root, mcp=self._mcp, has_pages=has_pages)
+            return self.refuse(unknown, request)
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")

@@ -14,6 +14,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from ...calls.loop_thread import GivenLoop
 from ...calls.runtime import Runtime
 from ...core.authentication import AppAuth
 from ...errors import needs_extra
@@ -68,6 +69,8 @@ class _Server(uvicorn.Server):
         self._wake: Callable[[], object] | None = None
         self._seconds = seconds
         """The time that calls, tasks and the lifespan have to end, one after the other."""
+        self.was_interrupted = False
+        """Whether Ctrl-C ended the server on the loop of another program."""
         self.failure: LifespanFailed | None = None
         """Why the lifespan did not start or end."""
 
@@ -141,6 +144,20 @@ class _Server(uvicorn.Server):
             sys.stderr.write(f"{prefix}finishing {calls}, {hint}\n")
             sys.stderr.flush()
 
+    async def serve_on_given_loop(self, listener: socket.socket) -> None:
+        """Serve on the loop of another program, whose handlers of signals stay as they were."""
+        with self.capture_signals():
+            await self._serve([listener])
+            self.was_interrupted = signal.SIGINT in self._captured_signals
+            # uvicorn would raise them again, in the middle of the program.
+            self._captured_signals.clear()
+
+    def stop(self) -> None:
+        """End the server as a signal does."""
+        self.should_exit = True
+        if self._wake is not None:
+            self._wake()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
             # A second Ctrl-C ends the process here: a tool may block the event loop, or suppress
@@ -148,8 +165,7 @@ class _Server(uvicorn.Server):
             self._flush_within_bound()
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
-        if self._wake is not None:
-            self._wake()
+        self.stop()
 
     def _flush_within_bound(self) -> None:
         flushing = threading.Thread(target=self._flush_records, daemon=True)
@@ -189,13 +205,38 @@ def serve_targets(application: TargetConsole, listener: socket.socket) -> None:
     _ConsoleServer(application).run(sockets=[listener])
 
 
-def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
-    """Serve until a signal, and return the exit status."""
-    registry = runtime.registry
+def _application(runtime: Runtime, options: ServeOptions) -> AsgiApp:
     set_up_logging(options.log_level)
     _check_test_tokens(runtime.auth, options)
     application = AsgiApp(runtime, options.web)
     application.under_other_server = False
+    return application
+
+
+def serve_on(
+    loop: GivenLoop, runtime: Runtime, options: ServeOptions, listener: socket.socket
+) -> int:
+    """Serve on the loop of another program, until a signal or until *loop* is stopped."""
+    application = _application(runtime, options)
+    seconds = runtime.registry.limits.shutdown
+    ready = partial(_announce, runtime, options, listener, application.key_is_temporary)
+    server = _Server(application, None, ready, runtime.write_records, options, seconds)
+    loop.on_stop(server.stop)
+    try:
+        loop.run(server.serve_on_given_loop(listener))
+    finally:
+        runtime.write_records()
+    if server.failure is not None:
+        raise server.failure
+    if server.was_interrupted:
+        raise KeyboardInterrupt
+    return 0
+
+
+def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
+    """Serve until a signal, and return the exit status."""
+    application = _application(runtime, options)
+    registry = runtime.registry
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
 
