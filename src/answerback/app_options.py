@@ -58,7 +58,7 @@ class AppOptions(TypedDict, total=False):
     """Functions that see every outcome, including refusals: `def count(seen)`."""
     errors: Mapping[type[BaseException], ErrorFunction]
     """What callers see of your own exceptions, such as {ProjectError: NotFound}."""
-    auth: Authenticator
+    auth: Authenticator | None
     """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 
 

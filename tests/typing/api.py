@@ -33,6 +33,7 @@ from answerback import (
     success,
     wrap,
 )
+from answerback.auth import ApiKeys
 from answerback.client import FilledPrompt, ManyServers, RemoteServer, RemoteTool
 from answerback.models import to_openai
 from answerback.options import Access, ReplyLimits, Shown, Task, TaskLimits, Values
@@ -157,6 +158,7 @@ def plain_lifespan() -> Iterator[State]:
 
 with_state = App("state", lifespan=lifespan)
 App("plain state", lifespan=plain_lifespan)
+App("maybe with keys", auth=ApiKeys({"…": "ci"}) if __debug__ else None)
 FastAPI(lifespan=with_state.lifespan)
 
 
