@@ -297,5 +297,5 @@ def call_servers_without_async() -> None:
         assert_type(server.options(timeout=2).read("file:///a"), Reply[Any])
         assert_type(server.prompt("greet", name="Ada"), FilledPrompt)
         assert_type(server.complete("greet", "name", "A", context={"x": "y"}), list[str])
-        server.prompt("greet", name=1)  # type: ignore[arg-type]  # arguments of prompts are texts
+        server.prompt("greet", name=1)
         server.read()  # type: ignore[call-arg]  # there is no URI

@@ -11,12 +11,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ...calls.loop_thread import GivenLoop
 from ...calls.runtime import Runtime
 from ...core.authentication import AppAuth
+from ...core.log import logger
 from ...errors import needs_extra
 from ...registry.declarations import Registry
 from ...registry.lifespan import LifespanFailed, log_failure
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 _SIGNAL_SECONDS = 0.1
 # How often the Date header is updated.
 _TICK_SECONDS = 1
+_BLOCKED = (
+    "tool %r has blocked the event loop for %.1f s or more; write def, or await "
+    "asyncio.to_thread(…) for what blocks"
+)
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
 # The time to write the records when the process is ended at once.
@@ -118,13 +124,16 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Run uvicorn's loop, but wake up once a second for the Date header, not ten times."""
+        watch = _LoopWatch(self._application.runtime.registry)
         signalled = asyncio.Event()
         self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, signalled.set)
         while not await self.on_tick(0):
+            watch.ticked = monotonic()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
                     await signalled.wait()
         self._wake = None
+        watch.ended.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # uvicorn waits until every response is complete, so the open streams must be ended.
@@ -171,6 +180,48 @@ class _Server(uvicorn.Server):
         flushing = threading.Thread(target=self._flush_records, daemon=True)
         flushing.start()
         flushing.join(_FLUSH_SECONDS)
+
+
+class _LoopWatch:
+    """Warns of an async tool that blocks the event loop.
+
+    A thread looks for one, so that calls cost nothing. The loop sets `ticked` every
+    `_TICK_SECONDS`, unless something blocks it.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._loop_thread = threading.get_ident()
+        self.ticked = monotonic()
+        self.ended = threading.Event()
+        threading.Thread(target=self._watch, name="answerback-watch", daemon=True).start()
+
+    def _watch(self) -> None:
+        suspect: FrameType | None = None
+        told = 0.0
+        while not self.ended.wait(_TICK_SECONDS / 2):
+            ticked = self.ticked
+            late = monotonic() - ticked - _TICK_SECONDS
+            if late < _TICK_SECONDS or told == ticked:
+                suspect = None
+                continue
+            before, (suspect, name) = suspect, self._running_tool()
+            # Seen twice: a tool that just runs on a slow machine is seen once.
+            if suspect is not None and suspect is before:
+                told = ticked
+                logger().warning(_BLOCKED, name, late)
+
+    def _running_tool(self) -> tuple[FrameType | None, str]:
+        """Return the frame and the name of the async tool that the event loop runs now, if any."""
+        frame = sys._current_frames().get(self._loop_thread)
+        tools = {
+            tool.source.function.__code__: tool.name
+            for tool in self._registry.tools.values()
+            if tool.is_async
+        }
+        while frame is not None and frame.f_code not in tools:
+            frame = frame.f_back
+        return (None, "") if frame is None else (frame, tools[frame.f_code])
 
 
 class _ConsoleServer(uvicorn.Server):
