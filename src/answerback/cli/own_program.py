@@ -39,6 +39,7 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
     """Run `python calculator.py COMMAND …`; exits the process unless the status is 0."""
     if LOADING.get():
         return
+    _say_if_loaded_twice(app)
     if arguments is None:
         arguments = _own_arguments()
     status = run_program(Program(program_name(sys.argv[0]), app), arguments)
@@ -53,6 +54,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
     """
     if LOADING.get():
         return
+    _say_if_loaded_twice(app)
     import asyncio
     import threading
     from concurrent.futures import Future
@@ -92,6 +94,23 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
             raise
     if status:
         sys.exit(128 + signalled[0] if signalled else status)
+
+
+def _say_if_loaded_twice(app: App) -> None:
+    """Warn of a program that another file imports: Python loads it again, with a second App."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None) or ""
+    spec = getattr(main, "__spec__", None)
+    name = os.path.basename(path).removesuffix(".py") if spec is None else spec.name
+    other = sys.modules.get(name)
+    if other is None or other is main or getattr(other, "__file__", None) != os.path.abspath(path):
+        return
+    if any(type(value) is type(app) and value is not app for value in vars(other).values()):
+        write_stderr(
+            f"{os.path.basename(path)} was loaded twice, as the program and as the module {name!r} "
+            "that another file imports; there are two Apps now, and what that file registers is "
+            "missing here: make the App in a file of its own, which both import"
+        )
 
 
 @contextmanager
