@@ -12,7 +12,6 @@ import pydantic
 import pytest
 
 from answerback import App, Contract, Limits, NotFound, Reply
-from answerback.app import only_app
 from answerback.options import Values
 from answerback.registry.declarations import Change, ChangeFeed
 
@@ -227,19 +226,6 @@ def test_one_tool_can_be_lenient_in_a_strict_app() -> None:
     app.add_tool(total, values=Values(lenient=True))
 
     assert asyncio.run(app.call("total", numbers="[1, 2, 3]")).data == 6
-
-
-def test_the_only_app_of_a_module_is_found_under_several_names() -> None:
-    app = App("test")
-
-    assert only_app({"app": app, "again": app, "other": 5}, "a.py") is app
-
-
-def test_a_module_with_no_app_or_with_two_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"a\.py should hold one App, and holds none"):
-        only_app({"x": 1}, "a.py")
-    with pytest.raises(ValueError, match="these: one, two; add :NAME"):
-        only_app({"one": App("one"), "two": App("two")}, "a.py")
 
 
 def test_a_change_feed_takes_constant_time_for_each_subscriber() -> None:

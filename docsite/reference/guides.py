@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DEFAULTS = {
+    "AsgiOptions": "answerback.server.http.server_options:WebOptions",
     "ToolOptions": "answerback.tools.tool_options:ToolSettings",
     "ResourceOptions": "answerback.tools.tool_options:ToolSettings",
     "CommonOptions": "answerback.tools.tool_options:ToolSettings",

@@ -38,6 +38,7 @@ MET = frozenset(
 """Modules that users do not import: they only meet these classes, such as the options of a call."""
 HEADINGS = {
     "AppOptions": "Options of App",
+    "AsgiOptions": "Options of app.asgi",
     "ToolOptions": "Options of @app.tool",
     "ResourceOptions": "Options of @app.resource",
     "CommonOptions": "Options of @app.prompt",
@@ -62,7 +63,7 @@ PAGES = (
         "page](tools.md).",
         (
             "answerback: App",
-            "answerback.app_options: AppOptions",
+            "answerback.app_options: AppOptions AsgiOptions",
             "answerback: Limits Icon",
             "answerback.options: TaskLimits ReplyLimits Access",
         ),

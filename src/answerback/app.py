@@ -19,10 +19,9 @@ from typing import (
     overload,
 )
 
-from .app_options import AppOptions, declared
+from .app_options import AppOptions, AsgiOptions, declared
 from .contract import Contract, Dialect
 from .core.author_frames import OwnFramesLeftOut
-from .core.limits import MAX_BODY
 from .registry.declarations import Change, HasRegistry, Table
 from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from .registry.own_routes import RouteFunction
     from .registry.visibility import VisibleFunction
     from .server.asgi.application import AsgiApp
+    from .server.asgi.request import Receive, Scope, Send
     from .tools.resource import Resource, ResourceOptions
     from .tools.tool import Tool
 
@@ -80,6 +80,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._used_tokens = None if access is None else access.used_tokens
         self._included: list[App] = []
         self._own_runtime: Runtime | None = None
+        self._served: AsgiApp | None = None
         # Once, however many apps a program has.
         atexit.unregister(_remind_to_run)
         atexit.register(_remind_to_run)
@@ -135,8 +136,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def tool(self, fn: F, /) -> F: ...
     @overload
     def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
-    def tool(self, fn: Any = None, /, **options: Any) -> Any:
+    def tool(self: object = None, fn: Any = None, /, **options: Any) -> Any:
         """Register a function and return it unchanged. Works with or without options."""
+        if not isinstance(self, App):
+            raise TypeError("App.tool is the class's; write app = App('NAME'), and then @app.tool")
         if fn is None:
             return partial(self.tool, **options)
         if not callable(fn):
@@ -150,6 +153,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             from .protocol.widgets.tool_keys import with_widget_keys
 
             options = with_widget_keys(options)
+        if isinstance(fn, App):
+            raise TypeError("an App is not a tool; write app.include(other)")
         with OwnFramesLeftOut():
             return self._registry.add_tool(fn, **options)
 
@@ -397,51 +402,37 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._registry.changes.was_used = True
         return document(self._registry, dialects=dialects)
 
-    def asgi(
-        self,
-        *,
-        hosts: Sequence[str] = (),
-        origins: Sequence[str] = (),
-        max_body: int = MAX_BODY,
-        trusted_proxies: Sequence[str] = (),
-        signals: bool = True,
-        console: bool = False,
-    ) -> AsgiApp:
-        """Return a plain ASGI application; other frameworks can mount it.
+    def asgi(self, **options: Unpack[AsgiOptions]) -> AsgiApp:
+        """Return the ASGI application with *options*, which `AsgiOptions` lists.
 
-        *hosts* are the host names that it answers to, besides this machine's. *origins* are the
-        sites whose pages may call it. *max_body* is the largest request body in bytes.
-        *trusted_proxies* are the addresses or networks whose forwarded headers are believed. With
-        *signals* it ends its streams before the server handles SIGTERM or SIGINT. With *console*,
-        browsers see a page to call the tools.
+        Other frameworks can mount it, and ASGI servers run it.
         """
-        from .calls.runtime import runtime_on_loop
-        from .server.asgi.application import AsgiApp
-        from .server.asgi.other_server import warn_of_several_workers
+        from .server.asgi.application import asgi_app
         from .server.http.server_options import WebOptions
-        from .server.shared_state import use_state
-        from .state.settings import state_of
 
+        check_options(options, AsgiOptions)
         if any(each.settings.widget or each.settings.meta for each in self.tools.values()):
             from .protocol.widgets.tool_keys import check_widgets
 
             check_widgets(self._registry)
-        options = WebOptions(
-            max_body=max_body,
-            hosts=tuple(hosts),
-            origins=tuple(origins),
-            trusted_proxies=tuple(trusted_proxies),
-            signals=signals,
-            console=console,
-        )
-        runtime = runtime_on_loop(self._registry)
-        is_shared = use_state(runtime, state_of())
-        application = AsgiApp(runtime, options)
-        warn_of_several_workers(
-            has_secret=not application.key_is_temporary,
-            has_sessions=self._registry.sessions and not is_shared,
-        )
-        return application
+        return asgi_app(self._registry, WebOptions(**options))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application, as `asgi()` without options does: `uvicorn server:app`."""
+        if self._served is None:
+            try:
+                self._served = self.asgi()
+            except Exception as exc:
+                # A server takes an exception for an app without a lifespan, and would start.
+                if scope["type"] == "lifespan":
+                    await receive()
+                    await send({"type": "lifespan.startup.failed", "message": str(exc)})
+                raise
+        await self._served(scope, receive, send)
+
+    # ASGI servers look for a coroutine function, which cannot refuse `@app` by itself. Python's
+    # error about the missing arguments begins with this name.
+    __call__.__qualname__ = "to register a function, write @app.tool; App.__call__"
 
     def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
         """Run as a command-line program: `python calculator.py COMMAND`."""
@@ -451,6 +442,18 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         from .cli.own_program import run_app
 
         run_app(self, arguments)
+
+    async def run_async(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
+        """Run as a command-line program where an event loop runs: `await app.run_async(["serve"])`.
+
+        Coroutines of the tools run on this loop. A cancelled task ends the server.
+        """
+        if unknown or isinstance(arguments, str):
+            _refuse_run(arguments, unknown)
+        atexit.unregister(_remind_to_run)
+        from .cli.own_program import run_app_async
+
+        await run_app_async(self, arguments)
 
 
 def _missing_member(name: str) -> AttributeError:
@@ -478,15 +481,3 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     if isinstance(arguments, str):
         refuse_text(arguments)
     refuse_run_options({**unknown})
-
-
-def only_app(namespace: Mapping[str, Any], where: str) -> App:
-    """Return the one App among a module's names; Apps that another one includes do not count."""
-    apps = {id(value): value for value in namespace.values() if isinstance(value, App)}
-    inner = {id(each) for app in apps.values() for each in app.apps() if each is not app}
-    apps = {key: app for key, app in apps.items() if key not in inner}
-    if len(apps) != 1:
-        names = [name for name, value in namespace.items() if isinstance(value, App)]
-        found = f"these: {', '.join(names)}; add :NAME" if names else "none"
-        raise ValueError(f"{where} should hold one App, and holds {found}")
-    return next(iter(apps.values()))

@@ -58,8 +58,31 @@ class AppOptions(TypedDict, total=False):
     """Functions that see every outcome, including refusals: `def count(seen)`."""
     errors: Mapping[type[BaseException], ErrorFunction]
     """What callers see of your own exceptions, such as {ProjectError: NotFound}."""
-    auth: Authenticator
+    auth: Authenticator | None
     """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
+
+
+class AsgiOptions(TypedDict, total=False):
+    """The options of `app.asgi`."""
+
+    hosts: Sequence[str]
+    """The host names that it answers to, besides this machine's."""
+    origins: Sequence[str]
+    """The sites whose pages may call it, such as `https://app.example.com`."""
+    max_body: int
+    """The largest request body in bytes."""
+    trusted_proxies: Sequence[str]
+    """The addresses or networks whose forwarded headers are believed."""
+    signals: bool
+    """False leaves SIGTERM and SIGINT to the server; streams then keep it from ending."""
+    console: bool
+    """Show browsers a page to call the tools."""
+    mcp: str
+    """The path of MCP; with "/", an app that is mounted at /mcp serves it there."""
+    rest: bool
+    """False serves no REST: only MCP, the health pages and your own pages."""
+    auth: bool
+    """False if anyone may call an app without `auth=`; the log then does not mention it."""
 
 
 def declared(name: str, options: AppOptions) -> Registry:

@@ -103,3 +103,45 @@ def test_a_program_with_an_empty_stdin_says_that_nobody_was_served(server: Path)
 
     assert b"--help shows the commands" in done.stderr
     assert done.returncode == 0
+
+
+CIRCULAR = """
+from answerback import App
+
+app = App("circular")
+
+@app.tool
+def first() -> int:
+    return 1
+
+import more
+
+if __name__ == "__main__":
+    app.run()
+"""
+MORE = """
+from circular import app
+
+@app.tool
+def second() -> int:
+    return 2
+"""
+
+
+@pytest.mark.parametrize("started", [["circular.py"], ["-m", "circular"]], ids=["file", "module"])
+def test_a_file_that_is_loaded_twice_says_why_tools_are_missing(
+    tmp_path: Path, started: list[str]
+) -> None:
+    (tmp_path / "circular.py").write_text(CIRCULAR)
+    (tmp_path / "more.py").write_text(MORE)
+
+    done = subprocess.run(
+        [sys.executable, *started, "list"], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert done.stdout == "first\n"
+    assert done.stderr == (
+        "circular.py was loaded twice, as the program and as the module 'circular' that another "
+        "file imports; there are two Apps now, and what that file registers is missing here: "
+        "make the App in a file of its own, which both import\n"
+    )

@@ -58,6 +58,7 @@ def fails():
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path) -> Path:
     (tmp_path / "one.py").write_text(ONE)
+    (tmp_path / "twice_named.py").write_text(ONE + "again = app\n")
     (tmp_path / "json.py").write_text(ONE)
     (tmp_path / "one-more.v2.py").write_text(ONE)
     (tmp_path / "without_a_suffix").write_text(ONE)
@@ -81,6 +82,7 @@ def files(tmp_path: Path) -> Path:
         ("one.py", "one"),
         ("./one.py", "one"),
         ("one.py:app", "one"),
+        ("twice_named.py", "twice_named"),
         ("one", "one"),
         ("two.py:app", "two"),
         ("json.py", "json_tools"),

@@ -142,3 +142,42 @@ def test_further_lines_of_a_description_are_below_its_first(
         "                             - OR\n"
         "  limit  integer, default 1  How many.\n"
     ) in done.stdout
+
+
+CHOICES = """
+from enum import Enum
+from typing import Literal
+from answerback import App
+
+app = App("choices")
+
+
+class Status(Enum):
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+@app.tool
+def find(
+    status: Status | None = None,
+    level: Literal["low", "high"] | None = None,
+    size: Literal["s", "l"] | int = "s",
+    names: list[Literal["x", "y"]] = [],
+) -> list[str]:
+    return [str(status and status.value), str(level), str(size), *names]
+"""
+
+
+def test_the_usage_shows_the_values_of_optional_choices_as_they_are_typed(
+    answerback: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "choices.py").write_text(CHOICES)
+
+    listed = answerback("list", "choices.py").stdout
+    typed = ("status=open", "level=low", "size=l", "names=x,y")
+
+    assert "find [status=open|closed] [level=low|high] [size=s|l|INTEGER] " in listed
+    assert "[names=LIST-OF-x|y]" in listed
+    assert answerback("call", "choices.py", "find", *typed).stdout == (
+        '{"result":["open","low","l","x","y"]}\n'
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date
 from typing import Any
 
 import pytest
 from tests.client.conftest import STDIO
 from tests.loop_clock import advance_clock
 
-from answerback import connect
+from answerback import App, Text, connect
 from answerback.client import ElicitationRequest
 from answerback.core.peer import Log, Progress
 
@@ -183,3 +184,25 @@ def test_the_form_without_async_also_works_while_an_event_loop_runs() -> None:
             return server.call("add", x=2, y=3).data
 
     assert asyncio.run(run()) == 5
+
+
+def test_values_of_prompts_are_sent_as_text() -> None:
+    app = App("desk")
+
+    @app.prompt
+    def triage(id: int, due: date, urgent: bool = False, note: str = "none") -> str:
+        return f"{id + 1} {due.year} {urgent} {note}"
+
+    async def ask() -> list[object]:
+        async with connect(app) as server:
+            day = date(2026, 1, 31)
+            found = [
+                await server.prompt("triage", id=1, due=day, urgent=True, note=None),
+                await server.prompt("triage", {"id": 1, "due": "2026-01-31"}, note="7"),
+            ]
+            return [prompt.messages[0].content for prompt in found]
+
+    assert asyncio.run(ask()) == [
+        Text("2 2026 True none"),
+        Text("2 2026 False 7"),
+    ]

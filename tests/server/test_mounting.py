@@ -27,6 +27,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from answerback import App, Context
+from answerback.auth import OAuth
+from answerback.gates import login
+from answerback.server.http.server_options import BadOption
 
 HERE = "http://127.0.0.1"
 PREFIX = "io.modelcontextprotocol/"
@@ -74,6 +77,17 @@ def in_fastapi(prefix: str, app: App) -> Any:
     return outer
 
 
+def itself_in_starlette(prefix: str, app: App) -> Any:
+    return Starlette(routes=[Route("/own", own_page), Mount(prefix, app)])
+
+
+def itself_in_fastapi(prefix: str, app: App) -> Any:
+    outer = FastAPI()
+    outer.add_api_route("/own", lambda: "own")
+    outer.mount(prefix, app)
+    return outer
+
+
 def send_request(outer: Any, method: str, path: str, **more: Any) -> httpx.Response:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(outer)
@@ -83,7 +97,9 @@ def send_request(outer: Any, method: str, path: str, **more: Any) -> httpx.Respo
     return asyncio.run(asyncio.wait_for(send(), 60))
 
 
-@pytest.mark.parametrize("mount", [in_starlette, in_fastapi])
+@pytest.mark.parametrize(
+    "mount", [in_starlette, in_fastapi, itself_in_starlette, itself_in_fastapi]
+)
 @pytest.mark.parametrize("prefix", ["/tools", "/a/b"])
 def test_a_mounted_app_serves_under_its_prefix_only(mount: Any, prefix: str) -> None:
     outer = mount(prefix, app_that_adds(0))
@@ -345,3 +361,124 @@ def test_several_workers_of_another_server_warn_that_they_need_a_secret(
             server.terminate()
 
     assert sum("ANSWERBACK_SECRET is not set" in line for line in lines) == warnings
+
+
+MCP_PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def test_mcp_is_served_at_a_path_of_ones_own() -> None:
+    app = app_that_adds(0)
+    outer = FastAPI()
+    outer.mount("/mcp", app.asgi(mcp="/"))
+    outer.mount("/other", app.asgi(mcp="/for/models"))
+
+    for path in ("/mcp/", "/other/for/models", "/other/for/models/"):
+        assert send_request(outer, "POST", path, json=MCP_PING).json()["result"] == {}, path
+    moved = send_request(outer, "POST", "/other/mcp", json=MCP_PING)
+    called = send_request(outer, "POST", "/mcp/functions/add", json={"x": 1, "y": 2})
+
+    assert moved.status_code == 404
+    assert moved.json() == {"error": "Not found: /other/mcp; MCP is at /other/for/models"}
+    assert called.json() == {"result": 3}
+
+
+def test_mcp_is_served_at_the_exact_path_of_a_route() -> None:
+    outer = FastAPI()
+    outer.add_route("/mcp", app_that_adds(0).asgi(rest=False))  # type: ignore[arg-type]
+
+    assert send_request(outer, "POST", "/mcp", json=MCP_PING).json()["result"] == {}
+
+
+def test_without_rest_only_mcp_health_and_own_pages_are_served() -> None:
+    app = app_that_adds(0)
+    app.route("/page")(own_page)
+    outer = app.asgi(rest=False)
+    add = {"x": 1, "y": 2}
+
+    found = {
+        path: send_request(outer, "POST" if body else "GET", path, json=body).status_code
+        for path, body in {
+            "/functions/add": add,
+            "/message": MCP_PING,
+            "/mcp": MCP_PING,
+            "/functions": None,
+            "/openapi.json": None,
+            "/healthz": None,
+            "/readyz": None,
+            "/page": None,
+        }.items()
+    }
+
+    assert [path for path, status in found.items() if status == 200] == [
+        *("/mcp", "/healthz", "/readyz", "/page")
+    ]
+    assert set(found.values()) == {200, 404}
+
+
+@pytest.mark.parametrize("path", ["mcp", "/mcp/", "/functions/mcp", "/healthz", "/a b", "", "//"])
+def test_a_path_that_mcp_cannot_have_is_refused(path: str) -> None:
+    with pytest.raises(BadOption, match=r"cannot be the path of MCP"):
+        app_that_adds(0).asgi(mcp=path)
+
+
+def test_the_console_needs_rest() -> None:
+    with pytest.raises(BadOption, match=r"console=True needs rest=True"):
+        app_that_adds(0).asgi(rest=False, console=True)
+
+
+@pytest.mark.parametrize("mount", [in_starlette, in_fastapi])
+def test_the_root_of_a_mounted_app_names_the_address_of_mcp(mount: Any) -> None:
+    outer = mount("/mcp", app_that_adds(0))
+
+    refused = send_request(outer, "POST", "/mcp/", json=MCP_PING)
+
+    assert refused.status_code == 404
+    assert refused.json()["error"] == (
+        "Not found: /mcp/; MCP is at /mcp/mcp; see /mcp/functions and /mcp/openapi.json"
+    )
+
+
+LOGIN = OAuth(issuer="https://login.example.com", url="https://example.com/tools/mcp")
+
+
+async def with_user(scope: Any, receive: Any, send: Any) -> None:
+    await app_that_adds(0)({**scope, "user": "anna"}, receive, send)
+
+
+@pytest.mark.parametrize(
+    ("outer", "lines"),
+    [
+        (app_that_adds(0), 1),
+        (app_that_adds(0).asgi(auth=False), 0),
+        (App("gated", requires=[login()]), 0),
+        (App("authenticated", auth=LOGIN), 0),
+        (with_user, 0),
+    ],
+)
+def test_a_mounted_app_that_nothing_authenticates_says_so_once(
+    outer: Any, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "answerback")
+    mounted = Starlette(routes=[Mount("/tools", outer)])
+
+    for _ in range(2):
+        send_request(mounted, "GET", "/tools/functions")
+
+    said = [each.getMessage() for each in caplog.records if "authenticat" in each.getMessage()]
+    assert len(said) == lines
+    assert all("app.asgi(auth=False)" in each for each in said)
+
+
+def test_an_app_of_its_own_says_nothing_about_authentication(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "answerback")
+
+    send_request(app_that_adds(0), "GET", "/functions")
+
+    assert caplog.records == []
+
+
+def test_auth_false_is_refused_for_an_app_that_authenticates() -> None:
+    with pytest.raises(BadOption, match=r"auth=False is for an app without auth="):
+        App("authenticated", auth=LOGIN).asgi(auth=False)

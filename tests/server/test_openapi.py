@@ -467,3 +467,43 @@ sys.exit({heavy!r} in sys.modules)
 """
 
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
+
+
+def test_operations_have_the_tags_of_their_tools() -> None:
+    app = App("shop")
+
+    @app.tool(tags={"orders", "admin"})
+    def cancel(id: int) -> None: ...
+
+    @app.tool(tags={"orders"}, task="optional")
+    def order(item: str) -> int:
+        return len(item)
+
+    @app.tool
+    def ping() -> None: ...
+
+    document = app.openapi()
+    paths = document["paths"]
+
+    assert paths["/functions/cancel"]["post"]["tags"] == ["admin", "orders"]
+    assert paths["/functions/ping"]["post"]["tags"] == ["functions"]
+    tasks = [path for path in paths if "/order/tasks/" in path]
+    assert tasks
+    assert all(
+        each["tags"] == ["orders"]
+        for path in tasks
+        for name, each in paths[path].items()
+        if name != "parameters"
+    )
+    assert [tag["name"] for tag in document["tags"]] == ["admin", "orders", "functions", "service"]
+
+
+def test_the_tag_of_functions_is_left_out_if_every_tool_has_its_own() -> None:
+    app = App("shop")
+    app.add_tool(len_of, tags=["text"])
+
+    assert [tag["name"] for tag in app.openapi()["tags"]] == ["text", "service"]
+
+
+def len_of(text: str) -> int:
+    return len(text)

@@ -29,7 +29,7 @@ from tests.fuzz.http_client import (
     stateless_call,
 )
 from tests.fuzz.stdio_client import call, request
-from tests.server.processes import BOUND, is_running, wait_until
+from tests.server.processes import BOUND, is_running, refuses_connections, wait_until
 
 APPS = Path(__file__).parent.parent / "apps"
 SECRET = "of enough bytes!"
@@ -56,13 +56,18 @@ def command(server: str, port: int) -> list[str]:
     return [sys.executable, "-m", server, *options[server], "mounted:application"]
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
 class Deployment:
     """A process of another server, which serves an app inside another framework at /tools."""
 
     def __init__(self, server: str, framework: str, folder: Path, **variables: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.workers = WORKERS[server]
         self.audit = folder / "audit.jsonl"
         self._log = (folder / "log").open("w+b")
@@ -306,3 +311,72 @@ def test_signals_false_leaves_the_handlers_of_the_server_alone(
 
     assert found == {"result": signals}
     assert exit_status in (0, -signal.SIGTERM)
+
+
+ITSELF = """
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from answerback import App
+
+
+@asynccontextmanager
+async def lifespan():
+    Path("log.txt").write_text("started ")
+    yield 7
+    Path("log.txt").open("a").write("ended")
+
+
+app = App("itself", lifespan=lifespan)
+
+
+@app.tool
+def state() -> int:
+    return app.state
+"""
+
+
+@pytest.mark.parametrize("server", ["uvicorn", "hypercorn", "granian"])
+def test_a_server_serves_the_app_itself_with_its_lifespan(server: str, tmp_path: Path) -> None:
+    if importlib.util.find_spec(server) is None:
+        pytest.skip(f"{server} is not installed")
+    (tmp_path / "itself.py").write_text(ITSELF)
+    port = free_port()
+    options = {
+        "uvicorn": ["--port", str(port)],
+        "hypercorn": ["-b", f"127.0.0.1:{port}"],
+        "granian": ["--interface", "asgi", "--port", str(port)],
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", server, *options[server], "itself:app"],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: not refuses_connections(port))
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND)
+        connection.request("POST", "/functions/state", "{}", {"Content-Type": JSON})
+        answer = connection.getresponse().read()
+        connection.close()
+    finally:
+        process.terminate()
+        process.wait(BOUND)
+
+    assert answer == b'{"result":7}'
+    assert (tmp_path / "log.txt").read_text() == "started ended"
+
+
+def test_a_server_does_not_start_an_app_that_cannot_be_served(tmp_path: Path) -> None:
+    program = f"{ITSELF}\n\n@app.tool(widget='missing')\ndef show() -> int:\n    return 1\n"
+    (tmp_path / "itself.py").write_text(program)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "uvicorn", "--port", str(free_port()), "itself:app"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=BOUND,
+    )
+
+    assert done.returncode != 0
+    assert b"'missing'" in done.stderr

@@ -210,7 +210,7 @@ def test_the_server_refuses_other_methods_with_405(
         ("//functions/add", "Not found: //functions/add"),
         ("/functions//", "Not found: /functions/"),
         ("/add", "Not found: /add"),
-        ("/", "Not found: /; see /functions and /openapi.json"),
+        ("/", "Not found: /; MCP is at /mcp; see /functions and /openapi.json"),
     ],
 )
 def test_an_unknown_path_is_answered_with_404(

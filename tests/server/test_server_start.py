@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import http.client
+import itertools
+import re
 import socket
 import subprocess
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.processes import BackgroundCall
 
 BOUND = 60.0
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
@@ -172,3 +178,69 @@ def test_max_body_sets_the_limit_of_a_body(serve: Any, connect: Any, request_byt
 
     assert small.status == 200
     assert (large.status, large.json) == (413, {"error": "Body larger than 20 bytes"})
+
+
+BLOCKING = """
+import time
+from functools import partial
+from pathlib import Path
+from answerback import App
+
+app = App("blocking")
+
+def wait() -> None:
+    while not Path("go-on").exists():
+        time.sleep(0.01)
+
+@app.tool
+def in_thread() -> None:
+    wait()
+
+@app.tool
+async def on_loop() -> None:
+    wait()
+
+app.run()
+"""
+
+
+def test_an_async_tool_that_blocks_the_event_loop_is_named_in_the_log(tmp_path: Path) -> None:
+    (tmp_path / "blocking.py").write_text(BLOCKING)
+    with subprocess.Popen(
+        [sys.executable, "blocking.py", "serve", "--port", "0"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        banner = "".join(itertools.takewhile(lambda line: not line.startswith("Ctrl-C"), lines))
+        found = re.search(r"127\.0\.0\.1:(\d+)", banner)
+        assert found is not None
+
+        def call(name: str) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", f"/functions/{name}", "{}", headers)
+            status = connection.getresponse().status
+            connection.close()
+            return status
+
+        # The plain function runs in a thread, so it blocks nothing.
+        calls = [BackgroundCall(partial(call, name)) for name in ("in_thread", "on_loop")]
+        bound = threading.Timer(BOUND, process.kill)
+        bound.start()
+        warning = next(lines, "")
+        bound.cancel()
+        (tmp_path / "go-on").touch()
+        for each in calls:
+            each.join(60)
+        process.terminate()
+        process.wait(60)
+
+    assert re.fullmatch(
+        r"tool 'on_loop' has blocked the event loop for \d+\.\d s or more; "
+        r"write def, or await asyncio\.to_thread\(…\) for what blocks\n",
+        warning,
+    )
+    assert [each.result for each in calls] == [200, 200]

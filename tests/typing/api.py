@@ -33,6 +33,7 @@ from answerback import (
     success,
     wrap,
 )
+from answerback.auth import ApiKeys
 from answerback.client import FilledPrompt, ManyServers, RemoteServer, RemoteTool
 from answerback.models import to_openai
 from answerback.options import Access, ReplyLimits, Shown, Task, TaskLimits, Values
@@ -157,6 +158,7 @@ def plain_lifespan() -> Iterator[State]:
 
 with_state = App("state", lifespan=lifespan)
 App("plain state", lifespan=plain_lifespan)
+App("maybe with keys", auth=ApiKeys({"…": "ci"}) if __debug__ else None)
 FastAPI(lifespan=with_state.lifespan)
 
 
@@ -295,5 +297,5 @@ def call_servers_without_async() -> None:
         assert_type(server.options(timeout=2).read("file:///a"), Reply[Any])
         assert_type(server.prompt("greet", name="Ada"), FilledPrompt)
         assert_type(server.complete("greet", "name", "A", context={"x": "y"}), list[str])
-        server.prompt("greet", name=1)  # type: ignore[arg-type]  # arguments of prompts are texts
+        server.prompt("greet", name=1)
         server.read()  # type: ignore[call-arg]  # there is no URI

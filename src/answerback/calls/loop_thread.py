@@ -109,6 +109,36 @@ class LoopThread:
             os.close(fd)
 
 
+class GivenLoop(LoopThread):
+    """The running event loop of a program that awaits `app.run_async`.
+
+    A wire runs in another thread, and its coroutines run here.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__("")
+        self._loop = loop
+        self._stop: Callable[[], object] | None = None
+        self._is_stopped = False
+
+    def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(callback, self._loop)
+
+    def on_stop(self, stop: Callable[[], object]) -> None:
+        """Let `stop` end the wire with *stop*, at once if it was called before."""
+        self._stop = stop
+        if self._is_stopped:
+            stop()
+
+    def stop(self) -> bool:
+        """End the wire; return False if there is none yet, or none that can be ended."""
+        self._is_stopped = True
+        if self._stop is not None:
+            self._stop()
+        return self._stop is not None
+
+
 async def _without_exit(steps: Coroutine[Any, Any, T]) -> T:
     try:
         return await steps

@@ -51,7 +51,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     _exit_on_sigterm()
     # Again, because the author's objects exist only now.
     collect_garbage_less_often()
-    StdioServer(registry_of(app), out, source, **more).run()
+    server = StdioServer(registry_of(app), out, source, loop=program.loop, **more)
+    if program.loop is not None:
+        program.loop.on_stop(server.interrupt)
+    server.run()
     return 0
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from ..app import App
+    from ..calls.loop_thread import GivenLoop
     from ..server.standard_streams import Stdout
 
 ServerTarget: TypeAlias = "str | list[str]"
@@ -115,9 +116,11 @@ class Program:
     its App and takes none.
     """
 
-    def __init__(self, name: str, app: App | None = None) -> None:
+    def __init__(self, name: str, app: App | None = None, loop: GivenLoop | None = None) -> None:
         self.name = name
         self.app = app
+        self.loop = loop
+        """The event loop of `app.run_async`; the command runs in another thread then."""
 
     def command_line(self, command: str, target: str | None = None) -> str:
         """Return the command line up to the command's own arguments; with *target* if needed."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..calls.runtime import runtime_on_loop
+from ..core.event_loop import running_loop
 from ..registry.declarations import registry_of
 from ..server.http.server_options import BadOption
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser(program).parse_args(arguments)
     check_together(options)
+    _check_loop(program, options)
     given = None
     if options.reload:
         from ..server.uvicorn.reload import inherited
@@ -44,7 +46,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     runtime = _runtime(app, options)
     serve_widgets(runtime, options)
     # It needs uvicorn, which `serve --help` does not.
-    from ..server.uvicorn.uvicorn_server import serve
+    from ..server.uvicorn.uvicorn_server import serve, serve_on
 
     keep_stderr()
     collect_garbage_less_often()
@@ -58,9 +60,19 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     try:
         if wants_test_tokens:
             _accept_test_tokens(runtime, server, listener)
+        if program.loop is not None:
+            return serve_on(program.loop, runtime, server, listener)
         return serve(runtime, server, listener)
     finally:
         remove_unix_socket(server)
+
+
+def _check_loop(program: Program, options: Namespace) -> None:
+    """Raise BadOption if an event loop is in the way, or cannot run what the options ask for."""
+    if program.loop is None and running_loop() is not None:
+        raise BadOption("the event loop is already running; write await app.run_async(['serve'])")
+    if program.loop is not None and (options.reload or options.workers > 1):
+        raise BadOption("--workers and --reload start processes, which only app.run() can do")
 
 
 def _runtime(app: App, options: Namespace) -> Runtime:

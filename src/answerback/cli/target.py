@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import TypeVar
 
-from ..app import App, only_app
+from ..app import App
 from ..core.author_frames import author_frames
 from ..registry.declarations import registry_of
 from ..tools.tool import Tool
@@ -230,11 +230,15 @@ def _package_hint(where: str, exc: Exception) -> str:
 
 
 def _only_app(module: ModuleType, where: str) -> App:
-    try:
-        return only_app(vars(module), where)
-    except ValueError as exc:
-        message = str(exc)
-    if not any(isinstance(each, App) for each in vars(module).values()):
+    """Return the one App of a module; Apps that another one includes do not count."""
+    named = {name: each for name, each in vars(module).items() if isinstance(each, App)}
+    inner = {id(each) for app in named.values() for each in app.apps() if each is not app}
+    found = {id(app): app for app in named.values() if id(app) not in inner}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    names = f"these: {', '.join(named)}; add :NAME" if named else "none"
+    message = f"{where} should hold one App, and holds {names}"
+    if not named:
         command = f"python {where}" if _is_file(where) else f"python -m {where}"
         message += f"; if a function returns it, name the function: {where}:make"
         message += f"; call and list take other servers as a command: {command!r}"

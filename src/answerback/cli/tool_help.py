@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -117,13 +117,26 @@ def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
 
 def _placeholder(schema: Json, root: JsonObject) -> str:
     """Return the value in the usage line: `INTEGER`, `small|big`, or `VALUE` if too long."""
-    words = _describe_schema(schema, root)
-    if len(words) > _MAX_PLACEHOLDER:
-        return "VALUE"
-    # Literal values keep their case, because they are typed as they stand.
-    is_literal = _resolve(schema, root).keys() & {"enum", "const"}
-    options = words.split(" or ")
-    return "|".join(options if is_literal else [word.upper().replace(" ", "-") for word in options])
+    words = "|".join(dict.fromkeys(_choices(schema, root)))
+    return words if len(words) <= _MAX_PLACEHOLDER else "VALUE"
+
+
+def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
+    """Yield what can be typed: types in capitals, and literal values as they stand."""
+    match _resolve(schema, root):
+        case {"const": value}:
+            yield _shell_literal(value)
+        case {"enum": values}:
+            yield from map(_shell_literal, values)
+        case {"anyOf": parts} | {"oneOf": parts} if depth < _MAX_DESCRIBED_DEPTH:
+            for part in parts:
+                if part != {"type": "null"}:
+                    yield from _choices(part, root, depth + 1)
+        case {"type": "array", "items": items} if items and depth < _MAX_DESCRIBED_DEPTH:
+            yield f"LIST-OF-{'|'.join(dict.fromkeys(_choices(items, root, depth + 1)))}"
+        case found:
+            for word in _describe_schema(found, root).split(" or "):
+                yield word.upper().replace(" ", "-")
 
 
 def _describe_schema(

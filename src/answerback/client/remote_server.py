@@ -6,11 +6,14 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
+import msgspec
+
 from ..core.json_value import JsonObject
 from ..core.received_limits import MAX_BLOCKS
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
 from ..reading.read_reply import typed_reader
+from ..types.json_text import ENCODER
 from .call_options import CallOptions, ClientOptions
 from .faults import INVALID_RESPONSE
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
@@ -112,12 +115,16 @@ class ServerMethods:
         return await self._session.read(uri, self._options)
 
     async def prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
+        self, name: str, arguments: Mapping[str, object] | None = None, /, **named: object
     ) -> FilledPrompt:
-        """Return a prompt's messages; raises ToolError."""
+        """Return a prompt's messages; raises ToolError.
+
+        MCP sends the arguments as text: other values than strings as JSON, and None not at all.
+        """
         params: JsonObject = {"name": name}
-        if given := {**(arguments or {}), **named}:
-            params["arguments"] = given
+        given = {**(arguments or {}), **named}
+        if texts := {key: _text_of(value) for key, value in given.items() if value is not None}:
+            params["arguments"] = texts
         result = await self._session.result("prompts/get", params, self._options)
         try:
             return FilledPrompt.read(result)
@@ -189,3 +196,9 @@ async def opened(make: Callable[[], S]) -> S:
         await server.close()
         raise
     return server
+
+
+def _text_of(value: object) -> str:
+    """Return the value as JSON, but a string without quotes, also one of a date or an enum."""
+    encoded = ENCODER.encode(value)
+    return msgspec.json.decode(encoded, type=str) if encoded[:1] == b'"' else encoded.decode()

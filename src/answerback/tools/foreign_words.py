@@ -10,7 +10,7 @@ _OAUTH = "write auth=OAuth(issuer=…, url=…) of answerback.auth"
 _DEPENDS = "for a value that the server provides, write a parameter Annotated[T, Depends(fn)]"
 _NOTHING = "HTTP clients choose; nothing is to be set"
 _DUPLICATES = "a second one of the same name is always refused"
-_PATHS = "MCP is served at /mcp; to move it, mount app.asgi() in your application"
+_PATHS = "MCP is served at /mcp; to move it, write app.asgi(mcp='/path')"
 _NO_PAGES = "lists of up to 1,000 entries are one page"
 _OPENAPI = "the OpenAPI document is at /openapi.json, and app.openapi() returns it"
 
@@ -150,16 +150,14 @@ CONTEXT = {
 
 _INCLUDE = "write app.include(other, prefix='other_'), with another App"
 _ASGI = "write app.asgi()"
+_MOUNT = "to serve the app in FastAPI, write api.mount('/tools', app)"
 _ROUTE = "write @app.route('/path', methods=['GET'])"
 _METHOD = (
     "write @app.tool, which is served at POST /functions/NAME, "
     "or @app.route('/path', methods=['GET']) for a page of your own"
 )
-_RUN_STDIO = "write app.run(['mcp']), without await, where no event loop runs"
-_RUN_HTTP = (
-    "write app.run(['serve']), without await, where no event loop runs; "
-    "or serve app.asgi() with a server of your own"
-)
+_RUN_STDIO = "write await app.run_async(['mcp'])"
+_RUN_HTTP = "write await app.run_async(['serve']), or run the app under a server such as uvicorn"
 _READ_TOOLS = "write app.tools, the tools by name"
 _READ_RESOURCES = "write app.resources, the resources by URI"
 _CONNECT = "write: async with connect(app) as server:"
@@ -195,7 +193,7 @@ APP = {
     **dict.fromkeys(
         ("get_prompt", "render_prompt"), f"{_CONNECT} await server.prompt('NAME', x=1)"
     ),
-    **dict.fromkeys(("run_async", "run_stdio_async"), _RUN_STDIO),
+    "run_stdio_async": _RUN_STDIO,
     **dict.fromkeys(
         ("run_http_async", "run_sse_async", "run_streamable_http_async", "serve"), _RUN_HTTP
     ),
@@ -229,7 +227,9 @@ APP = {
         ("name", "version", "title", "icons", "website_url", "description"), _OWN_VALUE
     ),
     "instructions": f"write App(description=…); {_OWN_VALUE}",
-    "routes": "write @app.route('/path') to add one; app.asgi() serves them all",
+    # FastAPI's include_router reads these.
+    "routes": f"write @app.route('/path') to add one; {_MOUNT}",
+    "_contains_router": _MOUNT,
     **dict.fromkeys(("openapi_schema", "openapi_url", "docs_url"), _OPENAPI),
     "logger": "use the module logging, or ctx.log for the client",
     "get_tasks": "type: answerback tasks list --tasks FILE",
@@ -240,8 +240,7 @@ RUN = {
     "transport": "the command decides: app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
     "host": "write app.run(['serve', '--host', '127.0.0.1'])",
     "port": "write app.run(['serve', '--port', '8000'])",
-    "mount_path": "mount app.asgi() in your application",
-    "path": "mount app.asgi() in your application",
+    **dict.fromkeys(("mount_path", "path"), _PATHS),
     "show_banner": "no banner is printed",
     "log_level": "write app.run(['serve', '--log-level', 'info'])",
     "debug": "write app.run(['serve', '--debug'])",

@@ -8,19 +8,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
-from ...calls.runtime import Runtime
+from ...calls.runtime import Runtime, runtime_on_loop
+from ...core.log import logger
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...errors import Unavailable
-from ...registry.declarations import HealthState
+from ...registry.declarations import HealthState, Registry
+from ...state.settings import state_of
 from ..http.host_and_origin import FORWARDED_HOST, Guard
 from ..http.pages import CONSOLE_PATHS, PUBLIC
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
-from ..http.server_options import WebOptions, networks
+from ..http.server_options import BadOption, WebOptions, networks
+from ..shared_state import use_state
 from .cors import Cors
-from .other_server import DisconnectWatch, call_before_shutdown
+from .other_server import DisconnectWatch, call_before_shutdown, warn_of_several_workers
 from .own_pages import OwnPages
 from .request import (
     FAST_PATH,
@@ -50,6 +53,11 @@ if TYPE_CHECKING:
 
 _AFTER_FAILURE = 1.0
 """Seconds until the next attempt to join the other hosts."""
+_NOT_AUTHENTICATED = (
+    "the app %r is mounted at %s, and nothing authenticates its callers: dependencies of FastAPI "
+    "do not reach a mounted application. Give it auth=, or mount app.asgi(auth=False) if anyone "
+    "may call it"
+)
 _ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
 
 
@@ -66,11 +74,15 @@ class AsgiApp:
         self._proxies = _trusted_proxies(options)
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
-        self._routes = Routes(runtime, wire="rest", prefixes=(route,), has_tasks=True)
-        self._auth = _authenticated(runtime, self._routes)
+        prefixes = (route,) if options.rest else ()
+        self._routes = Routes(
+            runtime, wire="rest", prefixes=prefixes, has_tasks=True, mcp=options.mcp
+        )
+        self._mcp_paths = (options.mcp, "/message") if options.rest else (options.mcp,)
+        self._auth = _authenticated(runtime, self._routes, self._mcp_paths)
         self.under_other_server = True
         """Whether another server runs this application; ours sets it to False."""
-        self._must_handle_signals = options.signals
+        self._is_new = True
         self._only_health = options.only_health
         self._has_console = options.console and not options.only_health
         self._has_sessions = options.sessions and registry.sessions
@@ -90,9 +102,9 @@ class AsgiApp:
         if scope["type"] != "http":
             await self._answer_other(scope, receive, send)
         elif self.under_other_server:
-            if self._must_handle_signals:
-                self._must_handle_signals = False
-                call_before_shutdown(self._shut_down)
+            if self._is_new:
+                self._is_new = False
+                self._prepare(scope)
             try:
                 # A server or a framework that mounts this application may not start it.
                 if self._must_join and not await self._joins_before(scope, receive, send):
@@ -103,6 +115,14 @@ class AsgiApp:
                     self.runtime.write_records()
         else:
             await self._answer_http(scope, receive, send)
+
+    def _prepare(self, scope: Scope) -> None:
+        """Do what another server does not do for the application, at the first request."""
+        if self._options.signals:
+            call_before_shutdown(self._shut_down)
+        is_guarded = self._auth is not None or self._registry.requires or "user" in scope
+        if scope.get("root_path") and self._options.auth and not is_guarded:
+            logger().info(_NOT_AUTHENTICATED, self._registry.name, scope["root_path"])
 
     async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
@@ -221,7 +241,11 @@ class AsgiApp:
             if answered is not None:
                 await request.respond_with(answered)
                 return
-        if request.path in ("/mcp", "/message") and not self._only_health:
+        # With the path "/", a framework may leave out the slash after the mount point.
+        is_mcp = request.path in self._mcp_paths or (
+            self._options.mcp == "/" and request.path == request.root
+        )
+        if is_mcp and not self._only_health:
             await self._mcp.answer(request, body, refused)
         elif refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
@@ -301,16 +325,35 @@ class AsgiApp:
         return McpEndpoint(self.runtime, self._signer, self._bus, sessions=self._has_sessions)
 
 
+def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
+    """Return the application that another server runs; warn of what several workers lack."""
+    pages = [page.path for app in registry.apps() for page in app.routes]
+    if options.mcp in pages or options.mcp.removeprefix(registry.contract.route) in registry.tools:
+        raise BadOption(f"{options.mcp!r} cannot be the path of MCP; a page or a tool has it")
+    if not options.auth and registry.auth is not None:
+        raise BadOption("auth=False is for an app without auth=; leave one of the two out")
+    runtime = runtime_on_loop(registry)
+    is_shared = use_state(runtime, state_of())
+    application = AsgiApp(runtime, options)
+    warn_of_several_workers(
+        has_secret=not application.key_is_temporary,
+        has_sessions=registry.sessions and not is_shared,
+    )
+    return application
+
+
 def _do_nothing() -> None:
     pass
 
 
-def _authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:
+def _authenticated(
+    runtime: Runtime, routes: Routes, mcp_paths: tuple[str, ...]
+) -> Authenticated | None:
     if runtime.auth is None and runtime.registry.composition is None:
         return None
     from .authenticated import authenticated
 
-    return authenticated(runtime, routes)
+    return authenticated(runtime, routes, mcp_paths)
 
 
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:

@@ -15,15 +15,16 @@ from ..http.routes import Routes
 from ..http.server_options import host_name
 from .request import HttpRequest, Receive, Scope, Send
 
-MCP_PATHS = ("/mcp", "/message")
-
 
 class Authenticated:
     """Authenticates the requests of an AsgiApp."""
 
-    def __init__(self, step: AuthenticationStep, routes: Routes) -> None:
+    def __init__(
+        self, step: AuthenticationStep, routes: Routes, mcp_paths: tuple[str, ...]
+    ) -> None:
         self._step = step
         self._routes = routes
+        self._mcp_paths = mcp_paths
 
     async def answer_page(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request for the metadata, which is public; return False for other requests."""
@@ -63,7 +64,7 @@ class Authenticated:
         return None
 
     def _write(self, reply: Reply[Any], request: HttpRequest) -> HttpReply:
-        if request.path not in MCP_PATHS:
+        if request.path not in self._mcp_paths:
             return self._routes.refuse(reply, request)
         assert reply.error is not None
         error = RpcError(INVALID_REQUEST, reply.error.message, {"code": reply.error.code})
@@ -93,7 +94,9 @@ def _names(request: HttpRequest) -> list[str]:
     return [*map(host_name, names), *([""] if b"via" in headers else [])]
 
 
-def authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:
+def authenticated(
+    runtime: Runtime, routes: Routes, mcp_paths: tuple[str, ...]
+) -> Authenticated | None:
     """Return the authentication of a wire's requests; raises ValueError, as the step does."""
     step = authentication_step(runtime)
-    return None if step is None else Authenticated(step, routes)
+    return None if step is None else Authenticated(step, routes, mcp_paths)

@@ -1,4 +1,4 @@
-"""MCP's Streamable HTTP at `/mcp`, both eras, and `POST /message` for one plain request."""
+"""MCP's Streamable HTTP at one path, both eras, and `POST /message` for one plain request."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class McpEndpoint:
                 if http.content_type != b"application/json":
                     refused = refuse_media(http.content_type)
                 if isinstance(body, bytes) and refused is None:
-                    if http.path == "/mcp":
-                        await self._post(body, http)
-                    else:
+                    if http.path == "/message":
                         await self._message(body, http)
+                    else:
+                        await self._post(body, http)
                     return
             _raise_refusal(refused or body)
             await self._get_or_delete(http)
@@ -118,7 +118,7 @@ class McpEndpoint:
 
     async def _get_or_delete(self, http: HttpRequest) -> None:
         with_sessions = (
-            self._has_sessions and http.path == "/mcp" and not _names_stateless_version(http)
+            self._has_sessions and http.path != "/message" and not _names_stateless_version(http)
         )
         if with_sessions:
             if http.method == "GET":

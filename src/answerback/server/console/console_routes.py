@@ -57,6 +57,7 @@ class ConsoleRoutes:
         self._auth = auth
         self._max_body = options.max_body
         self._start = options.start
+        self._mcp = options.mcp
 
     async def answer(self, request: HttpRequest) -> bool:
         """Answer a request for the console; return False for other requests."""
@@ -112,7 +113,7 @@ class ConsoleRoutes:
         registry = self._runtime.registry
         server: dict[str, Any] = {
             "name": registry.name,
-            "mcp": "mcp",
+            "mcp": self._mcp.lstrip("/"),
             "functions": registry.contract.route.lstrip("/"),
             "frame": FRAME.lstrip("/"),
             "dialect": registry.contract.http,

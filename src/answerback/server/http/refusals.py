@@ -36,11 +36,15 @@ def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
     )
 
 
-def no_route(path: str, root: str) -> Reply[Any]:
-    """Return the refusal of an unknown *path* below *root*."""
-    # Newcomers try "/" first.
-    where = "; see /functions and /openapi.json" if path == "/" else ""
-    return failure(f"Not found: {root}{path}{where}", code="ROUTE_NOT_FOUND")
+def no_route(path: str, root: str, *, mcp: str = "", has_pages: bool = False) -> Reply[Any]:
+    """Return the refusal of an unknown *path* below *root*; *mcp* is the path of MCP, if any."""
+    parts = [f"Not found: {root}{path}"]
+    # Newcomers try "/" first, and a client of an app mounted at /mcp is sent to its "/".
+    if mcp and path in ("/", "/mcp"):
+        parts.append(f"MCP is at {root}{mcp}")
+    if path == "/" and has_pages:
+        parts.append(f"see {root}/functions and {root}/openapi.json")
+    return failure("; ".join(parts), code="ROUTE_NOT_FOUND")
 
 
 def too_large(limit: int, hint: str) -> Reply[Any]:

@@ -20,7 +20,7 @@ from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.status_and_headers import JSON
 from ...errors import ToolError
-from .pages import PAGES
+from .pages import PAGES, PUBLIC
 from .refusals import no_route, refuse_media, refuse_method
 
 if TYPE_CHECKING:
@@ -71,15 +71,25 @@ class Routes:
     """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
 
     def __init__(
-        self, runtime: Runtime, *, wire: str, prefixes: tuple[str, ...], has_tasks: bool
+        self,
+        runtime: Runtime,
+        *,
+        wire: str,
+        prefixes: tuple[str, ...],
+        has_tasks: bool,
+        mcp: str = "",
     ) -> None:
-        """*has_tasks* is False for CGI: a one-call process can run none."""
+        """*has_tasks* is False for CGI: a one-call process can run none.
+
+        Without *prefixes* there are only the health pages. *mcp* is the path of MCP, if any.
+        """
         self._runtime = runtime
         self._registry = runtime.registry
         self._has_tasks = has_tasks
         self._handle = runtime.handlers.tools
         self._wire = wire
         self._prefixes = prefixes
+        self._mcp = mcp
 
     async def answer(self, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
         """Return the response to a request; *body* is a Reply if the body could not be read."""
@@ -193,9 +203,12 @@ class Routes:
         return written
 
     def _page(self, request: RestRequest) -> HttpReply:
-        page = PAGES.get(request.path)
+        is_served = self._prefixes or request.path in PUBLIC
+        page = PAGES.get(request.path) if is_served else None
         if page is None:
-            return self.refuse(no_route(request.path, request.root), request)
+            has_pages = bool(self._prefixes)
+            unknown = no_route(request.path, request.root, mcp=self._mcp, has_pages=has_pages)
+            return self.refuse(unknown, request)
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")

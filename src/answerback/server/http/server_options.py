@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
 import msgspec
 
+from ...contract import RESERVED_ROUTES
 from ...core.limits import MAX_BODY
 from ...errors import AnswerbackError
 
@@ -61,7 +63,7 @@ def _origin(given: str) -> str:
     return origin
 
 
-def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
+def networks(given: Sequence[str]) -> tuple[Network, ...]:
     """Return the networks of trusted proxies; an address is a network of one."""
     found = []
     for text in given:
@@ -101,14 +103,14 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which requests are accepted, and what the application may do in its process."""
 
     max_body: int = MAX_BODY
-    hosts: tuple[str, ...] = ()
+    hosts: Sequence[str] = ()
     """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are.
 
     `serve` accepts fewer; see *only_addresses*.
     """
-    origins: tuple[str, ...] = ()
+    origins: Sequence[str] = ()
     """The origins, such as `https://app.example.com`, whose web pages may send requests."""
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: Sequence[str] = ()
     """The addresses and networks of proxies whose forwarded headers are trusted."""
     only_addresses: bool = False
     """Without *hosts*, accept only literal addresses and `localhost` as hosts off loopback."""
@@ -120,6 +122,12 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Help on the console's first screen; it has paths of this machine."""
     only_health: bool = False
     """Answer only the health pages: this process runs tasks, and takes no calls."""
+    mcp: str = "/mcp"
+    """The path of MCP."""
+    rest: bool = True
+    """False serves only MCP, the health pages and the author's own pages."""
+    auth: bool = True
+    """False if anyone may call an app without `auth=`; the log then does not mention it."""
     signals: bool = True
     """Put our signal handlers before those of another server that runs the application."""
 
@@ -127,8 +135,15 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
         set_field = msgspec.structs.force_setattr
         set_field(self, "hosts", tuple(map(_host, self.hosts)))
         set_field(self, "origins", tuple(map(_origin, self.origins)))
-        if self.trusted_proxies:
-            networks(self.trusted_proxies)
+        networks(self.trusted_proxies)
+        first = self.mcp[1:].partition("/")[0]
+        is_taken = first != "mcp" and first in (*RESERVED_ROUTES, ".well-known", "console", "docs")
+        if is_taken or not (self.mcp == "/" or _ROOT_PATH.fullmatch(self.mcp)):
+            raise BadOption(
+                f"{self.mcp!r} cannot be the path of MCP; give '/', or a path such as '/models'"
+            )
+        if self.console and not self.rest:
+            raise BadOption("console=True needs rest=True: the page calls the tools over REST too")
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):

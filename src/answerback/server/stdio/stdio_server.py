@@ -13,7 +13,7 @@ from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ...calls.loop_thread import LoopThread
+from ...calls.loop_thread import GivenLoop, LoopThread
 from ...calls.runners import execution_in
 from ...calls.runtime import Runtime, TaskStorage
 from ...calls.thread_pool import ThreadPool
@@ -42,7 +42,8 @@ class StdinUnreadable(AnswerbackError):
 class StdioServer:
     """Serves one client until it closes its end. *source* is the descriptor to read from.
 
-    The other arguments are those of `Runtime`.
+    *loop* runs coroutines in place of a loop of the server's own. The other arguments are those of
+    `Runtime`.
     """
 
     def __init__(
@@ -54,16 +55,18 @@ class StdioServer:
         records: Recording | None = None,
         task_store: TaskStorage | None = None,
         debug: bool = False,
+        loop: GivenLoop | None = None,
     ) -> None:
         self._ended = threading.Event()
         self._has_loop = threading.Event()
         """Set once the lifespan is the first thing on the event loop."""
         self._pipe = pipe = Pipe(source, out, self._ended.set)
-        self._loop = loop = LoopThread("answerback-loop")
+        self._loop = LoopThread("answerback-loop") if loop is None else loop
+        self._is_interrupted = False
         pool = ThreadPool(registry.limits.threads, registry.limits.wait)
         self._runtime = runtime = Runtime(
             registry,
-            execution_in(pool, loop),
+            execution_in(pool, self._loop),
             records=records,
             task_store=task_store,
             debug=debug,
@@ -87,6 +90,11 @@ class StdioServer:
         self._lifespan_failure: LifespanFailed | None = None
         self._reading_failure: Exception | None = None
 
+    def interrupt(self) -> None:
+        """End the server as Ctrl-C does; for a server that does not run in the main thread."""
+        self._is_interrupted = True
+        self._ended.set()
+
     def run(self) -> None:
         """Serve until the client has closed its end and its requests are answered.
 
@@ -102,6 +110,8 @@ class StdioServer:
                 asyncio.run_coroutine_threadsafe(self._open(self._lifespan), self._loop.loop)
             self._has_loop.set()
             self._ended.wait()
+            if self._is_interrupted:
+                raise KeyboardInterrupt
             self._pipe.decline_all()
             self._wait_until_answered(self._pipe.is_broken)
             self._end_tasks(self._runtime.registry.limits.shutdown)

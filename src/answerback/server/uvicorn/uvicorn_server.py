@@ -11,11 +11,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from ...calls.loop_thread import GivenLoop
 from ...calls.runtime import Runtime
 from ...core.authentication import AppAuth
+from ...core.log import logger
 from ...errors import needs_extra
 from ...registry.declarations import Registry
 from ...registry.lifespan import LifespanFailed, log_failure
@@ -39,6 +42,10 @@ if TYPE_CHECKING:
 _SIGNAL_SECONDS = 0.1
 # How often the Date header is updated.
 _TICK_SECONDS = 1
+_BLOCKED = (
+    "tool %r has blocked the event loop for %.1f s or more; write def, or await "
+    "asyncio.to_thread(…) for what blocks"
+)
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
 # The time for TLS on the last connections.
@@ -78,6 +85,8 @@ class _Server(uvicorn.Server):
         """The event loop, while the server serves."""
         self._seconds = seconds
         """The time that calls, tasks and the lifespan have to end, one after the other."""
+        self.was_interrupted = False
+        """Whether Ctrl-C ended the server on the loop of another program."""
         self.failure: LifespanFailed | None = None
         """Why the lifespan did not start or end."""
 
@@ -128,11 +137,14 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Run uvicorn's loop, but wake up once a second for the Date header, not ten times."""
+        watch = _LoopWatch(self._application.runtime.registry)
         while not await self.on_tick(0):
+            watch.ticked = monotonic()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
                     await self._signalled.wait()
         self._loop = None
+        watch.ended.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # uvicorn waits until every response is complete, so the open streams must be ended.
@@ -191,6 +203,14 @@ class _Server(uvicorn.Server):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(step)
 
+    async def serve_on_given_loop(self, listener: socket.socket) -> None:
+        """Serve on the loop of another program, whose handlers of signals stay as they were."""
+        with self.capture_signals():
+            await self._serve([listener])
+            self.was_interrupted = signal.SIGINT in self._captured_signals
+            # uvicorn would raise them again, in the middle of the program.
+            self._captured_signals.clear()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
             # A second Ctrl-C ends the process here: a tool may block the event loop, or suppress
@@ -210,6 +230,48 @@ class _Server(uvicorn.Server):
         flushing = threading.Thread(target=self._flush_records, daemon=True)
         flushing.start()
         flushing.join(_FLUSH_SECONDS)
+
+
+class _LoopWatch:
+    """Warns of an async tool that blocks the event loop.
+
+    A thread looks for one, so that calls cost nothing. The loop sets `ticked` every
+    `_TICK_SECONDS`, unless something blocks it.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._loop_thread = threading.get_ident()
+        self.ticked = monotonic()
+        self.ended = threading.Event()
+        threading.Thread(target=self._watch, name="answerback-watch", daemon=True).start()
+
+    def _watch(self) -> None:
+        suspect: FrameType | None = None
+        told = 0.0
+        while not self.ended.wait(_TICK_SECONDS / 2):
+            ticked = self.ticked
+            late = monotonic() - ticked - _TICK_SECONDS
+            if late < _TICK_SECONDS or told == ticked:
+                suspect = None
+                continue
+            before, (suspect, name) = suspect, self._running_tool()
+            # Seen twice: a tool that just runs on a slow machine is seen once.
+            if suspect is not None and suspect is before:
+                told = ticked
+                logger().warning(_BLOCKED, name, late)
+
+    def _running_tool(self) -> tuple[FrameType | None, str]:
+        """Return the frame and the name of the async tool that the event loop runs now, if any."""
+        frame = sys._current_frames().get(self._loop_thread)
+        tools = {
+            tool.source.function.__code__: tool.name
+            for tool in self._registry.tools.values()
+            if tool.is_async
+        }
+        while frame is not None and frame.f_code not in tools:
+            frame = frame.f_back
+        return (None, "") if frame is None else (frame, tools[frame.f_code])
 
 
 class _ConsoleServer(uvicorn.Server):
@@ -242,12 +304,38 @@ def serve_targets(application: TargetConsole, listener: socket.socket) -> None:
     _ConsoleServer(application).run(sockets=[listener])
 
 
-def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
-    """Serve until a signal, and return the exit status."""
+def _application(runtime: Runtime, options: ServeOptions) -> AsgiApp:
     set_up_logging(options.log_level)
     _check_test_tokens(runtime.auth, options)
     application = AsgiApp(runtime, options.web)
     application.under_other_server = False
+    return application
+
+
+def serve_on(
+    loop: GivenLoop, runtime: Runtime, options: ServeOptions, listener: socket.socket
+) -> int:
+    """Serve on the loop of another program, until a signal or until *loop* is stopped."""
+    application = _application(runtime, options)
+    ready = partial(_announce, runtime, options, listener, application.key_is_temporary)
+    flush = runtime.write_records
+    server = _Server(application, None, ready, flush, options, is_last=lambda: True)
+    loop.on_stop(server.stop)
+    try:
+        loop.run(server.serve_on_given_loop(listener))
+    finally:
+        runtime.write_records()
+    if server.failure is not None:
+        raise server.failure
+    if server.was_interrupted:
+        raise KeyboardInterrupt
+    return 0
+
+
+def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
+    """Serve until a signal, and return the exit status."""
+    application = _application(runtime, options)
+    registry = runtime.registry
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
 

@@ -19,11 +19,11 @@ from .operations import (
     BEARER,
     HEADERS,
     RESPONSES,
-    TAGS,
     operation,
     page_paths,
     paths_of_tasks,
     shared_responses,
+    tags_of,
 )
 
 Schema = dict[str, Any]
@@ -99,7 +99,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "servers": [{"url": url}],
         # A tool that requires a login says so; some linters expect the document to have this.
         "security": security,
-        "tags": TAGS if tools else TAGS[1:],
+        "tags": tags_of(tools),
         "paths": paths,
         "components": components,
     }

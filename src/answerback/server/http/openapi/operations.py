@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -36,10 +37,8 @@ HEADERS = {
         "schema": {"type": "integer", "minimum": 0},
     },
 }
-TAGS = [
-    {"name": "functions", "description": "The functions that can be called"},
-    {"name": "service", "description": "The list of functions, this document, and health"},
-]
+_FUNCTIONS = {"name": "functions", "description": "The functions that can be called"}
+_SERVICE = {"name": "service", "description": "The list of functions, this document, and health"}
 _ERROR_HEADERS = {
     ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"},
     ERROR_HINT: {"$ref": "#/components/headers/ErrorHint"},
@@ -90,6 +89,18 @@ def _health_schema(status: str) -> Schema:
     )
 
 
+def tags_of(tools: Iterable[Tool]) -> list[Schema]:
+    """Return the tags of the operations; the tools' own come first."""
+    own = [tool.settings.tags for tool in tools]
+    names = {tag for tags in own for tag in tags} - {_FUNCTIONS["name"], _SERVICE["name"]}
+    has_untagged = any(not tags or _FUNCTIONS["name"] in tags for tags in own)
+    return [
+        *({"name": name} for name in sorted(names)),
+        *([_FUNCTIONS] if has_untagged else []),
+        _SERVICE,
+    ]
+
+
 def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTypes) -> Schema:
     """Return the operation of *tool*; *data* is the schema of its wrapped data, if declared."""
     summary = tool.title or tool.description.partition("\n")[0]
@@ -100,7 +111,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
     }
     made: Schema = {
         **{name: text for name, text in about.items() if text},
-        "tags": ["functions"],
+        "tags": sorted(tool.settings.tags) or [_FUNCTIONS["name"]],
         "requestBody": _request(tool, arguments),
         "responses": _responses(tool, data, media),
         **({"security": [{BEARER: list(scopes_of(tool))}]} if needs_login(tool) else {}),

@@ -99,7 +99,7 @@ def call_parameters(tool: Tool) -> list[Schema]:
 def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[str, Schema]:
     """Return the paths of *tool*'s tasks; *called* is its operation."""
     path = f"{tool.contract.route}{tool.name}{TASKS}{{id}}"
-    shared = {"tags": ["functions"]}
+    shared = {"tags": called["tags"]}
     if "security" in called:
         shared["security"] = called["security"]
     refused = {str(status): each for status, each in errors.items()}
