@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from .codecs import codec_of_value
-from .json_text import ENCODER, MAX_DEPTH, UnencodableType
+from .json_text import ENCODER, MAX_DEPTH, UnencodableType, dump
 from .problems import InvalidOutput, dict_item, item, member
 
 
@@ -36,7 +35,7 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
             value = codec.encode(value)
     except Exception as error:  # noqa: BLE001 -- an author's function may raise any exception
         return _fault(path, f"{type(value).__name__} cannot be encoded", error)
-    if isinstance(value, finite) and not math.isfinite(value):
+    if isinstance(value, finite) and not Decimal(value).is_finite():
         return _fault(path, "a number that is not finite")
     try:
         members = list(_members(value, path))
@@ -71,7 +70,7 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
-    from .pydantic_types import dump, to_plain
+    from .pydantic_types import to_plain
 
     dumped, plain = dump(value), to_plain(value)
     if not isinstance(dumped, dict) or not isinstance(plain, dict):
