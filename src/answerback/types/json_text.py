@@ -6,6 +6,8 @@ The depth limit is fixed, so that it does not depend on how much of the stack is
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import KeysView, Mapping, ValuesView
 from typing import Any
 
 import msgspec
@@ -188,6 +190,10 @@ def dump(value: Any, mode: str = "json") -> Any:
     return serializer.to_python(value, mode=mode, by_alias=True, warnings=False)
 
 
+PLAIN_COLLECTIONS = (deque, range, KeysView, ValuesView)
+"""The classes that JSON writes as arrays although msgspec does not know them."""
+
+
 class UnencodableType(TypeError):
     """The value's class has no JSON form."""
 
@@ -205,6 +211,10 @@ def encode_hook(value: Any) -> Any:
         return dump(value)
     if (codec := codec_of_value(value)) is not None:
         return codec.encode(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PLAIN_COLLECTIONS):
+        return list(value)
     raise UnencodableType(f"{type(value).__name__} is not known to JSON")
 
 
