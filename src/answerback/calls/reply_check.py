@@ -309,18 +309,22 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
 
 
 def _sendable_part(error: Error) -> Error:
-    """Return the error without the members that cannot be sent."""
-    kept: dict[str, Any] = {}
+    """Return the error without the members, and the members of details, that cannot be sent."""
     given = msgspec.structs.asdict(error)
-    for name in ("details", "retryable", "hint", "kind"):
-        with_one_member = Error("", "", **{name: given[name]})
-        try:
-            kept[name] = msgspec.structs.asdict(_through_json(with_one_member, Error, "error"))[
-                name
-            ]
-        except InvalidOutput:
-            continue
+    kept = {name: _sent(name, given[name]) for name in ("details", "retryable", "hint", "kind")}
+    if kept["details"] is None and isinstance(error.details, dict):
+        parts = [_sent("details", {key: each}) for key, each in error.details.items()]
+        kept["details"] = {key: part[key] for part in parts if part for key in part} or None
     return Error(_valid_text(error.code), _valid_text(error.message), **kept)
+
+
+def _sent(name: str, member: object) -> Any:
+    """Return one member of an error as it is received; None if it cannot be sent."""
+    with_one_member: Any = Error("", "", **{name: member})
+    try:
+        return getattr(_through_json(with_one_member, Error, "error"), name)
+    except InvalidOutput:
+        return None
 
 
 def _valid_text(value: object) -> str:
