@@ -311,20 +311,24 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
 def _sendable_part(error: Error) -> Error:
     """Return the error without the members, and the members of details, that cannot be sent."""
     given = msgspec.structs.asdict(error)
-    kept = {name: _sent(name, given[name]) for name in ("details", "retryable", "hint", "kind")}
-    if kept["details"] is None and isinstance(error.details, dict):
+    kept: dict[str, Any] = {}
+    for name in ("details", "retryable", "hint", "kind"):
+        kept |= _sent(name, given[name])
+    if "details" not in kept and isinstance(error.details, dict):
         parts = [_sent("details", {key: each}) for key, each in error.details.items()]
-        kept["details"] = {key: part[key] for part in parts if part for key in part} or None
+        details = {key: each for part in parts for key, each in part.get("details", {}).items()}
+        kept["details"] = details or None
     return Error(_valid_text(error.code), _valid_text(error.message), **kept)
 
 
-def _sent(name: str, member: object) -> Any:
-    """Return one member of an error as it is received; None if it cannot be sent."""
-    with_one_member: Any = Error("", "", **{name: member})
+def _sent(name: str, member: object) -> dict[str, Any]:
+    """Return one member of an error as it is received, by its name; empty if it cannot be sent."""
+    with_one_member: dict[str, Any] = {name: member}
     try:
-        return getattr(_through_json(with_one_member, Error, "error"), name)
+        received = _through_json(Error("", "", **with_one_member), Error, "error")
     except InvalidOutput:
-        return None
+        return {}
+    return {name: getattr(received, name)}
 
 
 def _valid_text(value: object) -> str:
