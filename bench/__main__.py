@@ -30,6 +30,7 @@ from . import (
     mcp_http,
     mcp_stdio,
     memory,
+    nulls,
     pages,
     policies,
     records,
@@ -50,6 +51,7 @@ from .report import Found, show
 
 PARTS: dict[str, Callable[[], Found]] = {
     "rules": rules.measure,
+    "nulls": nulls.measure,
     "around": around.measure,
     "gates": gates.measure,
     "resilience": resilience.measure,

@@ -59,6 +59,11 @@ class _HintsOfClass(ABCMeta):
         def __getattr__(cls, name: str) -> NoReturn:
             raise _missing_member(name)
 
+        def __call__(cls, *names: str, **options: Any) -> App:
+            if not names and "name" not in options:
+                raise TypeError('an app needs a name, which clients see; write App("shop")')
+            return super().__call__(*names, **options)
+
 
 class App(HasRegistry, metaclass=_HintsOfClass):
     """A set of tools under one name; `AppOptions` lists the options.

@@ -359,6 +359,7 @@ def error_of(fn: Callable[[], Any]) -> Error:
         ({"details": {"a": "\ud800"}}, {}),
         ({"details": object(), "hint": "wait", "retryable": True}, {"hint": "wait"}),
         ({"hint": 5, "details": {"a": 1}}, {"details": {"a": 1}}),
+        ({"details": {"x": object(), "keep": 1, (1, 2): 3, "b": [NAN]}}, {"details": {"keep": 1}}),
         ({"retryable": "yes"}, {"retryable": None}),
     ],
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from math import inf, nan
 from typing import Any
 
 import pydantic
 import pytest
+from tests.calls import one_tool
 
 from answerback import App, wrap
 from answerback.core.content import Embedded, Image, Text
@@ -420,3 +421,39 @@ def test_a_returned_tool_error_is_a_failure_envelope() -> None:
     envelope = asyncio.run(wrap(lambda: NotFound("gone"))())
 
     assert envelope["error"] == {"code": "NOT_FOUND", "message": "gone"}
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        1769860800,
+        1769860800.0,
+        1769860800000,
+        "2026-01-31T12:00:00Z",
+        "Sat, 31 Jan 2026 12:00:00 GMT",
+        datetime(2026, 1, 31, 12),
+    ],
+)
+def test_a_timestamp_by_hand_in_any_usual_form_is_kept(stamp: object) -> None:
+    by_hand = {"success": True, "timestamp": stamp, "data": {"a": 1}}
+
+    found = asyncio.run(wrap(lambda: by_hand)())
+
+    assert found["timestamp"] == "2026-01-31T12:00:00Z"
+    assert one_tool.answer(by_hand).timestamp == datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("stamp", [date(2026, 1, 31), "2026-01-31"])
+def test_a_date_as_timestamp_is_the_start_of_its_day(stamp: object) -> None:
+    found = asyncio.run(wrap(lambda: {"success": True, "timestamp": stamp})())
+
+    assert found["timestamp"] == "2026-01-31T00:00:00Z"
+
+
+@pytest.mark.parametrize("stamp", [True, nan, 1e300, "soon", "Sat, soon", "31/01/2026", b"", []])
+def test_a_timestamp_that_cannot_be_read_is_the_present_time(stamp: object) -> None:
+    before = datetime.now(UTC)
+
+    found = asyncio.run(wrap(lambda: {"success": True, "timestamp": stamp})())
+
+    assert before <= datetime.fromisoformat(found["timestamp"]) <= datetime.now(UTC)

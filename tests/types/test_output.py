@@ -1,11 +1,14 @@
 """Encoding return values as JSON text, checked against the return type."""
 
+import asyncio
 import dataclasses
 import enum
 import uuid
-from collections import OrderedDict
+from collections import ChainMap, OrderedDict, deque
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from math import nan
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 import annotated_types
@@ -14,6 +17,7 @@ import msgspec
 import pydantic
 import pytest
 
+from answerback import App
 from answerback.types.output import Output
 from answerback.types.problems import InvalidOutput
 
@@ -281,6 +285,53 @@ def test_a_number_that_is_not_finite_is_never_sent(annotation: Any, value: Any, 
 def test_a_value_that_json_cannot_represent_is_refused_with_its_path(value: Any, path: str) -> None:
     assert _fault(Any, value).path == path
     assert _fault(dict[str, Any] if isinstance(value, dict) else list[Any], value).path == path
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (deque([1, 2]), "[1,2]"),
+        (range(3), "[0,1,2]"),
+        ({"a": 1}.keys(), '["a"]'),
+        ({"a": 1}.values(), "[1]"),
+        (MappingProxyType({"a": 1}), '{"a":1}'),
+        (ChainMap[str, Any]({"a": 1}, {"b": deque([range(1)])}), '{"b":[[0]],"a":1}'),
+    ],
+)
+def test_every_plain_collection_is_written(value: Any, text: str) -> None:
+    assert _text(Any, value) == text
+    assert _text(dict[str, Any], {"in": value}) == '{"in":' + text + "}"
+    assert _fault(Any, [value, object()]).path == "[1]"
+    assert _fault(Any, MappingProxyType({"a": deque([nan])})).path == "[key 'a'][0]"
+
+
+def test_a_failure_in_another_mapping_than_a_dict_is_a_failure() -> None:
+    app = App("test")
+    app.add_tool(lambda: MappingProxyType({"success": False, "error": "gone"}), name="look")
+
+    error = asyncio.run(app.call("look")).error
+    assert error is not None
+    assert error.message == "gone"
+
+
+@pytest.mark.parametrize("value", [(n for n in ""), map(str, []), filter(None, []), iter([])])
+def test_an_iterator_is_refused_with_what_to_write(value: Any) -> None:
+    kind = type(value).__name__
+
+    assert _fault(Any, {"a": value}).message == (
+        f"{kind} cannot be written as JSON; write list(…) around it"
+    )
+
+
+def test_a_coroutine_is_refused_with_what_to_write() -> None:
+    async def look() -> int:
+        return 1
+
+    coroutine = look()
+    message = _fault(Any, {"a": coroutine}).message
+    coroutine.close()
+
+    assert message == "coroutine cannot be written as JSON; write await before the call"
 
 
 def test_two_hundred_levels_are_written_and_one_more_is_not() -> None:

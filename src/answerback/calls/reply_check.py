@@ -310,18 +310,26 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
 
 
 def _sendable_part(error: Error) -> Error:
-    """Return the error without the members that cannot be sent."""
-    kept: dict[str, Any] = {}
+    """Return the error without the members, and the members of details, that cannot be sent."""
     given = msgspec.structs.asdict(error)
+    kept: dict[str, Any] = {}
     for name in ("details", "retryable", "hint", "kind"):
-        with_one_member = Error("", "", **{name: given[name]})
-        try:
-            kept[name] = msgspec.structs.asdict(_through_json(with_one_member, Error, "error"))[
-                name
-            ]
-        except InvalidOutput:
-            continue
+        kept |= _sent(name, given[name])
+    if "details" not in kept and isinstance(error.details, dict):
+        parts = [_sent("details", {key: each}) for key, each in error.details.items()]
+        details = {key: each for part in parts for key, each in part.get("details", {}).items()}
+        kept["details"] = details or None
     return Error(_valid_text(error.code), _valid_text(error.message), **kept)
+
+
+def _sent(name: str, member: object) -> dict[str, Any]:
+    """Return one member of an error as it is received, by its name; empty if it cannot be sent."""
+    with_one_member: dict[str, Any] = {name: member}
+    try:
+        received = _through_json(Error("", "", **with_one_member), Error, "error")
+    except InvalidOutput:
+        return {}
+    return {name: getattr(received, name)}
 
 
 def _valid_text(value: object) -> str:

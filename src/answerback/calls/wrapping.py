@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache, partial, wraps
 from inspect import signature
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast, get_args, overload
@@ -226,12 +226,27 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     return members
 
 
-def _timestamp(found: Any) -> datetime:
-    """Return the envelope's time stamp in UTC, or the current time if it has no valid one."""
+def _timestamp(found: object) -> datetime:
+    """Return the envelope's time stamp in UTC, or the current time if it has no readable one."""
     try:
-        return to_utc(found if isinstance(found, datetime) else datetime.fromisoformat(found))
-    except (TypeError, ValueError):
-        return datetime.now(UTC)
+        match found:
+            case datetime():
+                return to_utc(found)
+            case date():
+                return datetime(found.year, found.month, found.day, tzinfo=UTC)
+            case int() | float() if not isinstance(found, bool):
+                # Seconds until the year 5138, and JavaScript's milliseconds since 1973.
+                return datetime.fromtimestamp(found / 1000 if abs(found) > 1e11 else found, UTC)
+            case str() if found[:1].isalpha():
+                # An HTTP date; few results have one.
+                from email.utils import parsedate_to_datetime
+
+                return to_utc(parsedate_to_datetime(found))
+            case str():
+                return to_utc(datetime.fromisoformat(found))
+    except (ValueError, OverflowError, OSError):
+        pass
+    return datetime.now(UTC)
 
 
 def _content_item(item: object) -> Envelope:

@@ -6,6 +6,8 @@ The depth limit is fixed, so that it does not depend on how much of the stack is
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import KeysView, Mapping, ValuesView
 from typing import Any
 
 import msgspec
@@ -182,11 +184,22 @@ def load(raw: bytes, **options: Any) -> Any:
         raise InvalidJson(f"JSON cannot be read: {type(error).__name__}") from None
 
 
+def dump(value: Any, mode: str = "json") -> Any:
+    """Return a pydantic object's members by its own class, if no type is declared."""
+    serializer = type(value).__pydantic_serializer__
+    return serializer.to_python(value, mode=mode, by_alias=True, warnings=False)
+
+
+PLAIN_COLLECTIONS = (deque, range, KeysView, ValuesView)
+"""The classes that JSON writes as arrays although msgspec does not know them."""
+
+
 class UnencodableType(TypeError):
     """The value's class has no JSON form."""
 
 
-def _encode_hook(value: Any) -> Any:
+def encode_hook(value: Any) -> Any:
+    """Return the JSON of a value that msgspec does not know, or raise UnencodableType."""
     # The methods of the base class, because a subclass may override them.
     if isinstance(value, str):
         return str.__str__(value)
@@ -195,20 +208,22 @@ def _encode_hook(value: Any) -> Any:
     if isinstance(value, float):
         return float.__float__(value)
     if hasattr(value, "__pydantic_serializer__"):
-        from .pydantic_types import dump
-
         return dump(value)
     if (codec := codec_of_value(value)) is not None:
         return codec.encode(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, PLAIN_COLLECTIONS):
+        return list(value)
     raise UnencodableType(f"{type(value).__name__} is not known to JSON")
 
 
-ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
+ENCODER = msgspec.json.Encoder(enc_hook=encode_hook)
 
 
 def encode_with_nan(value: Any) -> bytes:
     """Encode a value with the words NaN and Infinity, which pydantic reads but JSON lacks."""
     import json
 
-    plain = msgspec.to_builtins(value, enc_hook=_encode_hook, str_keys=True)
+    plain = msgspec.to_builtins(value, enc_hook=encode_hook, str_keys=True)
     return json.dumps(plain).encode()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -12,7 +14,7 @@ import msgspec
 from ..core.limits import LARGE_BODY
 from . import nodes
 from .annotation_reader import read_type
-from .json_text import ENCODER, MAX_DEPTH, is_too_deep
+from .json_text import ENCODER, MAX_DEPTH, UnencodableType, dump, encode_hook, is_too_deep
 from .nodes import NAN_AS_NULL, Node, has_mark
 from .problems import Coercion, InvalidOutput, TooManyProblems
 
@@ -58,9 +60,10 @@ class OutputCheck:
         self._type = self._types.type_of(node)
         self.encode = ENCODER.encode
         self.decode = self._types.decoder(self._type).decode
-        # msgspec writes NaN as null, so it goes unnoticed only where null is accepted.
-        self.may_hide_nan = any(
-            isinstance(each, nodes.Null | nodes.Anything | nodes.Custom) for each in below
+        # msgspec writes a float that is not finite as null, and such a Decimal as text.
+        self.may_hide_decimal = any(map(_may_be_decimal, below))
+        self.may_hide_nan = self.may_hide_decimal or any(
+            isinstance(each, nodes.Null) for each in below
         )
         self.may_be_deep = any(
             isinstance(each, nodes.Record | nodes.Anything | nodes.Custom) for each in below
@@ -87,7 +90,9 @@ class OutputCheck:
 
     def find_hidden_faults(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
         """Check for faults that decoding does not find: NaN, depth, undeclared keys."""
-        if self.may_hide_nan and may_be_not_finite(encoded):
+        if self.may_hide_nan and may_be_not_finite(
+            value, encoded, nan_is_null=self._nan_is_null, texts=self.may_hide_decimal
+        ):
             refuse_unencodable(value, nan_is_null=self._nan_is_null)
         if self.may_be_deep and is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {MAX_DEPTH} levels")
@@ -170,12 +175,39 @@ def _plain_kinds(node: Node) -> dict[str, type] | None:
     return kinds if kinds.keys() == fields.keys() else None
 
 
-def may_be_not_finite(encoded: bytes) -> bool:
-    """Return whether the text may result from NaN or infinity.
+def _pack_hook(value: Any) -> Any:
+    if hasattr(value, "__pydantic_serializer__"):
+        # As JSON pydantic writes some non-finite numbers as null.
+        return dump(value), dump(value, "python")
+    try:
+        return encode_hook(value)
+    except UnencodableType:
+        # Only in a pydantic object, which has written it as JSON.
+        return None
 
-    msgspec writes a non-finite float as null, and a non-finite Decimal by its name.
+
+_PACKER = msgspec.msgpack.Encoder(enc_hook=_pack_hook)
+# A MessagePack float with all bits of the exponent set. No UTF-8 text has these bytes.
+_PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")
+# A Decimal.
+_WRITTEN_NAN = re.compile(rb'"-?(?:s?NaN\d*|Infinity)"')
+
+
+def may_be_not_finite(value: Any, encoded: bytes, *, nan_is_null: bool, texts: bool = True) -> bool:
+    """Return whether *value*, whose JSON is *encoded*, may contain NaN or infinity.
+
+    JSON has null for such a float, and with *texts* a text for such a Decimal. MessagePack has the
+    float itself, and msgspec writes it in a small part of the time that a walk in Python takes.
     """
-    return b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded
+    if texts and (b"NaN" in encoded or b"Infinity" in encoded) and _WRITTEN_NAN.search(encoded):
+        return True
+    # From the end, because members that may be null are mostly the last.
+    if nan_is_null or encoded.rfind(b"null") < 0:
+        return False
+    try:
+        return _PACKED_NAN.search(_PACKER.encode(value)) is not None
+    except Exception:  # noqa: BLE001 -- MessagePack lacks integers above 64 bits, among others
+        return True
 
 
 def refuse_unencodable(value: Any, *, nan_is_null: bool = False) -> None:
@@ -185,6 +217,12 @@ def refuse_unencodable(value: Any, *, nan_is_null: bool = False) -> None:
     fault = find_fault(value, nan_is_null=nan_is_null)
     if fault is not None:
         raise fault
+
+
+def _may_be_decimal(node: Node) -> bool:
+    if isinstance(node, nodes.Scalar):
+        return issubclass(node.kind, Decimal)
+    return isinstance(node, nodes.Anything | nodes.Custom)
 
 
 def _may_differ(node: Node) -> bool:

@@ -49,7 +49,7 @@ class ModelOutputCheck:
         except Exception as error:
             problem = f"{type(value).__name__} cannot be written as JSON"
             raise InvalidOutput("", problem) from error
-        if may_be_not_finite(encoded):
+        if may_be_not_finite(value, encoded, nan_is_null=self.nan_is_null):
             refuse_unencodable(value, nan_is_null=self.nan_is_null)
         if is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {MAX_DEPTH} levels")

@@ -148,12 +148,6 @@ def _output_path(path: str, loc: tuple[int | str, ...]) -> str:
     return path
 
 
-def dump(value: Any) -> Any:
-    """Return a pydantic object's JSON by its own class, if no type is declared."""
-    serializer = type(value).__pydantic_serializer__
-    return serializer.to_python(value, mode="json", by_alias=True, warnings=False)
-
-
 def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
     """Return the data to encode for *value*, and the checked value; raise InvalidOutput."""
     checked = _check(node, value, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -30,5 +31,7 @@ def object_members(value: object) -> dict[str, Any]:
     """Return an object's members by their JSON names; empty if it is no record."""
     if isinstance(value, dict):
         return value
+    if isinstance(value, Mapping):
+        return dict(value)
     found = {name: getattr(value, own, None) for name, own in member_names(type(value)).items()}
     return {name: each for name, each in found.items() if each is not msgspec.UNSET}

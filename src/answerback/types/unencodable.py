@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from .codecs import codec_of_value
-from .json_text import ENCODER, MAX_DEPTH, UnencodableType
+from .json_text import ENCODER, MAX_DEPTH, PLAIN_COLLECTIONS, UnencodableType, dump
 from .problems import InvalidOutput, dict_item, item, member
 
 
@@ -36,7 +35,7 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
             value = codec.encode(value)
     except Exception as error:  # noqa: BLE001 -- an author's function may raise any exception
         return _fault(path, f"{type(value).__name__} cannot be encoded", error)
-    if isinstance(value, finite) and not math.isfinite(value):
+    if isinstance(value, finite) and not Decimal(value).is_finite():
         return _fault(path, "a number that is not finite")
     try:
         members = list(_members(value, path))
@@ -58,9 +57,9 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
 
 def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the path, key and value of each member, item or field."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         yield from ((dict_item(path, key), key, each) for key, each in value.items())
-    elif isinstance(value, list | tuple | set | frozenset):
+    elif isinstance(value, (list, tuple, set, frozenset, *PLAIN_COLLECTIONS)):
         yield from ((item(path, n), n, each) for n, each in enumerate(value))
     elif hasattr(value, "__pydantic_serializer__"):
         yield from ((member(path, name), name, each) for name, each in _model_items(value))
@@ -71,7 +70,7 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
-    from .pydantic_types import dump, to_plain
+    from .pydantic_types import to_plain
 
     dumped, plain = dump(value), to_plain(value)
     if not isinstance(dumped, dict) or not isinstance(plain, dict):
@@ -104,7 +103,10 @@ def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
     except UnicodeEncodeError:
         return _fault(path, "text with an unpaired surrogate, which UTF-8 cannot encode")
     except UnencodableType:
-        return _fault(path, f"{type(value).__name__} cannot be written as JSON")
+        hint = "; write list(…) around it" if isinstance(value, Iterator) else ""
+        if isinstance(value, Awaitable):
+            hint = "; write await before the call"
+        return _fault(path, f"{type(value).__name__} cannot be written as JSON{hint}")
     except Exception as error:  # noqa: BLE001 -- msgspec's, or of an author's class
         # Without the error's text, which may contain the value.
         return _fault(path, f"{type(value).__name__} cannot be written as JSON", error)

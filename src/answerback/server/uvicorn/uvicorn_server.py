@@ -335,7 +335,6 @@ def serve_on(
 def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
     """Serve until a signal, and return the exit status."""
     application = _application(runtime, options)
-    registry = runtime.registry
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
 
