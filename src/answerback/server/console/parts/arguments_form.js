@@ -1,8 +1,8 @@
 // The arguments of a call: the form, and the same arguments as JSON beside it.
 
 // `replies` are those of the last call with `sent`; `call(value)` sends. The children stand beside
-// the button.
-function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, call, children }) {
+// the button. `warning` is the button's text if the call may destroy something.
+function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, warning, call, children }) {
   const [touched, setTouched] = useState(new Set());
   const [showAll, setShowAll] = useState(false);
   const readable = useRef(value);
@@ -38,7 +38,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
         </div>`}
     <${OtherProblems} form=${form} problems=${problems} />
     <div class="call-row">
-      <button type="submit" class="main" disabled=${running || disabled}>${running ? "Calling …" : "Call"}</button>
+      <button type="submit" class=${warning ? "main danger" : "main"} disabled=${running || disabled}>${running ? "Calling …" : warning || "Call"}</button>
       ${showAll && found.length && !isUnreadable
         ? html`<button type="button" onClick=${send} disabled=${running || disabled}>Call anyway</button>
             <span class="problem" role="alert">${problemCount(found.length)}</span>`
@@ -133,7 +133,7 @@ function JsonSide({ schema, value, change }) {
       <label for="arguments-json">JSON</label>
       <div class="field-buttons">
         <${QuietButton} label="Fill in an example" act=${() => change(sampleOf(schema, schema))}>Example<//>
-        <${QuietButton} label="Clear the arguments" act=${() => change(initialValue(schema, schema) ?? {})}>Clear<//>
+        <${QuietButton} label="Clear the arguments" act=${() => change(initialArguments(schema))}>Clear<//>
       </div>
     </div>
     <textarea

@@ -59,6 +59,16 @@ function Tabs({ label, tabs, chosen, choose }) {
   </div>`;
 }
 
+// Opens and closes a dialog; returns the ref of its element.
+function useModal(isOpen) {
+  const dialog = useRef(null);
+  useLayoutEffect(() => {
+    if (isOpen && !dialog.current.open) dialog.current.showModal();
+    if (!isOpen && dialog.current.open) dialog.current.close();
+  }, [isOpen]);
+  return dialog;
+}
+
 function milliseconds(ms) {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
 }

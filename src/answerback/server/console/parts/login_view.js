@@ -32,12 +32,8 @@ async function useToken(token) {
 
 function LoginDialog() {
   const { login } = useStore();
-  const dialog = useRef(null);
   const isOpen = Boolean(login);
-  useLayoutEffect(() => {
-    if (isOpen && !dialog.current.open) dialog.current.showModal();
-    if (!isOpen && dialog.current.open) dialog.current.close();
-  }, [isOpen]);
+  const dialog = useModal(isOpen);
   return html`<dialog ref=${dialog} aria-labelledby="login-title" onClose=${() => update({ login: null })}>
     ${isOpen
       ? html`<h2 id="login-title">Log in</h2>

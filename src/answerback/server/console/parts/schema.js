@@ -188,6 +188,19 @@ function initialValue(schema, root, depth = 0) {
   }
 }
 
+// The arguments with which a form starts. An argument with one possible value is left to the user:
+// it may be a confirmation.
+function initialArguments(schema) {
+  const part = resolved(schema, schema);
+  const value = initialValue(schema, schema) ?? {};
+  if (kindOf(part, schema) !== "object") return value;
+  return objectFrom(part, (name, each) => (hasOneValue(each, schema) ? undefined : memberOf(value, name)));
+}
+
+function hasOneValue(schema, root) {
+  return optionsOf(resolved(schema, root))?.length === 1;
+}
+
 function objectFrom(schema, valueOf) {
   const names = Object.entries(schema.properties || {});
   const made = names.map(([name, each]) => [name, valueOf(name, each)]);

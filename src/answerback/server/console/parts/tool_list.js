@@ -69,9 +69,11 @@ function toolGroups(tools) {
   return tags.map((tag) => ({ tag: isPlain ? "" : tag, tools: groups.get(tag) }));
 }
 
-// The tool that is shown before one is chosen.
+// The tool that is shown before one is chosen: a person may press its button without reading.
 function firstTool(tools) {
-  return toolGroups(tools)[0]?.tools[0];
+  const listed = toolGroups(tools).flatMap((group) => group.tools);
+  const reads = listed.find((tool) => tool.annotations?.readOnlyHint === true);
+  return reads || listed.find((tool) => !isDestructive(tool));
 }
 
 // Every word must occur in the name, the title, the description, a tag or an argument's name.

@@ -62,6 +62,7 @@ async function callForWidget({ client, note }, { name, arguments: args = {} }) {
   if (tool._meta?.ui?.visibility?.includes("app") === false) {
     throw new Error(`The tool ${name} is only for models`);
   }
+  if (!(await isConfirmed(tool, args))) throw new Error(`The user did not allow the call of ${name}`);
   const { result, ms } = await client.request("tools/call", { name, arguments: args });
   const text = `called ${name} (${milliseconds(ms)})`;
   note({ text, value: { arguments: args, result }, failed: result.isError });
