@@ -289,10 +289,36 @@ function headerValue(text) {
 
 function readJson(text) {
   try {
-    return JSON.parse(text);
+    return parsedJson(text);
   } catch {
     return null;
   }
+}
+
+// An integer above 2^53 is a BigInt where the browser can write it as JSON again; others round it.
+let isRounding = false;
+
+if (JSON.rawJSON) {
+  BigInt.prototype.toJSON = function () {
+    return JSON.rawJSON(this.toString());
+  };
+}
+
+function parsedJson(text) {
+  // A reviver is slow, and few texts need it.
+  return JSON.parse(text, /\d{16}/.test(text) ? exactInteger : undefined);
+}
+
+function exactInteger(_, value, context) {
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+  if (!JSON.rawJSON) isRounding = true;
+  return exactNumber(context?.source ?? String(value));
+}
+
+// The number that a text such as "7", "-0.5" or "9007199254740993" means.
+function exactNumber(text) {
+  const value = Number(text);
+  return JSON.rawJSON && !Number.isSafeInteger(value) && /^[+-]?\d+$/.test(text) ? BigInt(text) : value;
 }
 
 // Yields the messages in a stream of server-sent events. `last` gets the id of the last event, and

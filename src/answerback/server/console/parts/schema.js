@@ -17,7 +17,7 @@ class Unreadable {
 
 function jsonOrUnreadable(text) {
   try {
-    return JSON.parse(text);
+    return parsedJson(text);
   } catch (error) {
     return new Unreadable(text, error.message);
   }
@@ -175,7 +175,7 @@ function initialValue(schema, root, depth = 0) {
     case "choices":
       return [];
     case "list": {
-      const length = Math.min(part.minItems || 0, 5);
+      const length = Math.min(Number(part.minItems) || 0, 5);
       const items = Array.from({ length }, (_, at) => itemSchema(part, at));
       return items.map((each) => initialValue(each, root, depth + 1));
     }
@@ -237,7 +237,7 @@ function sampleOf(schema, root, depth = 0) {
     case "choices":
       return [below(part.items)];
     case "list": {
-      const length = Math.max(part.minItems || 0, depth > 1 ? 0 : 1);
+      const length = Math.max(Number(part.minItems) || 0, depth > 1 ? 0 : 1);
       const items = Array.from({ length: Math.min(length, 5) }, (_, at) => itemSchema(part, at));
       return items.map(below);
     }
@@ -255,17 +255,18 @@ function sampleOf(schema, root, depth = 0) {
 }
 
 function sampleNumber(schema) {
-  const step = schema.multipleOf || 1;
-  const above = schema.minimum ?? (schema.exclusiveMinimum ?? step - step) + step;
-  const highest = schema.maximum ?? (schema.exclusiveMaximum ?? Infinity) - step;
-  return Math.min(above, highest);
+  const step = Number(schema.multipleOf || 1);
+  const above = schema.minimum ?? Number(schema.exclusiveMinimum ?? 0) + step;
+  const highest = schema.maximum ?? Number(schema.exclusiveMaximum ?? Infinity) - step;
+  return above > highest ? highest : above;
 }
 
 function sampleText(schema) {
   const sample = SAMPLE_TEXTS[schema.format]?.() ?? "text";
   if (schema.pattern) return undefined;
   if (schema.format) return sample;
-  return sample.padEnd(schema.minLength || 0, "t").slice(0, schema.maxLength ?? Infinity);
+  const least = Math.min(Number(schema.minLength) || 0, MAX_CHECKED_TEXT);
+  return sample.padEnd(least, "t").slice(0, Number(schema.maxLength ?? Infinity));
 }
 
 const SAMPLE_TEXTS = {

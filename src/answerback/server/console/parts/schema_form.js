@@ -225,7 +225,7 @@ function NumberControl(props) {
   const read = (event) => {
     const typed = event.currentTarget.value;
     const trimmed = typed.trim();
-    const meaning = trimmed === "" ? undefined : NUMBER.test(trimmed) ? Number(trimmed) : typed;
+    const meaning = trimmed === "" ? undefined : NUMBER.test(trimmed) ? exactNumber(trimmed) : typed;
     keepTyped(typed, meaning);
     change(meaning);
   };

@@ -61,8 +61,11 @@ function WidgetFrame({ host, path }) {
   const { call, page, theme } = host;
   const resize = (asked) => asked > 0 && setHeight(Math.min(asked, MAX_HEIGHT));
   // The frame has no origin that could be named; the console's policy keeps other pages out of it.
-  const post = (message) =>
-    frame.current?.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  const post = (message) => {
+    // A widget gets plain JSON, as in other hosts: no BigInt.
+    const plain = JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    frame.current?.contentWindow.postMessage(plain, "*");
+  };
   // Before the frame can send something, and again with each theme and each login.
   useLayoutEffect(() => {
     const receive = ({ source, data }) => {
