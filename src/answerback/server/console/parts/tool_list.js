@@ -25,6 +25,7 @@ function ToolList({ tools, chosen, choose }) {
       />
     </label>
     <p class="count" role="status">${toolCount(shown.length, tools.length)}</p>
+    <${OddEntries} method="tools/list" />
     <div class="groups">
       ${groups.map(
         ({ tag, tools: members }) => html`<section key=${tag} aria-label=${tag || "Tools"}>
