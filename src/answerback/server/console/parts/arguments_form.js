@@ -25,6 +25,12 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
     setShowAll(true);
     focusLater(() => firstWrong(form.current));
   };
+  // What the example leaves out is marked.
+  const fill = () => {
+    change(sampleOf(schema, schema));
+    setShowAll(true);
+    focusLater(() => firstWrong(form.current));
+  };
   const touch = (path) => afterPress(() => setTouched((paths) => new Set([...paths, path])));
   const isUnreadable = value instanceof Unreadable;
   return html`<form class="call-form" ref=${form} onSubmit=${submit} onKeyDown=${submitOnCtrlEnter} noValidate>
@@ -34,7 +40,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
           <fieldset class="plain" disabled=${isUnreadable} aria-label="Arguments">
             <${SchemaForm} schema=${schema} value=${readable.current} change=${change} problems=${problems} touch=${touch} />
           </fieldset>
-          <${JsonSide} schema=${schema} value=${value} change=${change} />
+          <${JsonSide} schema=${schema} value=${value} change=${change} fill=${fill} />
         </div>`}
     <${OtherProblems} form=${form} problems=${problems} />
     <div class="call-row">
@@ -113,7 +119,7 @@ function submitOnCtrlEnter(event) {
   event.currentTarget.requestSubmit();
 }
 
-function JsonSide({ schema, value, change }) {
+function JsonSide({ schema, value, change, fill }) {
   const [text, keepTyped] = useTyped(value, (each) =>
     each instanceof Unreadable ? each.text : JSON.stringify(each, null, 2),
   );
@@ -132,7 +138,7 @@ function JsonSide({ schema, value, change }) {
     <div class="field-head">
       <label for="arguments-json">JSON</label>
       <div class="field-buttons">
-        <${QuietButton} label="Fill in an example" act=${() => change(sampleOf(schema, schema))}>Example<//>
+        <${QuietButton} label="Fill in an example" act=${fill}>Example<//>
         <${QuietButton} label="Clear the arguments" act=${() => change(initialArguments(schema))}>Clear<//>
       </div>
     </div>

@@ -170,7 +170,7 @@ function RefusalView({ refusal, challenge = "" }) {
 // What the list says about a tool's gates.
 function gateMarks(tool) {
   const schemes = tool.securitySchemes || (tool._meta || {}).securitySchemes;
-  if (!Array.isArray(schemes) || schemes.some(({ type }) => type === "noauth")) return [];
-  const scopes = schemes.flatMap((scheme) => scheme.scopes || []);
+  if (!Array.isArray(schemes) || schemes.some((scheme) => scheme?.type === "noauth")) return [];
+  const scopes = schemes.flatMap((scheme) => scheme?.scopes || []);
   return ["login", ...scopes.map((scope) => `scope ${scope}`)];
 }

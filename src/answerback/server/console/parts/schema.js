@@ -73,7 +73,7 @@ function withoutTypeList({ type, ...schema }) {
 function optionsOf(schema) {
   if ("const" in schema) return [{ value: schema.const, name: schema.title || wordFor(schema.const) }];
   if (Array.isArray(schema.enum)) {
-    const names = schema.enumNames || [];
+    const names = schema.enumNames || schema["x-enumNames"] || schema["x-enum-varnames"] || [];
     return schema.enum.map((value, at) => ({ value, name: names[at] || wordFor(value) }));
   }
   const listed = schema.oneOf || schema.anyOf;
@@ -263,10 +263,26 @@ function sampleNumber(schema) {
 
 function sampleText(schema) {
   const sample = SAMPLE_TEXTS[schema.format]?.() ?? "text";
-  if (schema.pattern) return undefined;
+  if (schema.pattern) return textLike(schema);
   if (schema.format) return sample;
   const least = Math.min(Number(schema.minLength) || 0, MAX_CHECKED_TEXT);
   return sample.padEnd(least, "t").slice(0, Number(schema.maxLength ?? Infinity));
+}
+
+const PATTERN_PIECE = /(\[([^\]\\^])[^\]\\]*\]|\\([dw.])|[\p{L}\p{N}\s@:/_-])(?:\{(\d{1,2})(?:,\d*)?\}|([+*?]))?/uy;
+
+// A text for a plain pattern, such as ^[A-Z]{2}-\d+$; undefined for others.
+function textLike(schema) {
+  const source = String(schema.pattern).replace(/^\^/, "").replace(/\$$/, "");
+  let text = "";
+  let end = 0;
+  for (const [piece, plain, first, escaped, count, sign] of source.matchAll(PATTERN_PIECE)) {
+    const letter = first ?? { d: "0", w: "a" }[escaped] ?? escaped ?? plain;
+    text += letter.repeat(count ?? { "*": 0, "?": 0 }[sign] ?? 1);
+    end += piece.length;
+  }
+  if (end !== source.length || textProblems(schema, text).length) return undefined;
+  return text;
 }
 
 const SAMPLE_TEXTS = {
