@@ -269,7 +269,7 @@ function sampleText(schema) {
   return sample.padEnd(least, "t").slice(0, Number(schema.maxLength ?? Infinity));
 }
 
-const PATTERN_PIECE = /(\[([^\]\\^])[^\]\\]*\]|\\([dw.])|[\p{L}\p{N}\s@:/_-])(?:\{(\d{1,2})(?:,\d*)?\}|([+*?]))?/uy;
+const PATTERN_PIECE = /(\[([^\]\\^])[^\]\\]*\]|\\([dw.])|[\p{L}\p{N}\s@:/_-])(?:\{(\d{1,2})(?:,\d*)?\}|([+*?]))?/guy;
 
 // A text for a plain pattern, such as ^[A-Z]{2}-\d+$; undefined for others.
 function textLike(schema) {
