@@ -25,7 +25,9 @@ class Person:
         self.reads(entry, ".detail h2")
 
     def press(self, button: str, within: str = "body") -> None:
-        self.browser.click(f"{within} >> role=button[name={json.dumps(button)}]")
+        self.browser.click(
+            f"{within} >> role=button[name={json.dumps(button, ensure_ascii=False)}]"
+        )
 
     def fill(self, label: str, text: str) -> None:
         self.browser.fill(f"role=textbox[name=/^{label}/]", text)

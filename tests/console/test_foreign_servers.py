@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -36,6 +37,27 @@ def add(a: int, b: int) -> int:
     return a + b
 
 server.run(show_banner=False)
+"""
+ODD = """
+import json, sys
+
+good = {"name": "good", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+bad = {"name": "bad", "inputSchema": {"type": "object"}, **json.loads(sys.argv[1])}
+info = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "odd", "version": "1"}}
+capabilities = {"tools": {}, "resources": {}, "prompts": {}}
+answers = {
+    "initialize": {**info, "capabilities": capabilities},
+    "tools/list": {"tools": [good, bad, 7, None]},
+    "tools/call": {"content": [{"type": "text", "text": "fine"}]},
+    "resources/list": {"resources": [{"uri": 5, "name": "a"}, {"uri": "a:b", "name": {"a": 1}}]},
+    "prompts/list": {"prompts": [{"name": "p", "description": 5, "arguments": 5}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    result = answers.get(message.get("method"), {})
+    if "id" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+        print(json.dumps(answer), flush=True)
 """
 VIEWS = "[...document.querySelectorAll('#app > header [role=tab]')].map((tab) => tab.dataset.tab)"
 
@@ -87,4 +109,29 @@ def test_the_official_example_is_called_from_the_page(browser: Browser) -> None:
         shown = call(browser, console.page, "echo", message="ahoy")
 
         assert "Echo: ahoy" in shown
+        check_every_view(browser, console.url)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"description": 5}, "bad: its description is not a text."),
+        ({"description": ["x"], "title": {"a": 1}}, "bad: its title is not a text."),
+        ({"name": {"a": 1}}, "Entry 2 is left out: its name is not a text."),
+        ({"name": None}, "Entry 2 is left out: its name is not a text."),
+    ],
+)
+def test_a_wrong_type_in_one_tool_leaves_the_others_usable(
+    browser: Browser, tmp_path: Path, odd: dict[str, object], said: str
+) -> None:
+    command = f"{python_server(ODD, tmp_path)} {shlex.quote(json.dumps(odd))}"
+    with opened(command) as console:
+        assert "fine" in call(browser, console.page, "good")
+
+        faults = browser.run("document.querySelector('.list .odd').innerText").split("\n")
+        assert faults[0] == said
+        assert "Entry 3 is left out: its name is not a text." in faults
+        if "name" not in odd:
+            browser.click(".list button:has-text('bad')")
+            browser.until("document.querySelector('.detail h2').innerText.trim() === 'bad'")
         check_every_view(browser, console.url)

@@ -199,8 +199,43 @@ def test_an_example_fills_the_form(tool: Callable[[str], Form]) -> None:
         "customer": "Ada",
         "lines": [{"item": "text"}],
         "address": {"street": "text"},
-        "payment": {"type": "Card"},
+        "payment": {"type": "Card", "number": "0000"},
     }
+
+
+PATTERNS = """
+from typing import Annotated
+from msgspec import Meta
+from answerback import App
+
+app = App("patterns")
+
+@app.tool(read_only=True)
+def send(
+    code: Annotated[str, Meta(pattern=r"^[A-Z]{2}-[0-9]{4,6}$")],
+    iban: Annotated[str, Meta(pattern=r"^CH[0-9]+$")],
+    mail: Annotated[str, Meta(pattern=r"^[a-z]+@[a-z]+[.]org$")],
+    colour: Annotated[str, Meta(pattern="^(red|blue)$")],
+) -> str:
+    return "sent"
+
+app.run()
+"""
+
+
+def test_an_example_fits_plain_patterns_and_marks_what_is_left(
+    browser: Browser, tmp_path: Path, serve: Callable[..., Any]
+) -> None:
+    (tmp_path / "patterns.py").write_text(PATTERNS)
+    with serve(tmp_path / "patterns.py") as server:
+        browser.open("about:blank")
+        browser.open(f"{server.url}/")
+        form = Form(browser, "send")
+        form.press("Fill in an example")
+
+        assert form.json() == {"code": "AA-0000", "iban": "CH0", "mail": "a@a.org"}
+        assert form.marks("colour", "required")
+        assert browser.until("document.activeElement.dataset.path") == "colour"
 
 
 def test_a_call_without_required_arguments_is_not_sent(tool: Callable[[str], Form]) -> None:

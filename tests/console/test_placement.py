@@ -189,6 +189,25 @@ def test_clients_on_other_machines_get_the_page_only_with_console(
     assert asked.headers["content-type"].startswith("text/html")
 
 
+PROXIED = ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Host"]
+
+
+@pytest.mark.parametrize("header", PROXIED)
+def test_clients_behind_a_proxy_get_the_page_only_with_console(tmp_path: Path, header: str) -> None:
+    """A proxy on this machine often sends the upstream's address as the host."""
+    passed_on = {**BROWSER, header: "for=203.0.113.9"}
+
+    with served(tmp_path, APP) as server:
+        assert "html" not in httpx.get(f"{server.url}/", headers=passed_on).headers["content-type"]
+        about = httpx.get(f"{server.url}/console/about.json", headers=passed_on)
+        assert about.status_code == 404
+    with served(tmp_path, APP, "--console") as server:
+        assert "html" in httpx.get(f"{server.url}/", headers=passed_on).headers["content-type"]
+        about = httpx.get(f"{server.url}/console/about.json", headers=passed_on)
+        assert about.json()["start"] is None
+        assert httpx.get(f"{server.url}/console/about.json").json()["start"] is not None
+
+
 def test_a_foreign_host_does_not_get_the_page(tmp_path: Path) -> None:
     with served(tmp_path, APP) as server:
         for path in ("/", "/docs", "/console/about.json"):

@@ -154,6 +154,17 @@ def test_the_code_to_copy_makes_the_same_call(page: CallingPage) -> None:
     assert "78745" in output_of("sh", "-c", shell)
 
 
+def test_a_browser_that_forbids_copying_says_so(page: CallingPage) -> None:
+    """Outside HTTPS and this machine, a browser has no clipboard for pages."""
+    page.browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.choose("city")
+    page.call(name="oslo")
+    page.tab("Code")
+    page.button("Copy curl")
+
+    assert page.until("The browser forbids it: select the text", ".samples")
+
+
 def test_the_command_for_curl_quotes_its_arguments(page: CallingPage) -> None:
     page.choose("city")
     page.call(name="L'Isle")

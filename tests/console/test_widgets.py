@@ -183,6 +183,24 @@ def test_axe_finds_nothing_serious_beside_a_widget(
     assert shown.logged() == []
 
 
+@pytest.mark.parametrize(
+    "address", ["location.pathname + '?csp=' + encodeURIComponent(CSP)", "'/functions'"]
+)
+def test_a_widget_that_leaves_its_page_is_closed(
+    shown: Browser, declared: Loopback, address: str
+) -> None:
+    """Another page could have another policy, and the widget would send the reply anywhere."""
+    csp = json.dumps({"connectDomains": [declared.url]})
+    shown.run(f"location.href = {address.replace('CSP', json.dumps(csp))}", "widget")
+
+    left = "document.querySelector('.widget [role=alert]')?.innerText"
+    assert "The widget left its page" in shown.until(left)
+    assert shown.run("document.querySelectorAll('iframe').length") == 0
+
+    shown.click(".widget >> role=button[name='Reload']")
+    assert shown.until("document.querySelector('h1').textContent === 'Oslo: 1.5 m'", "widget")
+
+
 def test_a_failed_call_is_shown_by_the_widget_too(browser: Browser, server: Server) -> None:
     show(browser, server, "Atlantis")
 

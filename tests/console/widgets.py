@@ -70,7 +70,7 @@ def secret() -> str:
     return "a secret"
 
 
-@app.tool(widget="chart")
+@app.tool(widget="chart", destructive=False)
 def chart() -> str:
     """Show a chart that only pilots see."""
     return "the chart"

@@ -1,9 +1,15 @@
-"""The descriptions of a prompt's arguments, wherever the author wrote them."""
+"""The arguments of a prompt: their descriptions, and the values that are suggested for them."""
 
 import json
 import subprocess
 import sys
+from enum import Enum
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from answerback import App, connect
 
 PROMPTS = '''
 from typing import Annotated
@@ -55,3 +61,35 @@ def test_prompts_list_shows_the_descriptions_of_arguments(tmp_path: Path) -> Non
         "D": "in a default",
         "e": None,
     }
+
+
+class Tone(Enum):
+    POLITE = "polite"
+    FIRM = "firm"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "values"),
+    [
+        (Literal["polite", "firm"], ["polite", "firm"]),
+        (Annotated[Literal["polite", "firm"], "How to write."], ["polite", "firm"]),
+        (Annotated[Literal["polite", "firm"] | None, "How to write."], ["polite", "firm"]),
+        (Tone | None, ["polite", "firm"]),
+        (bool | None, ["true", "false"]),
+        (str | None, []),
+    ],
+)
+def test_the_values_that_an_argument_lists_are_suggested(
+    annotation: Any, values: list[str]
+) -> None:
+    app = App("letters")
+
+    def letter(tone: Any = None) -> str:
+        return f"Write a {tone} letter"
+
+    letter.__annotations__["tone"] = annotation
+    app.prompt(letter)
+
+    with connect(app) as server:
+        assert server.complete("letter", "tone", "") == values
+        assert server.complete("letter", "tone", "f") == [each for each in values if each[0] == "f"]

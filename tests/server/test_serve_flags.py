@@ -130,7 +130,10 @@ def test_debug_is_refused_where_clients_may_be_on_other_machines(
     assert f"cannot be used with {conflict};" in message
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+@pytest.mark.parametrize(
+    "header",
+    ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Host", "X-Forwarded-Proto"],
+)
 def test_a_server_with_debug_refuses_clients_behind_a_proxy(
     serve: Any, failing: Path, header: str
 ) -> None:

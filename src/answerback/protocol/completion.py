@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from types import NoneType
 from typing import Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
@@ -15,6 +16,7 @@ from ..core.reply import Reply
 from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
+from ..types.describe import without_metadata
 from .entry_errors import entry_error
 from .hidden_entries import referenced_entry
 from .jsonrpc import INVALID_PARAMS, RpcError
@@ -102,10 +104,13 @@ async def _call_completion(
 
 def _values_of_type(referenced: Tool, argument: str) -> list[str]:
     annotation = next(
-        parameter.annotation
+        without_metadata(parameter.annotation)
         for parameter in referenced.signature.parameters
         if parameter.name == argument
     )
+    # The type inside `T | None`.
+    if NoneType in (given := get_args(annotation)) and len(given) == 2:
+        annotation = without_metadata(given[0] if given[1] is NoneType else given[1])
     if get_origin(annotation) is Literal:
         return [str(value) for value in get_args(annotation)]
     if isinstance(annotation, type) and issubclass(annotation, Enum):

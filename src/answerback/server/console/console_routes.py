@@ -18,6 +18,7 @@ from ...dialects.accept import prefers_html
 from ...dialects.status_and_headers import JSON
 from ...errors import ToolError
 from ..asgi.request import ClientDisconnected, HttpRequest
+from ..http.host_and_origin import is_local
 from ..http.refusals import refuse_media, refuse_method
 from .console_page import console_page
 from .widget_frame import FRAME, widget_frame
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..asgi.authenticated import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
-    from ..http.server_options import WebOptions
+    from ..http.server_options import StartHelp, WebOptions
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
@@ -58,9 +59,13 @@ class ConsoleRoutes:
         self._max_body = options.max_body
         self._start = options.start
         self._mcp = options.mcp
+        self._only_local = options.only_local_console
 
     async def answer(self, request: HttpRequest) -> bool:
         """Answer a request for the console; return False for other requests."""
+        is_own_machine = is_local(request.scope, request.headers)
+        if self._only_local and not is_own_machine:
+            return False
         if request.path == VIEWS:
             await self._answer_views(request)
             return True
@@ -70,7 +75,9 @@ class ConsoleRoutes:
         if refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
         elif request.path == ABOUT:
-            body = msgspec.json.encode(self._about())
+            # Users of other machines can neither run the program nor need its path.
+            start = self._start if is_own_machine else None
+            body = msgspec.json.encode(self._about(start))
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         elif request.path == FRAME:
             await request.respond_with(self._frame(request))
@@ -109,7 +116,7 @@ class ConsoleRoutes:
                 found = self._routes.refuse(found, request)
             await request.respond_with(found)
 
-    def _about(self) -> JsonObject:
+    def _about(self, start: StartHelp | None) -> JsonObject:
         registry = self._runtime.registry
         server: dict[str, Any] = {
             "name": registry.name,
@@ -130,7 +137,7 @@ class ConsoleRoutes:
             "auth": auth is not None,
             "tokens": TOKEN_PAGE.lstrip("/") if TOKEN_PAGE in pages else None,
             "servers": [server],
-            "start": msgspec.to_builtins(self._start),
+            "start": msgspec.to_builtins(start),
         }
 
 

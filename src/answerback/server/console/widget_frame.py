@@ -31,7 +31,8 @@ _PAGE = b"""<!doctype html>
     document.close();
   });
   const ready = { jsonrpc: "2.0", method: "ui/notifications/sandbox-proxy-ready", params: {} };
-  parent.postMessage(ready, location.origin);
+  // The console counts the loads: this page's own must not be lost when the widget is written.
+  addEventListener("load", () => parent.postMessage(ready, location.origin), { once: true });
 </script>
 """
 

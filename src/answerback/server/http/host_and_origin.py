@@ -16,7 +16,23 @@ from .server_options import WebOptions, host_name, is_loopback
 
 FORWARDED_HOST = "answerback.forwarded_host"
 """The scope key of the host that a trusted proxy received."""
+_PROXY_HEADERS = (
+    b"forwarded",
+    b"x-forwarded-for",
+    b"x-forwarded-host",
+    b"x-forwarded-proto",
+    b"x-real-ip",
+    b"via",
+)
 _MAX_SHOWN = 100
+
+
+def is_local(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a client on this machine sent the request, and no proxy passed it on."""
+    client = scope.get("client")
+    if client is None or any(name in headers for name in _PROXY_HEADERS):
+        return False
+    return is_loopback(client[0].removeprefix("::ffff:"))
 
 
 class Guard:

@@ -118,6 +118,8 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """False serves MCP without sessions, whatever the app sets."""
     console: bool = False
     """Show the console to browsers."""
+    only_local_console: bool = False
+    """Show it only to browsers on this machine, and not through a proxy."""
     start: StartHelp | None = None
     """Help on the console's first screen; it has paths of this machine."""
     only_health: bool = False
@@ -185,7 +187,10 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.console or (self.console is None and is_only_local(self)):
             # Users of other machines can neither run the program nor need its path.
             start = self.web.start if is_only_local(self) else None
-            web = msgspec.structs.replace(self.web, console=True, start=start)
+            only_local = self.console is None
+            web = msgspec.structs.replace(
+                self.web, console=True, only_local_console=only_local, start=start
+            )
             msgspec.structs.force_setattr(self, "web", web)
         if self.debug:
             _check_debug(self)

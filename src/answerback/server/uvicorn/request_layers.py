@@ -16,14 +16,13 @@ from ...core.reply import failure
 from ...core.shape import RESULT
 from ...dialects import write
 from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
-from ..http.server_options import ServeOptions, is_loopback, networks
+from ..http.host_and_origin import is_local
+from ..http.server_options import ServeOptions, networks
 
 if TYPE_CHECKING:
     from ..http.forwarded import TrustedProxies
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-_FORWARDING_HEADERS = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 
 
 def add_layers(application: Application, options: ServeOptions) -> Application:
@@ -57,7 +56,7 @@ def _only_local_clients(application: Application) -> Application:
     """Refuse clients on other machines, even behind a proxy on this machine."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _is_local(scope):
+        if scope["type"] != "http" or is_local(scope, joined_headers(scope)):
             await application(scope, receive, send)
             return
         refusal = failure(
@@ -68,13 +67,6 @@ def _only_local_clients(application: Application) -> Application:
         await HttpRequest(scope, receive, send).respond_with(written)
 
     return answer
-
-
-def _is_local(scope: Scope) -> bool:
-    client = scope.get("client")
-    headers = joined_headers(scope)
-    forwarded = any(name in headers for name in _FORWARDING_HEADERS)
-    return client is not None and is_loopback(client[0].removeprefix("::ffff:")) and not forwarded
 
 
 def _logged(application: Application, proxies: TrustedProxies) -> Application:

@@ -4,7 +4,8 @@
 // shown there.
 function recordProgress(place, { progress, total, message }) {
   const before = state.activity[place.id] || {};
-  const activity = { ...before, progress: { progress, total, message } };
+  const number = (value) => (value === undefined ? undefined : Number(value));
+  const activity = { ...before, progress: { progress: number(progress), total: number(total), message } };
   update({ activity: { ...state.activity, [place.id]: activity } });
 }
 

@@ -1,8 +1,8 @@
 // The arguments of a call: the form, and the same arguments as JSON beside it.
 
 // `replies` are those of the last call with `sent`; `call(value)` sends. The children stand beside
-// the button.
-function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, call, children }) {
+// the button. `warning` is the button's text if the call may destroy something.
+function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, warning, call, children }) {
   const [touched, setTouched] = useState(new Set());
   const [showAll, setShowAll] = useState(false);
   const readable = useRef(value);
@@ -25,6 +25,12 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
     setShowAll(true);
     focusLater(() => firstWrong(form.current));
   };
+  // What the example leaves out is marked.
+  const fill = () => {
+    change(sampleOf(schema, schema));
+    setShowAll(true);
+    focusLater(() => firstWrong(form.current));
+  };
   const touch = (path) => afterPress(() => setTouched((paths) => new Set([...paths, path])));
   const isUnreadable = value instanceof Unreadable;
   return html`<form class="call-form" ref=${form} onSubmit=${submit} onKeyDown=${submitOnCtrlEnter} noValidate>
@@ -34,11 +40,11 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
           <fieldset class="plain" disabled=${isUnreadable} aria-label="Arguments">
             <${SchemaForm} schema=${schema} value=${readable.current} change=${change} problems=${problems} touch=${touch} />
           </fieldset>
-          <${JsonSide} schema=${schema} value=${value} change=${change} />
+          <${JsonSide} schema=${schema} value=${value} change=${change} fill=${fill} />
         </div>`}
     <${OtherProblems} form=${form} problems=${problems} />
     <div class="call-row">
-      <button type="submit" class="main" disabled=${running || disabled}>${running ? "Calling …" : "Call"}</button>
+      <button type="submit" class=${warning ? "main danger" : "main"} disabled=${running || disabled}>${running ? "Calling …" : warning || "Call"}</button>
       ${showAll && found.length && !isUnreadable
         ? html`<button type="button" onClick=${send} disabled=${running || disabled}>Call anyway</button>
             <span class="problem" role="alert">${problemCount(found.length)}</span>`
@@ -113,7 +119,7 @@ function submitOnCtrlEnter(event) {
   event.currentTarget.requestSubmit();
 }
 
-function JsonSide({ schema, value, change }) {
+function JsonSide({ schema, value, change, fill }) {
   const [text, keepTyped] = useTyped(value, (each) =>
     each instanceof Unreadable ? each.text : JSON.stringify(each, null, 2),
   );
@@ -132,8 +138,8 @@ function JsonSide({ schema, value, change }) {
     <div class="field-head">
       <label for="arguments-json">JSON</label>
       <div class="field-buttons">
-        <${QuietButton} label="Fill in an example" act=${() => change(sampleOf(schema, schema))}>Example<//>
-        <${QuietButton} label="Clear the arguments" act=${() => change(initialValue(schema, schema) ?? {})}>Clear<//>
+        <${QuietButton} label="Fill in an example" act=${fill}>Example<//>
+        <${QuietButton} label="Clear the arguments" act=${() => change(initialArguments(schema))}>Clear<//>
       </div>
     </div>
     <textarea

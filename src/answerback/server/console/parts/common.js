@@ -27,13 +27,17 @@ function colouredJson(text) {
 }
 
 function CopyButton({ text, label = "Copy" }) {
-  const [copied, setCopied] = useState(false);
+  const [said, setSaid] = useState("");
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid("Copied");
+      setTimeout(() => setSaid(""), 1500);
+    } catch {
+      setSaid("The browser forbids it: select the text");
+    }
   };
-  return html`<button type="button" class="small" onClick=${copy}>${copied ? "Copied" : label}</button>`;
+  return html`<button type="button" class="small" onClick=${copy}>${said || label}</button>`;
 }
 
 function Tabs({ label, tabs, chosen, choose }) {
@@ -57,6 +61,16 @@ function Tabs({ label, tabs, chosen, choose }) {
       >${tab.name}</button>`,
     )}
   </div>`;
+}
+
+// Opens and closes a dialog; returns the ref of its element.
+function useModal(isOpen) {
+  const dialog = useRef(null);
+  useLayoutEffect(() => {
+    if (isOpen && !dialog.current.open) dialog.current.showModal();
+    if (!isOpen && dialog.current.open) dialog.current.close();
+  }, [isOpen]);
+  return dialog;
 }
 
 function milliseconds(ms) {

@@ -1,7 +1,21 @@
 // A list of entries to search, such as the resources or the prompts.
 
+const MAX_ODD = 5;
+
+// What is wrong with a list that the server sent.
+function OddEntries({ method }) {
+  const { server } = useStore();
+  const odd = server.client().odd[method] || [];
+  if (!odd.length) return "";
+  const more = odd.length - MAX_ODD;
+  return html`<ul class="odd" aria-label=${`Faults of ${method}`}>
+    ${odd.slice(0, MAX_ODD).map((text) => html`<li class="problem">${text}</li>`)}
+    ${more > 0 ? html`<li class="problem">… and ${more} more.</li>` : ""}
+  </ul>`;
+}
+
 // `groups` is a list of { title, entries }; each entry has: key, name, hint.
-function EntryList({ label, groups, chosen, choose }) {
+function EntryList({ label, methods = [], groups, chosen, choose }) {
   const [words, setWords] = useState("");
   const list = useRef(null);
   const search = useRef(null);
@@ -19,6 +33,7 @@ function EntryList({ label, groups, chosen, choose }) {
     <label class="search"><span class="hidden">Search</span>
       <input ref=${search} type="search" placeholder="Search  ( / )" autocomplete="off" value=${words} onInput=${(event) => setWords(event.currentTarget.value)} />
     </label>
+    ${methods.map((method) => html`<${OddEntries} key=${method} method=${method} />`)}
     <div class="groups">
       ${groups
         .map(({ title, entries }) => ({ title, entries: entries.filter(isShown) }))

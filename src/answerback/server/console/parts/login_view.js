@@ -32,12 +32,8 @@ async function useToken(token) {
 
 function LoginDialog() {
   const { login } = useStore();
-  const dialog = useRef(null);
   const isOpen = Boolean(login);
-  useLayoutEffect(() => {
-    if (isOpen && !dialog.current.open) dialog.current.showModal();
-    if (!isOpen && dialog.current.open) dialog.current.close();
-  }, [isOpen]);
+  const dialog = useModal(isOpen);
   return html`<dialog ref=${dialog} aria-labelledby="login-title" onClose=${() => update({ login: null })}>
     ${isOpen
       ? html`<h2 id="login-title">Log in</h2>
@@ -174,7 +170,7 @@ function RefusalView({ refusal, challenge = "" }) {
 // What the list says about a tool's gates.
 function gateMarks(tool) {
   const schemes = tool.securitySchemes || (tool._meta || {}).securitySchemes;
-  if (!Array.isArray(schemes) || schemes.some(({ type }) => type === "noauth")) return [];
-  const scopes = schemes.flatMap((scheme) => scheme.scopes || []);
+  if (!Array.isArray(schemes) || schemes.some((scheme) => scheme?.type === "noauth")) return [];
+  const scopes = schemes.flatMap((scheme) => scheme?.scopes || []);
   return ["login", ...scopes.map((scope) => `scope ${scope}`)];
 }

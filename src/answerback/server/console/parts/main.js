@@ -23,6 +23,7 @@ function Console() {
       <${LoginButton} />
     </header>
     <${LoginDialog} />
+    <${ConfirmDialog} />
     <main><${OtherQuestions} />${problem ? html`<${ServerProblem} />` : html`<${open.component} />`}</main>`;
 }
 

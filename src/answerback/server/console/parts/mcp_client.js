@@ -19,6 +19,8 @@ const NAMED = {
   "tasks/update": "taskId",
   "tasks/cancel": "taskId",
 };
+const ENTRY_KEYS = { resources: "uri", resourceTemplates: "uriTemplate", tasks: "taskId" };
+const ENTRY_TEXTS = ["name", "title", "description"];
 const URL_ELICITATION_REQUIRED = -32042;
 const WITHOUT_TASKS = {
   ...CLIENT_CAPABILITIES,
@@ -51,6 +53,7 @@ class McpClient {
     this.info = null;
     this.instructions = "";
     this.nextId = 1;
+    this.odd = {}; // What is wrong with each list of the server, by its method.
     this.connecting = null;
   }
 
@@ -146,16 +149,17 @@ class McpClient {
     return fresh.length > 0;
   }
 
-  // Returns all entries of a list, page by page.
+  // Returns all entries of a list, page by page, as far as the views can show them.
   async list(method, member) {
     const found = [];
     let cursor;
     do {
       const { result } = await this.request(method, cursor === undefined ? {} : { cursor });
-      found.push(...(result[member] || []));
+      if (Array.isArray(result[member])) found.push(...result[member]);
       cursor = result.nextCursor;
     } while (cursor !== undefined && found.length < 10_000);
-    return found;
+    this.odd[method] = [];
+    return readableEntries(found, ENTRY_KEYS[member] || "name", this.odd[method]);
   }
 
   async exchange(method, params, options = {}) {
@@ -280,6 +284,26 @@ class McpClient {
   }
 }
 
+// The entries that have a key, without members of a wrong type; `odd` gets a sentence about each fault.
+function readableEntries(entries, key, odd) {
+  return entries.flatMap((entry, at) => {
+    if (typeof entry?.[key] !== "string") {
+      odd.push(`Entry ${at + 1} is left out: its ${key} is not a text.`);
+      return [];
+    }
+    const readable = { ...entry };
+    for (const name of ENTRY_TEXTS) {
+      if ((entry[name] ?? "") === "" || typeof entry[name] === "string") continue;
+      odd.push(`${entry[key]}: its ${name} is not a text.`);
+      delete readable[name];
+    }
+    // The arguments of a prompt.
+    if (Array.isArray(entry.arguments)) readable.arguments = readableEntries(entry.arguments, "name", odd);
+    else delete readable.arguments;
+    return [readable];
+  });
+}
+
 // A header can have only ASCII; other text is sent in base64, as MCP says.
 function headerValue(text) {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?")) return text;
@@ -289,10 +313,36 @@ function headerValue(text) {
 
 function readJson(text) {
   try {
-    return JSON.parse(text);
+    return parsedJson(text);
   } catch {
     return null;
   }
+}
+
+// An integer above 2^53 is a BigInt where the browser can write it as JSON again; others round it.
+let isRounding = false;
+
+if (JSON.rawJSON) {
+  BigInt.prototype.toJSON = function () {
+    return JSON.rawJSON(this.toString());
+  };
+}
+
+function parsedJson(text) {
+  // A reviver is slow, and few texts need it.
+  return JSON.parse(text, /\d{16}/.test(text) ? exactInteger : undefined);
+}
+
+function exactInteger(_, value, context) {
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+  if (!JSON.rawJSON) isRounding = true;
+  return exactNumber(context?.source ?? String(value));
+}
+
+// The number that a text such as "7", "-0.5" or "9007199254740993" means.
+function exactNumber(text) {
+  const value = Number(text);
+  return JSON.rawJSON && !Number.isSafeInteger(value) && /^[+-]?\d+$/.test(text) ? BigInt(text) : value;
 }
 
 // Yields the messages in a stream of server-sent events. `last` gets the id of the last event, and

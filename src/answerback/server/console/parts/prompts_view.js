@@ -11,7 +11,7 @@ function PromptsView() {
   const open = lists.prompts.find(({ name }) => name === chosen.prompts) || lists.prompts[0];
   const choose = (name) => update({ chosen: { ...state.chosen, prompts: name } });
   return html`<div class="split">
-    <${EntryList} label="Prompts" groups=${[{ title: "Prompts", entries }]} chosen=${open.name} choose=${choose} />
+    <${EntryList} label="Prompts" methods=${["prompts/list"]} groups=${[{ title: "Prompts", entries }]} chosen=${open.name} choose=${choose} />
     <div class="detail"><${PromptView} key=${open.name} prompt=${open} /></div>
   </div>`;
 }

@@ -69,7 +69,7 @@ function QuestionView({ question }) {
 
 function FormQuestion({ question }) {
   const schema = question.params.requestedSchema || { type: "object", properties: {} };
-  const [value, setValue] = useState(() => initialValue(schema, schema) ?? {});
+  const [value, setValue] = useState(() => initialArguments(schema));
   const [showAll, setShowAll] = useState(false);
   const form = useRef(null);
   const found = problemsOf(schema, value);

@@ -22,6 +22,7 @@ function ReplyView({ call }) {
     <div class="wires">
       ${call.replies.map((reply) => html`<${WireCard} key=${reply.wire} reply=${reply} part=${part} />`)}
     </div>
+    ${isRounding ? html`<p class="hint wires-note">This browser rounds integers above ${Number.MAX_SAFE_INTEGER.toLocaleString("en")}; a newer one shows them exactly.</p>` : ""}
     ${call.replies.some(addedMember) ? html`<p class="hint wires-note">MCP's data also has the text, as <code>message</code>, because some hosts show a model only the data.</p>` : ""}
     <${PagesView} call=${call} key=${call.id} />
     <${WidgetView} call=${call} />

@@ -4,7 +4,7 @@ function ResourcesView() {
   const { lists, chosen } = useStore();
   const entry = ({ uri, uriTemplate, name, title, description }) => ({
     key: uri || uriTemplate,
-    name: title || name,
+    name: title || name || uri || uriTemplate,
     hint: firstLine(description) || uri || uriTemplate,
   });
   const groups = [
@@ -17,7 +17,7 @@ function ResourcesView() {
   const open = all.find((each) => key(each) === chosen.resources) || all[0];
   const choose = (uri) => update({ chosen: { ...state.chosen, resources: uri } });
   return html`<div class="split">
-    <${EntryList} label="Resources" groups=${groups} chosen=${key(open)} choose=${choose} />
+    <${EntryList} label="Resources" methods=${["resources/list", "resources/templates/list"]} groups=${groups} chosen=${key(open)} choose=${choose} />
     <div class="detail"><${ResourceView} key=${key(open)} resource=${open} /></div>
   </div>`;
 }
@@ -38,7 +38,7 @@ function ResourceView({ resource }) {
   };
   const ref = { type: "ref/resource", uri: template };
   return html`<section aria-label=${`The resource ${resource.name}`}>
-    <h2>${resource.title || resource.name}</h2>
+    <h2>${resource.title || resource.name || resource.uri || template}</h2>
     <p class="marks">
       ${resource.mimeType ? html`<span class="mark">${resource.mimeType}</span>` : ""}
       ${resource.size === undefined ? "" : html`<span class="mark">${bytesText(resource.size)}</span>`}

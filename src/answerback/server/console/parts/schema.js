@@ -17,7 +17,7 @@ class Unreadable {
 
 function jsonOrUnreadable(text) {
   try {
-    return JSON.parse(text);
+    return parsedJson(text);
   } catch (error) {
     return new Unreadable(text, error.message);
   }
@@ -73,7 +73,7 @@ function withoutTypeList({ type, ...schema }) {
 function optionsOf(schema) {
   if ("const" in schema) return [{ value: schema.const, name: schema.title || wordFor(schema.const) }];
   if (Array.isArray(schema.enum)) {
-    const names = schema.enumNames || [];
+    const names = schema.enumNames || schema["x-enumNames"] || schema["x-enum-varnames"] || [];
     return schema.enum.map((value, at) => ({ value, name: names[at] || wordFor(value) }));
   }
   const listed = schema.oneOf || schema.anyOf;
@@ -175,7 +175,7 @@ function initialValue(schema, root, depth = 0) {
     case "choices":
       return [];
     case "list": {
-      const length = Math.min(part.minItems || 0, 5);
+      const length = Math.min(Number(part.minItems) || 0, 5);
       const items = Array.from({ length }, (_, at) => itemSchema(part, at));
       return items.map((each) => initialValue(each, root, depth + 1));
     }
@@ -186,6 +186,19 @@ function initialValue(schema, root, depth = 0) {
     default:
       return undefined;
   }
+}
+
+// The arguments with which a form starts. An argument with one possible value is left to the user:
+// it may be a confirmation.
+function initialArguments(schema) {
+  const part = resolved(schema, schema);
+  const value = initialValue(schema, schema) ?? {};
+  if (kindOf(part, schema) !== "object") return value;
+  return objectFrom(part, (name, each) => (hasOneValue(each, schema) ? undefined : memberOf(value, name)));
+}
+
+function hasOneValue(schema, root) {
+  return optionsOf(resolved(schema, root))?.length === 1;
 }
 
 function objectFrom(schema, valueOf) {
@@ -224,7 +237,7 @@ function sampleOf(schema, root, depth = 0) {
     case "choices":
       return [below(part.items)];
     case "list": {
-      const length = Math.max(part.minItems || 0, depth > 1 ? 0 : 1);
+      const length = Math.max(Number(part.minItems) || 0, depth > 1 ? 0 : 1);
       const items = Array.from({ length: Math.min(length, 5) }, (_, at) => itemSchema(part, at));
       return items.map(below);
     }
@@ -242,17 +255,34 @@ function sampleOf(schema, root, depth = 0) {
 }
 
 function sampleNumber(schema) {
-  const step = schema.multipleOf || 1;
-  const above = schema.minimum ?? (schema.exclusiveMinimum ?? step - step) + step;
-  const highest = schema.maximum ?? (schema.exclusiveMaximum ?? Infinity) - step;
-  return Math.min(above, highest);
+  const step = Number(schema.multipleOf || 1);
+  const above = schema.minimum ?? Number(schema.exclusiveMinimum ?? 0) + step;
+  const highest = schema.maximum ?? Number(schema.exclusiveMaximum ?? Infinity) - step;
+  return above > highest ? highest : above;
 }
 
 function sampleText(schema) {
   const sample = SAMPLE_TEXTS[schema.format]?.() ?? "text";
-  if (schema.pattern) return undefined;
+  if (schema.pattern) return textLike(schema);
   if (schema.format) return sample;
-  return sample.padEnd(schema.minLength || 0, "t").slice(0, schema.maxLength ?? Infinity);
+  const least = Math.min(Number(schema.minLength) || 0, MAX_CHECKED_TEXT);
+  return sample.padEnd(least, "t").slice(0, Number(schema.maxLength ?? Infinity));
+}
+
+const PATTERN_PIECE = /(\[([^\]\\^])[^\]\\]*\]|\\([dw.])|[\p{L}\p{N}\s@:/_-])(?:\{(\d{1,2})(?:,\d*)?\}|([+*?]))?/guy;
+
+// A text for a plain pattern, such as ^[A-Z]{2}-\d+$; undefined for others.
+function textLike(schema) {
+  const source = String(schema.pattern).replace(/^\^/, "").replace(/\$$/, "");
+  let text = "";
+  let end = 0;
+  for (const [piece, plain, first, escaped, count, sign] of source.matchAll(PATTERN_PIECE)) {
+    const letter = first ?? { d: "0", w: "a" }[escaped] ?? escaped ?? plain;
+    text += letter.repeat(count ?? { "*": 0, "?": 0 }[sign] ?? 1);
+    end += piece.length;
+  }
+  if (end !== source.length || textProblems(schema, text).length) return undefined;
+  return text;
 }
 
 const SAMPLE_TEXTS = {

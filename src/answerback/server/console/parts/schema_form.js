@@ -225,7 +225,7 @@ function NumberControl(props) {
   const read = (event) => {
     const typed = event.currentTarget.value;
     const trimmed = typed.trim();
-    const meaning = trimmed === "" ? undefined : NUMBER.test(trimmed) ? Number(trimmed) : typed;
+    const meaning = trimmed === "" ? undefined : NUMBER.test(trimmed) ? exactNumber(trimmed) : typed;
     keepTyped(typed, meaning);
     change(meaning);
   };
@@ -316,13 +316,14 @@ function JsonControl(props) {
   return html`<textarea ...${attributes} class="code line" rows="2" spellcheck=${false} placeholder=${placeholderOf(part) || `JSON: ${example}`} value=${text} onInput=${read}></textarea>`;
 }
 
-// The members of an object. A member with one possible value, such as a tag, is not asked for.
-function ObjectControl({ part, value, change, path }) {
+// The members of an object. A member with one possible value, such as a tag, is not asked for, unless
+// it is an argument itself.
+function ObjectControl({ part, value, change, path, inner }) {
   const { root } = useContext(FormContext);
   const given = isJsonObject(value) ? value : {};
   const required = new Set(part.required || []);
   const fields = Object.entries(part.properties).filter(
-    ([name, schema]) => !(required.has(name) && optionsOf(resolved(schema, root))?.length === 1),
+    ([name, schema]) => (path === "" && !inner) || !required.has(name) || !hasOneValue(schema, root),
   );
   return html`${fields.map(
     ([name, schema]) => html`<${Field}

@@ -47,7 +47,7 @@ function problemsOf(schema, value, root = schema, path = "", unions = 0) {
 
 function limitProblems(schema, value, root, path) {
   const at = (messages) => messages.map((message) => ({ path, message }));
-  if (typeof value === "number") return at(numberProblems(schema, value));
+  if (isOfType(value, "number")) return at(numberProblems(schema, value));
   if (typeof value === "string") return at(textProblems(schema, value));
   if (Array.isArray(value)) {
     const saysItems = "items" in schema || "prefixItems" in schema;
@@ -97,7 +97,8 @@ const TYPE_NAMES = {
 function isOfType(value, type) {
   const types = Array.isArray(type) ? type : [type];
   return types.some((each) => {
-    if (each === "integer") return Number.isInteger(value);
+    if (each === "integer") return Number.isInteger(value) || typeof value === "bigint";
+    if (each === "number") return typeof value === "number" || typeof value === "bigint";
     if (each === "array") return Array.isArray(value);
     if (each === "object") return isJsonObject(value);
     if (each === "null") return value === null;
@@ -128,12 +129,12 @@ function numberProblems(schema, value) {
   if (maximum !== undefined && value > maximum) found.push(`expected at most ${maximum}`);
   if (value <= exclusiveMinimum) found.push(`expected more than ${exclusiveMinimum}`);
   if (value >= exclusiveMaximum) found.push(`expected less than ${exclusiveMaximum}`);
-  const steps = value / multipleOf;
+  const steps = Number(value) / Number(multipleOf);
   if (multipleOf && Math.abs(steps - Math.round(steps)) > 1e-9) {
     found.push(`expected a multiple of ${multipleOf}`);
   }
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    found.push("a browser cannot send so large an integer exactly; call it from the command line");
+  if (!JSON.rawJSON && Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    found.push("this browser cannot send so large an integer exactly; use a newer one, or the command line");
   }
   return found;
 }

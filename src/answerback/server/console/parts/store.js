@@ -17,6 +17,7 @@ const state = {
   tasks: [], // The tasks that this page knows, the newest first.
   version: "", // The version of MCP that the resources and prompts use.
   login: null, // The open dialog to log in: { scopes }.
+  confirming: null, // The destructive call that waits for its user: { tool, args, answer(isYes) }.
   messages: [], // Log messages and progress, the newest last.
   questions: [], // What the server asks its user, each with resolve(result).
   token: "", // The bearer token of the user.

@@ -34,7 +34,7 @@ function addTask(wire, members, tool = "", place) {
 
 function taskMembers(members) {
   const { status, statusMessage = "", createdAt, lastUpdatedAt } = members;
-  const poll = members.pollIntervalMs ?? members.pollInterval ?? 500;
+  const poll = Number(members.pollIntervalMs ?? members.pollInterval ?? 500);
   const ttl = members.ttlMs ?? members.ttl ?? null;
   return { status, statusMessage, createdAt, lastUpdatedAt, poll, ttl };
 }

@@ -87,7 +87,7 @@ function TaskView({ task }) {
     Wire: wireName(task.wire),
     Created: localTime(task.createdAt),
     Changed: localTime(task.lastUpdatedAt),
-    "Kept for": task.ttl === null ? "" : `${Math.round(task.ttl / 1000).toLocaleString("en")} s`,
+    "Kept for": task.ttl === null ? "" : `${Math.round(Number(task.ttl) / 1000).toLocaleString("en")} s`,
   };
   return html`<section aria-label=${`The task ${task.id}`} class="task">
     <h2>${task.tool || "Task"} <code class="tool-name">${task.id}</code></h2>

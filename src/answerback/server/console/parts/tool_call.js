@@ -8,6 +8,39 @@ function isRepeatable(tool) {
   return hints.readOnlyHint === true || hints.idempotentHint === true;
 }
 
+// The hint says nothing about a tool that only reads.
+function isDestructive(tool) {
+  const hints = tool.annotations || {};
+  return hints.destructiveHint === true && hints.readOnlyHint !== true;
+}
+
+// Asks the user before a destructive tool is called; returns whether it may be.
+async function isConfirmed(tool, args) {
+  if (!isDestructive(tool)) return true;
+  state.confirming?.answer(false);
+  const isYes = await new Promise((answer) => update({ confirming: { tool, args, answer } }));
+  update({ confirming: null });
+  return isYes;
+}
+
+function ConfirmDialog() {
+  const { confirming } = useStore();
+  const dialog = useModal(Boolean(confirming));
+  const answer = (isYes) => confirming?.answer(isYes);
+  const name = confirming && (confirming.tool.title || confirming.tool.name);
+  return html`<dialog ref=${dialog} aria-labelledby="confirm-title" onClose=${() => answer(false)}>
+    ${confirming
+      ? html`<h2 id="confirm-title">Call ${name}?</h2>
+          <p>This tool is destructive: it may delete or overwrite something.</p>
+          <${Json} value=${confirming.args} label="Arguments" />
+          <div class="call-row">
+            <button type="button" class="main danger" onClick=${() => answer(true)}>Call ${name}</button>
+            <button type="button" autofocus onClick=${() => answer(false)}>Do not call</button>
+          </div>`
+      : ""}
+  </dialog>`;
+}
+
 // The wires that are chosen at first: all, or only one if each call may change something.
 function firstWires(server, tool) {
   const wires = server.wires();
@@ -22,6 +55,7 @@ function changeCall(id, change) {
 // Calls a tool over each of the wires, one after the other, so that their times are comparable.
 // `task` says whether a tool that may run as a task does; it is undefined for other tools.
 async function runCall(server, tool, args, wireIds, task) {
+  if (!(await isConfirmed(tool, args))) return;
   const abort = new AbortController();
   const wires = server.wires().filter((wire) => wireIds.includes(wire.id));
   const call = {

@@ -11,7 +11,10 @@ function ToolList({ tools, chosen, choose }) {
     if (event.key === "Escape") setWords("");
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) moveFocus(event, list.current, search.current, step);
-    if (event.key === "Enter" && event.target === search.current && shown.length) choose(shown[0].name);
+    if (event.key === "Enter" && event.target === search.current && shown.length) {
+      choose(shown[0].name);
+      focusLater(() => document.querySelector(".call-form :is(input, select, textarea, button)"));
+    }
   };
   return html`<nav class="list" aria-label="Tools" ref=${list} onKeyDown=${keys}>
     <label class="search"><span class="hidden">Search the tools</span>
@@ -25,6 +28,8 @@ function ToolList({ tools, chosen, choose }) {
       />
     </label>
     <p class="count" role="status">${toolCount(shown.length, tools.length)}</p>
+    ${shown.length ? "" : html`<${Suggestions} words=${suggestedWords(tools, words)} choose=${setWords} />`}
+    <${OddEntries} method="tools/list" />
     <div class="groups">
       ${groups.map(
         ({ tag, tools: members }) => html`<section key=${tag} aria-label=${tag || "Tools"}>
@@ -34,6 +39,7 @@ function ToolList({ tools, chosen, choose }) {
               (tool) => html`<li key=${tool.name}>
                 <button type="button" aria-current=${tool === chosen ? "true" : undefined} onClick=${() => choose(tool.name)}>
                   <strong>${tool.title || tool.name}</strong>
+                  ${listMarks(tool).map(([kind, word]) => html` <small class=${`mark ${kind}`}>${word}</small>`)}
                   <span>${firstLine(tool.description)}</span>
                 </button>
               </li>`,
@@ -43,6 +49,51 @@ function ToolList({ tools, chosen, choose }) {
       )}
     </div>
   </nav>`;
+}
+
+// What a person should know about a tool before it is opened.
+function listMarks(tool) {
+  const marks = [];
+  if (isDestructive(tool)) marks.push(["destructiveHint", "destructive"]);
+  if (tool.annotations?.readOnlyHint === true) marks.push(["readOnlyHint", "read-only"]);
+  if (["optional", "required"].includes(taskSupport(tool))) marks.push(["", "task"]);
+  if (gateMarks(tool).length) marks.push(["gate", "login"]);
+  return marks;
+}
+
+function Suggestions({ words, choose }) {
+  if (!words.length) return "";
+  return html`<p class="count">Did you mean ${words.map(
+    (word) => html`<button type="button" class="example" onClick=${() => choose(word)}>${word}</button> `,
+  )}?</p>`;
+}
+
+const MAX_SUGGESTED = 3;
+
+// The words of the tools' names that are most like what was typed, with at most one mistake in three
+// letters.
+function suggestedWords(tools, typed) {
+  const wanted = typed.trim().toLowerCase();
+  const known = new Set(tools.flatMap(({ name }) => [name, ...name.split(/[^\p{L}\p{N}]+/u)]));
+  return [...known]
+    .map((word) => ({ word, distance: editDistance(wanted, word.toLowerCase()) }))
+    .filter(({ distance }) => distance <= wanted.length / 3)
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, MAX_SUGGESTED)
+    .map(({ word }) => word);
+}
+
+// How many letters must be added, removed or changed to make one word of the other.
+function editDistance(from, to) {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (let at = 0; at < to.length; at++) {
+      next.push(Math.min(row[at + 1] + 1, next[at] + 1, row[at] + (letter === to[at] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[to.length];
 }
 
 const NO_TAG = "without a tag";
@@ -69,9 +120,11 @@ function toolGroups(tools) {
   return tags.map((tag) => ({ tag: isPlain ? "" : tag, tools: groups.get(tag) }));
 }
 
-// The tool that is shown before one is chosen.
+// The tool that is shown before one is chosen: a person may press its button without reading.
 function firstTool(tools) {
-  return toolGroups(tools)[0]?.tools[0];
+  const listed = toolGroups(tools).flatMap((group) => group.tools);
+  const reads = listed.find((tool) => tool.annotations?.readOnlyHint === true);
+  return reads || listed.find((tool) => !isDestructive(tool));
 }
 
 // Every word must occur in the name, the title, the description, a tag or an argument's name.

@@ -4,7 +4,8 @@ function ToolsView() {
   const { lists, chosen, connecting, server } = useStore();
   const tool = lists.tools.find((each) => each.name === chosen.tools) || firstTool(lists.tools);
   const choose = (name) => update({ chosen: { ...state.chosen, tools: name } });
-  const none = connecting ? "Connecting to the server …" : "The server has no tools.";
+  let none = lists.tools.length ? "Choose a tool." : "The server has no tools.";
+  if (connecting) none = "Connecting to the server …";
   return html`<div class="split">
     <${ToolList} tools=${lists.tools} chosen=${tool} choose=${choose} />
     <div class="detail">${tool ? html`<${ToolView} key=${`${server.about.mcp} ${tool.name}`} tool=${tool} />` : html`<p class="hint">${none}</p>`}</div>
@@ -14,7 +15,7 @@ function ToolsView() {
 function ToolView({ tool }) {
   const { server, calls, drafts, shown } = useStore();
   const args = useMemo(
-    () => drafts[tool.name] ?? initialValue(tool.inputSchema, tool.inputSchema) ?? {},
+    () => drafts[tool.name] ?? initialArguments(tool.inputSchema),
     [tool, drafts[tool.name]],
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
@@ -34,6 +35,7 @@ function ToolView({ tool }) {
       replies=${call && call.replies}
       running=${Boolean(call && call.running)}
       disabled=${!wireIds.length}
+      warning=${isDestructive(tool) ? `Call ${tool.title || tool.name} …` : ""}
       call=${(given) => runCall(server, tool, given, wireIds, task)}
     >
       <${WireChoice} server=${server} tool=${tool} chosen=${wireIds} choose=${setWireIds} />

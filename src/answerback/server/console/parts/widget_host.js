@@ -30,7 +30,8 @@ async function readWidget(client, uri) {
 }
 
 // Answers a message. A host has: post(message) to the frame, note(entry) that shows what the widget
-// did, resize(height), and the client, call, result, page and theme.
+// did, resize(height), begin() that says whether the frame is new, and the client, call, result, page
+// and theme.
 async function answerWidget(host, message) {
   if (message?.jsonrpc !== "2.0") return;
   const { id, method } = message;
@@ -62,6 +63,7 @@ async function callForWidget({ client, note }, { name, arguments: args = {} }) {
   if (tool._meta?.ui?.visibility?.includes("app") === false) {
     throw new Error(`The tool ${name} is only for models`);
   }
+  if (!(await isConfirmed(tool, args))) throw new Error(`The user did not allow the call of ${name}`);
   const { result, ms } = await client.request("tools/call", { name, arguments: args });
   const text = `called ${name} (${milliseconds(ms)})`;
   note({ text, value: { arguments: args, result }, failed: result.isError });
@@ -70,8 +72,8 @@ async function callForWidget({ client, note }, { name, arguments: args = {} }) {
 
 // A Map, because the widget chooses the names.
 const WIDGET_MESSAGES = new Map(Object.entries({
-  "ui/notifications/sandbox-proxy-ready": ({ post, page }) =>
-    post({ method: "ui/notifications/sandbox-resource-ready", params: { html: page.text } }),
+  "ui/notifications/sandbox-proxy-ready": ({ post, page, begin }) =>
+    begin() && post({ method: "ui/notifications/sandbox-resource-ready", params: { html: page.text } }),
   "ui/initialize": (host) => ({
     protocolVersion: "2026-01-26",
     hostInfo: CLIENT_INFO,

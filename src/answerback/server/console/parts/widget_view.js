@@ -58,21 +58,38 @@ function WidgetPanel({ uri, call, reply, server }) {
 function WidgetFrame({ host, path }) {
   const frame = useRef(null);
   const [height, setHeight] = useState(150);
+  const [hasLeft, setHasLeft] = useState(false);
+  const counts = useRef({ begun: 0, loads: 0 });
   const { call, page, theme } = host;
   const resize = (asked) => asked > 0 && setHeight(Math.min(asked, MAX_HEIGHT));
   // The frame has no origin that could be named; the console's policy keeps other pages out of it.
-  const post = (message) =>
-    frame.current?.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  const post = (message) => {
+    // A widget gets plain JSON, as in other hosts: no BigInt.
+    const plain = JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    frame.current?.contentWindow.postMessage(plain, "*");
+  };
+  // A widget that loads the frame's page again could give it another policy.
+  const begin = () => {
+    if (counts.current.begun++) setHasLeft(true);
+    return counts.current.begun === 1;
+  };
+  // The frame's page is loaded, and then the widget, which is written into it.
+  const countLoad = () => {
+    if (++counts.current.loads > 2) setHasLeft(true);
+  };
   // Before the frame can send something, and again with each theme and each login.
   useLayoutEffect(() => {
     const receive = ({ source, data }) => {
-      if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize }, data);
+      if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize, begin }, data);
     };
     window.addEventListener("message", receive);
     return () => window.removeEventListener("message", receive);
   });
   useEffect(() => post({ method: "ui/notifications/host-context-changed", params: { theme } }), [theme]);
   const src = `${BASE}${path}?csp=${encodeURIComponent(JSON.stringify(page.csp))}`;
+  if (hasLeft) {
+    return html`<p class="problem" role="alert">The widget left its page, so it was closed. Reload shows it again.</p>`;
+  }
   return html`<iframe
     ref=${frame}
     name="widget"
@@ -80,6 +97,7 @@ function WidgetFrame({ host, path }) {
     sandbox="allow-scripts"
     height=${height}
     src=${src}
+    onLoad=${countLoad}
   ></iframe>`;
 }
 
