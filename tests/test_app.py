@@ -282,3 +282,11 @@ def test_an_unknown_option_of_a_tool_gets_the_name_that_was_meant(wrong: str, me
         TypeError, match=rf"no option is named '{wrong}'; .*did you mean '{meant}'\?"
     ):
         App("test").add_tool(len, **options)
+
+
+def test_a_subclass_may_give_the_name_itself() -> None:
+    class Shop(App):
+        def __init__(self) -> None:
+            super().__init__("shop")
+
+    assert Shop().tools == App("shop").tools

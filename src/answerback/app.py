@@ -59,10 +59,10 @@ class _HintsOfClass(ABCMeta):
         def __getattr__(cls, name: str) -> NoReturn:
             raise _missing_member(name)
 
-        def __call__(cls, *names: str, **options: Any) -> App:
-            if not names and "name" not in options:
+        def __call__(cls, *arguments: object, **options: object) -> App:
+            if cls is App and not arguments and "name" not in options:
                 raise TypeError('an app needs a name, which clients see; write App("shop")')
-            return super().__call__(*names, **options)
+            return super().__call__(*arguments, **options)
 
 
 class App(HasRegistry, metaclass=_HintsOfClass):
