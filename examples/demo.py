@@ -181,7 +181,8 @@ def _post(
         with urllib.request.urlopen(request, timeout=5) as response:
             status, text = response.status, response.read()
     except urllib.error.HTTPError as error:
-        status, text = error.code, error.read()
+        with error:
+            status, text = error.code, error.read()
     return status, text, time.perf_counter() - started
 
 
