@@ -176,7 +176,9 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
         import asyncio
 
         task = asyncio.current_task()
-        if not isinstance(exc, asyncio.CancelledError) or (task is not None and task.cancelling()):
+        is_cancelled = task is not None and task.cancelling()
+        del task  # It keeps the exception, whose traceback keeps this frame.
+        if is_cancelled or not isinstance(exc, asyncio.CancelledError):
             raise
         raise RuntimeError("the tool cancelled itself") from exc
 
@@ -198,6 +200,8 @@ async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any
             if running.cancelled():
                 pool.make_room()
             raise
+        finally:
+            del running  # Its exception refers to this frame.
     return await on_loop(value) if isinstance(value, _COROUTINES) else value
 
 
