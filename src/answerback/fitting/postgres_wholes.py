@@ -62,7 +62,7 @@ class PostgresWholes:
                 ),
             )
 
-    def get(self, id: str, user: str) -> KeptReply | None:
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
         digest = _digest(id)
         rows = self._database.rows(
             "SELECT owner, tool, body FROM answerback.wholes"
@@ -73,10 +73,11 @@ class PostgresWholes:
             return None
         [(owner, tool, sealed)] = rows
         try:
-            return KeptReply(tool, self._sealer.open(bytes(sealed), self._place(owner, digest)))
+            body = self._sealer.open(bytes(sealed), self._place(owner, digest))
         except CannotOpen as exc:
             logger().error("a whole reply of %r cannot be read: %s", tool, exc)
             return None
+        return KeptReply(tool, b"".join(body[part] for part in parts) if parts else body)
 
     def forget_session(self, session: str) -> None:
         self._database.rows(

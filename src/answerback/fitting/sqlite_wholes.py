@@ -83,14 +83,24 @@ class SQLiteWholes:
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
 
-    def get(self, id: str, user: str) -> KeptReply | None:
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
         with self._opened() as connection:
-            row = connection.execute(
-                "SELECT tool, body FROM wholes JOIN bodies USING (number)"
-                " WHERE id = ? AND user IN ('', ?) AND expires > ?",
-                (id, user, self._now()),
-            ).fetchone()
-        return None if row is None else KeptReply(*row)
+            # One view of both tables: another process may remove the whole meanwhile.
+            connection.execute("BEGIN")
+            try:
+                row = connection.execute(
+                    "SELECT tool, number FROM wholes"
+                    " WHERE id = ? AND user IN ('', ?) AND expires > ?",
+                    (id, user, self._now()),
+                ).fetchone()
+                if row is None:
+                    return None
+                tool, number = row
+                with connection.blobopen("bodies", "body", number, readonly=True) as body:
+                    found = (body[part] for part in parts or (slice(None),))
+                    return KeptReply(tool, b"".join(found))  # type: ignore[arg-type]  # not int
+            finally:
+                connection.execute("COMMIT")
 
     def forget_session(self, session: str) -> None:
         with self._transaction() as connection:

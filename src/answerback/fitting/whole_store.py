@@ -51,8 +51,11 @@ class WholeStore(Protocol):
         Earlier ones are removed if there are too many.
         """
 
-    def get(self, id: str, user: str) -> KeptReply | None:
-        """Return a whole; None if it is unknown, expired or another user's."""
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+        """Return a whole, or these parts of its body together.
+
+        None if it is unknown, expired or another user's.
+        """
 
     def forget_session(self, session: str) -> None:
         """Remove the wholes of a session that has ended."""
