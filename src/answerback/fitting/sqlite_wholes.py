@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS wholes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     account TEXT NOT NULL,
+    holder TEXT NOT NULL,
     user TEXT NOT NULL,
     session TEXT NOT NULL,
     tool TEXT NOT NULL,
@@ -42,10 +43,10 @@ CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON wholes
     BEGIN DELETE FROM bodies WHERE number = old.number; END;
 COMMIT;
 """
-# The first to go are the oldest of the accounts that hold most.
+# The first to go are the oldest of the users and addresses that hold most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
-    " sum(size) OVER (PARTITION BY account ORDER BY number DESC) AS held FROM wholes)"
+    " sum(size) OVER (PARTITION BY holder ORDER BY number DESC) AS held FROM wholes)"
     " ORDER BY held DESC, number"
 )
 
@@ -75,10 +76,10 @@ class SQLiteWholes:
             if connection.execute(again, (now + limits.retention, id)).rowcount:
                 return
             _make_room(connection, owner.account, size, limits)
-            row = (id, owner.account, owner.user, owner.session, owner.tool)
+            row = (id, owner.account, owner.holder, owner.user, owner.session, owner.tool)
             added = connection.execute(
-                "INSERT INTO wholes (id, account, user, session, tool, expires, size)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO wholes (id, account, holder, user, session, tool, expires, size)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*row, now + limits.retention, size),
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))

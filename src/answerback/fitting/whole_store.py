@@ -32,6 +32,11 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
             return f"user {self.user}"
         return f"session {self.session}" if self.session else f"address {self.address}"
 
+    @property
+    def holder(self) -> str:
+        """Who makes room for others: the user, or the address, whatever sessions it has opened."""
+        return f"user {self.user}" if self.user else f"address {self.address}"
+
 
 class KeptReply(NamedTuple):
     tool: str
