@@ -124,6 +124,24 @@ ITEMS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.parametrize("contract", ["standard", "envelope", "apps", "direct"])
+def test_the_pages_are_the_whole_in_every_contract(contract: str) -> None:
+    app = App("items", budget=1_500, contract=contract)
+
+    @app.tool
+    def items() -> Iterator[list[int]]:
+        yield from ([number, number] for number in range(1_000))
+
+    async def main() -> list[Any]:
+        async with connect(app) as server:
+            return await all_pages(server, "items")
+
+    replies = asyncio.run(main())
+    assert len(replies) > 3
+    found = [number for reply in replies for number, _ in reply.data["items"]]
+    assert found == list(range(1_000))
+
+
 @pytest.mark.parametrize("kind", ITEMS)
 def test_the_pages_of_any_items_are_the_whole(kind: str) -> None:
     app = App("items", budget=1_000)

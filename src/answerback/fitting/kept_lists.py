@@ -67,9 +67,10 @@ async def read_page(
         if whole is None:
             return None
         length = window.stop - window.start
-        used = length if is_rest else _bytes_of_items(whole.body[:length], room)
-        if used is not None:
-            page = _pages.decode(START + whole.body[:used] + whole.body[length:])
+        used = _bytes_of_items(whole.body[:length], room)
+        if used is not None or is_rest:
+            items = whole.body[: length if used is None else used]
+            page = _pages.decode(START + items + whole.body[length:])
             return Page(page.items, total=page.total, next=page.next)
         size *= 8
 

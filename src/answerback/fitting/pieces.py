@@ -256,7 +256,7 @@ class Columns:
         used = self._punctuation(0)
         for count, row in enumerate(zip(*lists, strict=True)):
             commas = len(row) if count else 0
-            used += commas + sum(characters(bytes(item)) for item in row)
+            used += commas + sum(map(characters, map(bytes, row)))
             if used > room:
                 return count
         return len(lists[0])

@@ -273,9 +273,11 @@ async def _continued(part: KeptPart) -> Page[Any]:
     call = _call()
     runtime = call.runtime
     room = None
-    # Other wires send everything, and the reply of a task is stored as it is.
-    if call.tool is not None and call.wire == "mcp" and call.stage == "whole":
-        room = call.tool.budget
+    tool = call.tool
+    # Other wires send everything, the reply of a task is stored as it is, and a text may be shorter
+    # than the JSON of its data.
+    if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
+        room = tool.budget
     page = None if runtime is None else await runtime.kept_page(part, _owner(call), room)
     if page is None:
         raise cursor_expired()
