@@ -1,12 +1,13 @@
-"""The cost of a `Context` and of dependencies in a call, in microseconds."""
+"""The cost of a `Context` and of dependencies in a call, and of a page of a long list."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from typing import Annotated
 
-from answerback import App, Context, Depends
+from answerback import App, Context, Depends, connect
 from answerback.calls.call import Call, Handler
 from answerback.calls.runners import run_without_loop
 from answerback.calls.runtime import runtime_for_one_call
@@ -65,7 +66,32 @@ def measure() -> list[Figure]:
         cost("a Context, in µs", "context", 1),
         cost("a plain dependency, in µs", "plain", 5),
         cost("a generator as dependency, in µs", "generator", 15),
+        _pages(),
     ]
+
+
+def _pages() -> Figure:
+    app = App("pages", budget=2_000)
+
+    @app.tool
+    def rows(n: int) -> Iterator[dict[str, int]]:
+        yield from ({"id": number} for number in range(n))
+
+    async def cost(n: int) -> float:
+        """The least CPU time of a page after the first."""
+        async with connect(app) as server:
+            reply = await server.call("rows", n=n)
+            best = float("inf")
+            for _ in range(5):
+                started = time.process_time()
+                reply = await server.call("rows", n=n, cursor=reply.data["next"])
+                best = min(best, time.process_time() - started)
+            return best
+
+    few, many = (min(asyncio.run(cost(n)) for _ in range(3)) for n in (1_000, 100_000))
+    measured = f"{many * 1e3:.2f} against {few * 1e3:.2f} ms"
+    what = "the next page of 100,000 items, CPU, of that of 1,000"
+    return Figure(what, many / few, 1.5, True, measured)
 
 
 def _seconds(handle: Handler, name: str) -> float:

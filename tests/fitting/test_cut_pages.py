@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,3 +110,68 @@ def test_a_cursor_expires_with_the_kept_list() -> None:
     error = asyncio.run(main()).error
     assert error.code == "CURSOR_EXPIRED"
     assert error.hint == "leave cursor out, to begin again"
+
+
+ITEMS: dict[str, list[Any]] = {
+    "numbers": list(range(3_000)),
+    "fractions": [number / 7 for number in range(2_000)],
+    "texts with commas and quotes": [f'{number}, "é", ]}},\\' for number in range(2_000)],
+    "characters of four bytes": ["🙂" * 20 + str(number) for number in range(1_000)],
+    "lists and objects": [[{"a": [number, None]}, [], {}, True] for number in range(1_500)],
+    "large items": [str(number) * 100 for number in range(100, 400)],
+    "one value of each size": ["x" * (number % 400) for number in range(1_000)],
+    "large numbers": [10**300 + number for number in range(200)],
+}
+
+
+@pytest.mark.parametrize("contract", ["standard", "envelope", "apps", "direct"])
+def test_the_pages_are_the_whole_in_every_contract(contract: str) -> None:
+    app = App("items", budget=1_500, contract=contract)
+
+    @app.tool
+    def items() -> Iterator[list[int]]:
+        yield from ([number, number] for number in range(1_000))
+
+    async def main() -> list[Any]:
+        async with connect(app) as server:
+            return await all_pages(server, "items")
+
+    replies = asyncio.run(main())
+    assert len(replies) > 3
+    found = [number for reply in replies for number, _ in reply.data["items"]]
+    assert found == list(range(1_000))
+
+
+@pytest.mark.parametrize("kind", ITEMS)
+def test_the_pages_of_any_items_are_the_whole(kind: str) -> None:
+    app = App("items", budget=1_000)
+
+    @app.tool
+    def items() -> Iterator[Any]:
+        yield from ITEMS[kind]
+
+    async def main() -> list[Any]:
+        async with connect(app) as server:
+            return await all_pages(server, "items")
+
+    replies = asyncio.run(main())
+    assert [item for reply in replies for item in reply.data["items"]] == ITEMS[kind]
+    assert [cut.total for reply in replies for cut in reply.cuts] == [len(ITEMS[kind])] * (
+        len(replies) - 1
+    )
+
+
+def test_the_cost_of_a_page_does_not_grow_with_the_list() -> None:
+    async def cost(n: int) -> float:
+        """Return the least CPU seconds of a page."""
+        async with connect(shop()) as server:
+            reply = await server.call("yields", n=n)
+            costs = []
+            for _ in range(20):
+                began = time.process_time()
+                reply = await server.call("yields", n=n, cursor=reply.data["next"])
+                costs.append(time.process_time() - began)
+                assert reply.cuts
+            return min(costs)
+
+    assert asyncio.run(cost(30_000)) < 3 * asyncio.run(cost(1_000))

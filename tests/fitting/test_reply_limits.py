@@ -114,6 +114,25 @@ def test_the_owner_that_has_most_makes_room_for_others(
     assert 10 <= len(greedy.left) <= 18
 
 
+def test_many_sessions_from_one_address_do_not_push_out_the_replies_of_another(
+    store: WholeStore,
+) -> None:
+    """Without auth, each of them holds less than the other address's only session."""
+    wholes = Wholes(store, ReplyLimits(count=20))
+
+    def keep(number: int, session: str, address: str) -> str:
+        owner = Owner(session=session, address=address, tool="report")
+        uri = asyncio.run(wholes.keep(b"%100d" % number, owner))
+        assert uri is not None
+        return uri.removeprefix(PREFIX)
+
+    kept = [keep(number, "its session", "192.0.2.1") for number in range(3)]
+    for number in range(50):
+        keep(number, f"session {number}", "192.0.2.2")
+
+    assert [asyncio.run(wholes.find(id, "")) is not None for id in kept] == [True] * 3
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -133,6 +152,14 @@ def test_a_reply_that_is_too_large_is_not_kept(store: WholeStore) -> None:
     wholes = Wholes(store, ReplyLimits(reply_bytes=10))
 
     assert asyncio.run(wholes.keep(b"x" * 11, Owner())) is None
+
+
+def test_parts_of_a_reply_are_read_without_the_rest(store: WholeStore) -> None:
+    store.add("id", b"0123456789", Owner(tool="report"), ReplyLimits())
+
+    found = store.get("id", "", slice(2, 4), slice(8, None))
+
+    assert found == ("report", b"2389")
 
 
 def test_a_session_s_replies_are_removed_with_it_and_others_stay(store: WholeStore) -> None:

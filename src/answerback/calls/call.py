@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -53,6 +53,8 @@ class Call(msgspec.Struct, eq=False):
     """The runtime that runs the call. The pipeline sets it."""
     part: KeptPart | None = None
     """The part of a kept list that is returned, if the call continues one."""
+    kept_sizes: Sequence[int] = ()
+    """The bytes of each item of that part that was read."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 

@@ -34,7 +34,8 @@ async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
     owner = owner_of_call(call)
     paging = None
     if tool.is_paged:
-        paging = Paging(call.part or _part(call), lambda part: part_cursor(part, call))
+        part = call.part or _part(call)
+        paging = Paging(part, lambda rest: part_cursor(rest, call), call.kept_sizes)
     return await fit(reply, tool, call.shape, lambda body: runtime.wholes.keep(body, owner), paging)
 
 

@@ -172,16 +172,23 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
     await ON_LOOP
     import asyncio
 
-    task = asyncio.current_task()
+    # No local variable holds the task: it keeps the exception, whose traceback keeps this frame.
     # Not 0 in a task whose TaskGroup has failed, before Python 3.13.
-    before = 0 if task is None else task.cancelling()
+    before = _cancellations()
     try:
         return await steps
     except BaseException as exc:
-        is_cancelled = task is not None and task.cancelling() > before
-        if not isinstance(exc, asyncio.CancelledError) or is_cancelled:
+        if not isinstance(exc, asyncio.CancelledError) or _cancellations() > before:
             raise
         raise RuntimeError("the tool cancelled itself") from exc
+
+
+def _cancellations() -> int:
+    """Return how often the running task was asked to cancel."""
+    import asyncio
+
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _awaitable(value: object) -> object:
@@ -201,6 +208,8 @@ async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any
             if running.cancelled():
                 pool.make_room()
             raise
+        finally:
+            del running  # Its exception refers to this frame.
     return await on_loop(value) if isinstance(value, _COROUTINES) else value
 
 

@@ -156,12 +156,14 @@ class Runtime:
         resource = whole_resource(self.registry)
         return self._handler("resource", {resource.uri: resource})
 
-    async def kept_page(self, part: KeptPart, owner: str) -> Page[Any] | None:
-        """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
-        from ..fitting.kept_lists import kept_page
+    async def kept_page(self, part: KeptPart, owner: str, room: int | None) -> Page[Any] | None:
+        """Return the rest of a page that was kept for *owner*; None if it is no longer kept.
 
-        whole = await self.wholes.find(part.id, owner)
-        return None if whole is None else kept_page(whole.body, part)
+        A caller that cuts it to *room* characters gets no more items than it needs.
+        """
+        from ..fitting.kept_lists import read_page
+
+        return await read_page(self.wholes, part, owner, room)
 
     @cached_property
     def admit(self) -> Handler:

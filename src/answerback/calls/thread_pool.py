@@ -342,6 +342,7 @@ class _LoopJob:
     def run(self) -> None:
         if not self.future.cancelled():
             self.value, self.error = outcome_of(self._context, self._function, self._kwargs)
+        del self  # The traceback of an error keeps this frame, and the job keeps the error.
 
     def finish(self) -> None:
         self._mailbox.post(self)

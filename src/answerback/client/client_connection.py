@@ -282,6 +282,7 @@ class ClientConnection:
             del self._waiting[id]
             if answer.done() and not answer.cancelled():
                 answer.exception()  # Otherwise asyncio may log that it was never retrieved.
+            del answer, outgoing  # The exception refers to this frame.
         deadline.received += len(raw)
         if len(raw) <= LARGE:
             return _decoded(raw, method)

@@ -41,3 +41,9 @@ class KeptPart(msgspec.Struct, frozen=True, array_like=True):
     path: str
     """Where the list is in the whole, such as "items"."""
     offset: int
+    at: int = 0
+    """The byte of the whole where the item at *offset* begins; 0 if that is not known."""
+    end: int = 0
+    """The byte where the list ends."""
+    count: int = 0
+    """How many items the whole list has."""

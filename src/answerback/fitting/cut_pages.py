@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from ..core.list_page import KeptPart
 from ..core.reply import Cut
-from .kept_lists import ITEMS
+from .kept_lists import ITEMS, START
 from .wholes import PREFIX
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_items = msgspec.json.Decoder(list[msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
 
@@ -23,6 +24,8 @@ class Paging(NamedTuple):
     """The kept part that the page begins with; None if the tool has just returned it."""
     cursor: Callable[[KeptPart], str]
     """Returns the cursor that continues at a part."""
+    sizes: Sequence[int] = ()
+    """The bytes of each kept item from the part on."""
 
 
 def items_cut(cuts: list[Cut]) -> Cut | None:
@@ -45,12 +48,24 @@ def items_in_all(page: bytes, cut: Cut) -> int | None:
     return cut.total if is_whole else counts.total
 
 
-def shortened(encoded: bytes, cut: Cut, uri: str | None, paging: Paging) -> bytes:
+def first_page(whole: bytes, uri: str | None, paging: Paging) -> Paging:
+    """Return how a page continues that the tool has just returned; *whole* is kept at *uri*."""
+    if uri is None:
+        return paging
+    sizes = [memoryview(item).nbytes for item in _items.decode(_members.decode(whole)[ITEMS])]
+    end = len(START) + sum(sizes) + len(sizes) - 1
+    # Only JSON without spaces has its items where their sizes say.
+    at = len(START) if whole.startswith(START) and whole.startswith(b"],", end) else 0
+    part = KeptPart(uri.removeprefix(PREFIX), ITEMS, 0, at, end, len(sizes))
+    return paging._replace(part=part, sizes=sizes)
+
+
+def shortened(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
     """Return the JSON of a page that has lost items, with the cursor for them."""
-    following = None
-    if uri is not None:
-        part = paging.part or KeptPart(uri.removeprefix(PREFIX), ITEMS, 0)
-        rest = msgspec.structs.replace(part, offset=part.offset + cut.returned)
+    following, part = None, paging.part
+    if part is not None:
+        at = part.at and part.at + sum(paging.sizes[: cut.returned]) + cut.returned
+        rest = msgspec.structs.replace(part, offset=part.offset + cut.returned, at=at)
         following = paging.cursor(rest)
     page = _members.decode(encoded)
     return _encode(page | {"returned": cut.returned, "next": following})

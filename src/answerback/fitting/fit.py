@@ -15,7 +15,7 @@ from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
 from .content_texts import CONTENT, ContentTexts
 from .cut_notes import Said, link, notes
-from .cut_pages import Paging, items_cut, items_in_all, path_in_whole, shortened
+from .cut_pages import Paging, first_page, items_cut, items_in_all, path_in_whole, shortened
 from .kept_lists import ITEMS
 from .pieces import CutPlan, Single, characters, cut_largest
 from .sent_size import is_over, sent_size
@@ -119,9 +119,13 @@ class LargeReply:
         encoded = kept.get("", reply.encoded)
         content = self._texts.content_with(kept.get(CONTENT))
         if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
-            encoded = shortened(encoded, cut, await self._uri(""), self._paging)
+            if self._paging.part is None:
+                uri = await self._uri("")
+                self._paging = first_page(self._reply.encoded or b"", uri, self._paging)
+            encoded = shortened(encoded, cut, self._paging)
             if self._part is not None:
-                whole = _replace(cut, total=cut.total + self._part.offset)
+                count = self._part.count or cut.total + self._part.offset
+                whole = _replace(cut, total=count)
                 cuts = [whole if each is cut else each for each in cuts]
         if encoded is not None and self._shows_data_only_without_texts():
             text = data_text(encoded, self._shape, self._tool.contract, is_part=True)

@@ -139,16 +139,13 @@ class ListPiece(ValuePiece):
         self._schema = schema
         self._plan = plan
 
+    # Not a column that is kept: it would refer to this piece, and only the collector frees a cycle.
     @cached_property
-    def _column(self) -> Columns:
-        return Columns({"": self})
-
-    @property
     def smallest(self) -> int:
-        return self._column.smallest
+        return Columns({"": self}).smallest
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
-        return self._column.cut(room, cuts)[""]
+        return Columns({"": self}).cut(room, cuts)[""]
 
     def piece(self, index: int) -> ValuePiece:
         """Return the piece for an item."""
@@ -259,7 +256,7 @@ class Columns:
         used = self._punctuation(0)
         for count, row in enumerate(zip(*lists, strict=True)):
             commas = len(row) if count else 0
-            used += commas + sum(characters(bytes(item)) for item in row)
+            used += commas + sum(map(characters, map(bytes, row)))
             if used > room:
                 return count
         return len(lists[0])

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from ..state.shared import SharedState
 
 _BATCH = 500
-# The first to go are the oldest of the accounts that hold most.
+_HOLDER = 16
+"""An account begins with so many bytes that all accounts of its user or address share."""
+# The first to go are the oldest of the users and addresses that hold most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
-    " sum(size) OVER (PARTITION BY account ORDER BY number DESC) AS held"
+    f" sum(size) OVER (PARTITION BY substr(account, 1, {_HOLDER}) ORDER BY number DESC) AS held"
     " FROM answerback.wholes WHERE app = %s) AS each ORDER BY held DESC, number"
 )
 
@@ -38,7 +40,8 @@ class PostgresWholes:
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
         digest, user = _digest(id), self._owner(owner.user)
-        account = self._fingerprints.of(place_of("account", owner.account))
+        holder = self._fingerprints.of(place_of("holder", owner.holder))[:_HOLDER]
+        account = holder + self._fingerprints.of(place_of("account", owner.account))
         # A whole need not survive a crash of the database's machine.
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
@@ -62,7 +65,7 @@ class PostgresWholes:
                 ),
             )
 
-    def get(self, id: str, user: str) -> KeptReply | None:
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
         digest = _digest(id)
         rows = self._database.rows(
             "SELECT owner, tool, body FROM answerback.wholes"
@@ -73,10 +76,11 @@ class PostgresWholes:
             return None
         [(owner, tool, sealed)] = rows
         try:
-            return KeptReply(tool, self._sealer.open(bytes(sealed), self._place(owner, digest)))
+            body = self._sealer.open(bytes(sealed), self._place(owner, digest))
         except CannotOpen as exc:
             logger().error("a whole reply of %r cannot be read: %s", tool, exc)
             return None
+        return KeptReply(tool, b"".join(body[part] for part in parts) if parts else body)
 
     def forget_session(self, session: str) -> None:
         self._database.rows(

@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS wholes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     account TEXT NOT NULL,
+    holder TEXT NOT NULL,
     user TEXT NOT NULL,
     session TEXT NOT NULL,
     tool TEXT NOT NULL,
@@ -42,10 +43,10 @@ CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON wholes
     BEGIN DELETE FROM bodies WHERE number = old.number; END;
 COMMIT;
 """
-# The first to go are the oldest of the accounts that hold most.
+# The first to go are the oldest of the users and addresses that hold most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
-    " sum(size) OVER (PARTITION BY account ORDER BY number DESC) AS held FROM wholes)"
+    " sum(size) OVER (PARTITION BY holder ORDER BY number DESC) AS held FROM wholes)"
     " ORDER BY held DESC, number"
 )
 
@@ -75,22 +76,32 @@ class SQLiteWholes:
             if connection.execute(again, (now + limits.retention, id)).rowcount:
                 return
             _make_room(connection, owner.account, size, limits)
-            row = (id, owner.account, owner.user, owner.session, owner.tool)
+            row = (id, owner.account, owner.holder, owner.user, owner.session, owner.tool)
             added = connection.execute(
-                "INSERT INTO wholes (id, account, user, session, tool, expires, size)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO wholes (id, account, holder, user, session, tool, expires, size)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*row, now + limits.retention, size),
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
 
-    def get(self, id: str, user: str) -> KeptReply | None:
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
         with self._opened() as connection:
-            row = connection.execute(
-                "SELECT tool, body FROM wholes JOIN bodies USING (number)"
-                " WHERE id = ? AND user IN ('', ?) AND expires > ?",
-                (id, user, self._now()),
-            ).fetchone()
-        return None if row is None else KeptReply(*row)
+            # One view of both tables: another process may remove the whole meanwhile.
+            connection.execute("BEGIN")
+            try:
+                row = connection.execute(
+                    "SELECT tool, number FROM wholes"
+                    " WHERE id = ? AND user IN ('', ?) AND expires > ?",
+                    (id, user, self._now()),
+                ).fetchone()
+                if row is None:
+                    return None
+                tool, number = row
+                with connection.blobopen("bodies", "body", number, readonly=True) as body:
+                    found = (body[part] for part in parts or (slice(None),))
+                    return KeptReply(tool, b"".join(found))  # type: ignore[arg-type]  # not int
+            finally:
+                connection.execute("COMMIT")
 
     def forget_session(self, session: str) -> None:
         with self._transaction() as connection:

@@ -32,6 +32,11 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
             return f"user {self.user}"
         return f"session {self.session}" if self.session else f"address {self.address}"
 
+    @property
+    def holder(self) -> str:
+        """Who makes room for others: the user, or the address, whatever sessions it has opened."""
+        return f"user {self.user}" if self.user else f"address {self.address}"
+
 
 class KeptReply(NamedTuple):
     tool: str
@@ -51,8 +56,11 @@ class WholeStore(Protocol):
         Earlier ones are removed if there are too many.
         """
 
-    def get(self, id: str, user: str) -> KeptReply | None:
-        """Return a whole; None if it is unknown, expired or another user's."""
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+        """Return a whole, or these parts of its body together.
+
+        None if it is unknown, expired or another user's.
+        """
 
     def forget_session(self, session: str) -> None:
         """Remove the wholes of a session that has ended."""

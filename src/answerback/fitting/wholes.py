@@ -86,12 +86,12 @@ class Wholes:
         self._store.add(id, body, owner, self._limits)
         return id
 
-    async def find(self, id: str, user: str) -> KeptReply | None:
-        """Return a whole; None if it is unknown, expired or another user's."""
+    async def find(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+        """Return a whole, or parts of it; None if it is unknown, expired or another user's."""
         # PostgreSQL and SQLite refuse some texts.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
-        return await self._off_loop(LARGE_BODY, self._store.get, id, user)
+        return await self._off_loop(LARGE_BODY, self._store.get, id, user, *parts)
 
     async def read(self, whole: KeptReply, part: ReplyPart) -> Range:
         """Return a part of a whole; raises InvalidInput for a range that it does not have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
@@ -84,7 +84,8 @@ class ResponseReader:
         self._buffer = b""
         self._at = 0
         """Where the unread bytes of the buffer begin."""
-        self._step: Any = self._read_head
+        # Not `self._read_head`: a reader that kept its own method would be a reference cycle.
+        self._step: Callable[[ResponseReader], bool] = ResponseReader._read_head
         self._searched = 0
         self._interim = 0
         self._left = 0
@@ -94,7 +95,7 @@ class ResponseReader:
         """Take bytes from the server; raises BadResponse."""
         self._buffer = self._buffer[self._at :] + data if self._at < len(self._buffer) else data
         self._at = 0
-        while self._at < len(self._buffer) and not self.is_complete and self._step():
+        while self._at < len(self._buffer) and not self.is_complete and self._step(self):
             pass
         if self._at < len(self._buffer) and self.is_complete:
             # The server sent more than the response, so the next bytes cannot be trusted.
@@ -106,7 +107,7 @@ class ResponseReader:
             return
         if self.head is None:
             raise BadResponse("the server closed the connection before it answered")
-        if self._step != self._read_all:
+        if self._step is not ResponseReader._read_all:
             raise BadResponse("the server closed the connection within the response")
         self._complete()
 
@@ -157,13 +158,13 @@ class ResponseReader:
                 raise BadResponse("the response has a Content-Length and a Transfer-Encoding")
             if headers["transfer-encoding"].lower() != "chunked" or head.is_old:
                 raise BadResponse("the response has an unknown Transfer-Encoding")
-            self._step = self._read_size
+            self._step = ResponseReader._read_size
         elif length is None:
             self.may_keep = False
-            self._step = self._read_all
+            self._step = ResponseReader._read_all
         else:
             self._left = _length(length)
-            self._step = self._read_counted
+            self._step = ResponseReader._read_counted
             if not self._left:
                 self._complete()
 
@@ -194,7 +195,7 @@ class ResponseReader:
         self._left = int(found[1], 16)
         if self._left > MAX_BYTES:
             raise TooLargeResponse(f"a chunk of the response has more than {MAX_BYTES} bytes")
-        self._step = self._read_chunk if self._left else self._read_trailers
+        self._step = ResponseReader._read_chunk if self._left else ResponseReader._read_trailers
         return True
 
     def _read_chunk(self) -> bool:
@@ -207,7 +208,7 @@ class ResponseReader:
             return False
         if line:
             raise BadResponse("a chunk is longer than its size")
-        self._step = self._read_size
+        self._step = ResponseReader._read_size
         return True
 
     def _read_trailers(self) -> bool:

@@ -341,6 +341,7 @@ class _ThreadJob:
         if self._take():
             wanted = self._wanted
             self._outcome = outcome_of(self._answering.context, wanted.function, wanted.kwargs)
+        del self  # The traceback of an error keeps this frame, and the job keeps the error.
 
     def finish(self) -> None:
         if self._outcome is None:

@@ -1,7 +1,10 @@
 """Interpreter settings for a serving process: garbage collection, threads.
 
 They affect the whole process, so only the commands `serve`, `mcp` and `call` make them, and
-an author or the environment can prevent it. `docs/reference/performance.md` has the figures.
+an author or the environment can prevent it. `python -m bench settings` shows the gain: typed
+records of 10 MB take 0.53 to 0.59 times the CPU time, calls over 1,000 connections 0.82 to 0.93
+times, and a quick call beside two busy threads waits 0.07 to 0.12 times as long; calls over 32
+connections take 1.11 to 1.13 times the CPU time. All settings were measured together.
 """
 
 from __future__ import annotations

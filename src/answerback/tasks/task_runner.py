@@ -65,13 +65,13 @@ class TaskRun:
         self,
         task: TaskRecord,
         loop: asyncio.AbstractEventLoop,
-        report: Callable[[TaskRun, str], None],
+        report: Callable[[TaskRecord, str], None],
     ) -> None:
         self.task = task
         self.claim: dict[str, Any] = {"worker": task.worker, "fence": task.fence}
         """Shows the store that this worker may change the task."""
         self.loop = loop
-        self.peer = TaskPeer(task, partial(report, self))
+        self.peer = TaskPeer(task, partial(report, task))
         self.message: str | None = None
         """The last progress, until it is written."""
         self.running: asyncio.Task[None] | None = None
@@ -306,7 +306,10 @@ class TaskRunner:
         if changed is not None:
             self._on_change(changed.id)
 
-    def _report(self, run: TaskRun, message: str) -> None:
+    def _report(self, task: TaskRecord, message: str) -> None:
+        run = self.runs.get(task.id)
+        if run is None or run.task is not task:  # A thread may report after its run has ended.
+            return
         if self._store.blocks:
             run.message = message  # `write_messages` writes it soon.
         else:

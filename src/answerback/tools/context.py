@@ -140,7 +140,7 @@ class Running(Protocol):
     def endpoint(self) -> str:
         """The MCP endpoint's URL, as clients know it; empty if it is not known."""
 
-    async def kept_page(self, part: KeptPart, owner: str) -> Page[Any] | None:
+    async def kept_page(self, part: KeptPart, owner: str, room: int | None) -> Page[Any] | None:
         """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
 
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -42,6 +43,14 @@ def check_question(form: object, unknown: JsonObject) -> None:
         raise TypeError(f"ctx.elicit needs the answer's type; {advice}")
 
 
+# A decoder has classes of its own, which only the garbage collector frees: one for each type, not
+# one for each question.
+@lru_cache(maxsize=256)
+def _arguments(name: str, annotation: object) -> Arguments:
+    # Some clients send what the user typed as a string: lenient reads "7" as 7.
+    return Arguments([Parameter(name=name, annotation=annotation)], lenient=True)
+
+
 class Form:
     """A question whose answer has a type, or fits the author's JSON Schema.
 
@@ -59,8 +68,10 @@ class Form:
         annotation = dict[str, Any] if self._own_schema is not None else answer
         self._is_object = is_object(annotation)
         self._parameter = Parameter(name=name, annotation=annotation)
-        # Some clients send what the user typed as a string: lenient reads "7" as 7.
-        self._arguments = Arguments([self._parameter], lenient=True)
+        try:
+            self._arguments = _arguments(name, annotation)
+        except TypeError:  # An annotation with a list or a dict in it has no hash.
+            self._arguments = _arguments.__wrapped__(name, annotation)
 
     def question(self) -> Question:
         """Return the question as MCP's elicitation request."""

@@ -15,11 +15,12 @@ from collections.abc import (
     Callable,
     Generator,
     Iterator,
+    Sequence,
 )
 from contextlib import aclosing, closing, nullcontext
 from itertools import islice
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args, get_origin
 
 import msgspec
 
@@ -67,6 +68,11 @@ class PagedCall(RunningCall, Protocol):
 
     arguments: bytes
     part: KeptPart | None
+    kept_sizes: Sequence[int]
+    stage: Literal["whole", "admit", "run"]
+
+    @property
+    def tool(self) -> Tool | None: ...
 
     @property
     def runtime(self) -> Running | None: ...
@@ -266,8 +272,15 @@ async def _continued(part: KeptPart) -> Page[Any]:
     """Return the rest of a kept page; its function does not run again."""
     call = _call()
     runtime = call.runtime
-    page = None if runtime is None else await runtime.kept_page(part, _owner(call))
+    room = None
+    tool = call.tool
+    # Other wires send everything, the reply of a task is stored as it is, and a text may be shorter
+    # than the JSON of its data.
+    if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
+        room = tool.budget
+    page = None if runtime is None else await runtime.kept_page(part, _owner(call), room)
     if page is None:
         raise cursor_expired()
     call.part = part
+    call.kept_sizes = [memoryview(item).nbytes for item in page.items]
     return page

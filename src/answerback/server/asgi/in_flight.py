@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +16,7 @@ from ...protocol.jsonrpc import INVALID_REQUEST, Frame, Request, RpcError, error
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.params import Id
 from ...protocol.session import ClientCapabilities
+from ...tools.context import CURRENT
 from ...tools.elicitation import Declined
 from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected
@@ -58,7 +60,7 @@ class HttpPeer(McpPeer):
     _watching: asyncio.Task[None] | None = None
     _closed = False
     _detached = False
-    _seen = False
+    _ticks = 0
 
     def __init__(
         self, id: Id, version: Version, client: ClientCapabilities, request: HttpRequest
@@ -112,7 +114,10 @@ class HttpPeer(McpPeer):
             writing = self.stream.write_to(
                 self.http.send, start=0, prime=self.prime, expires=expires
             )
-            self._writing = self.loop.create_task(writing)
+            # The task must not keep the call alive, because the call keeps the task.
+            context = copy_context()
+            context.run(CURRENT.set, None)
+            self._writing = self.loop.create_task(writing, context=context)
             if expires is not None:
                 self._writing.add_done_callback(lambda _: self._stop_if_expired())
 
@@ -184,13 +189,15 @@ class HttpPeer(McpPeer):
 
     def tick(self) -> None:
         """Start watching the connection at the second tick."""
-        if self._seen and self._watching is None:
+        self._ticks += 1
+        if self._ticks == 2:
             self._watching = self.loop.create_task(self._watch())
-        self._seen = True
 
     def stop_watching(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
+            # A cancelled task keeps its exception, whose traceback keeps this peer.
+            self._watching = None
 
     async def _watch(self) -> None:
         """Keep a silent connection alive with a stream, and notice if the client disconnects."""
