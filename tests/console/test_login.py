@@ -23,6 +23,7 @@ def server() -> Iterator[Server]:
 def person(browser: Browser, server: Server) -> Iterator[Person]:
     yield Person(browser, server.url)
     assert browser.errors() == []
+    browser.run("sessionStorage.clear()")
 
 
 # The page asks for a task's result before the task ends, and for its state meanwhile. With this
@@ -65,6 +66,34 @@ def test_a_gate_shows_its_refusal_and_a_test_token_lets_the_call_through(person:
     person.press("Call")
     person.reads("anna has 7 EUR", ".wire")
     person.no_longer_sees(".refusal")
+
+
+def test_a_test_token_and_its_user_outlive_a_reload_but_a_token_of_ones_own_does_not(
+    person: Person, server: Server
+) -> None:
+    log_in(person, "anna")
+    again = Person(person.browser, server.url)
+    again.reads("Logged in: anna", "header")
+    again.press("Logged in: anna", "header")
+    assert again.browser.run("document.querySelector('#login-user').value") == "anna"
+
+    token = again.browser.run("sessionStorage.getItem('answerback-test-token')")
+    again.browser.fill("#login-token", token)
+    again.press("Use this token")
+    again.no_longer_sees("dialog[open]")
+    again = Person(person.browser, server.url)
+    again.reads("Log in", "header .login")
+    assert again.browser.run("document.querySelector('header .login').innerText") == "Log in"
+
+
+def test_a_test_token_that_the_server_no_longer_takes_is_forgotten(
+    person: Person, server: Server
+) -> None:
+    person.browser.run("sessionStorage.setItem('answerback-test-token', 'a.b.c')")
+    again = Person(person.browser, server.url)
+    again.reads("Log in", "header .login")
+    again.choose("rates")
+    assert again.browser.run("sessionStorage.getItem('answerback-test-token')") is None
 
 
 def test_a_token_without_the_scope_is_refused(person: Person) -> None:
@@ -110,7 +139,7 @@ def test_the_tasks_of_a_user_are_listed_after_a_reload(person: Person, server: S
     person.press("Call")
     person.reads("The call succeeded")
     again = Person(person.browser, server.url)
-    log_in(again, "carla")
+    again.reads("Logged in: carla", "header")
     again.view("Tasks")
     again.sees(".task")
     assert again.reads("The statement of carla", ".task .wire")

@@ -1,5 +1,8 @@
 // Logging in: with a token, or with a test token of a server that was started with --dev-auth.
-// The token is kept in this page only; a reload forgets it.
+// A reload forgets a token, but not a test token, which opens nothing elsewhere.
+
+const TEST_TOKEN = "answerback-test-token";
+const TEST_USER = "answerback-test-user";
 
 function LoginButton() {
   const { about, token } = useStore();
@@ -24,7 +27,9 @@ function userOf(token) {
 
 // Uses another token, or none, from now on. A session belongs to the user who opened it, so new
 // ones are opened.
-async function useToken(token) {
+async function useToken(token, isTest = false) {
+  if (isTest) sessionStorage.setItem(TEST_TOKEN, token);
+  else sessionStorage.removeItem(TEST_TOKEN);
   for (const server of state.servers) server.disconnect();
   update({ token, login: null });
   await openServer(state.server);
@@ -81,7 +86,7 @@ function TokenForm() {
 
 function TestTokenForm({ scopes }) {
   const { about } = useStore();
-  const [user, setUser] = useState("developer");
+  const [user, setUser] = useState(sessionStorage.getItem(TEST_USER) || "developer");
   const [wanted, setWanted] = useState(scopes || "");
   const [error, setError] = useState("");
   const submit = async (event) => {
@@ -90,7 +95,8 @@ function TestTokenForm({ scopes }) {
     try {
       const asked = { user, scopes: wanted.split(/[\s,]+/).filter(Boolean) };
       const { access_token: token } = await fetchJson(about.tokens, asked);
-      await useToken(token);
+      sessionStorage.setItem(TEST_USER, user);
+      await useToken(token, true);
     } catch (failure) {
       setError(failure.message);
     }

@@ -32,9 +32,12 @@ async function start() {
   try {
     const about = await fetchJson("console/about.json");
     const servers = about.servers.map((each) => new Server(each));
-    update({ about, servers });
+    const token = (about.tokens && sessionStorage.getItem(TEST_TOKEN)) || "";
+    update({ about, servers, token });
     document.title = `${about.title || about.name} · Answerback`;
     await openServer(servers[0]);
+    // A server that was started again has other keys.
+    if (token && state.needsLogin) await useToken("");
   } catch (error) {
     update({ error: `The console cannot reach the server: ${error.message}` });
   }
