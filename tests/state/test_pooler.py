@@ -15,7 +15,7 @@ import pytest
 from tests.docs.test_cgi_servers import find
 from tests.fuzz.stdio_client import wait_until
 from tests.serving import free_port
-from tests.state.postgres import Postgres
+from tests.state.postgres import Postgres, open_folder, unprivileged
 from tests.state.stores import SECRET, make_tables
 
 from answerback.core.limits import TaskLimits
@@ -23,14 +23,12 @@ from answerback.state.shared import SharedState
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id
 
-_NOBODY = 65534
-
 
 @pytest.fixture
 def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     """The database's URL through a pooler that has two connections to the server."""
     program = find("pgbouncer")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=open_folder()) as folder:
         os.chmod(folder, 0o755)
         with pooling(program, Path(folder), postgres, state_url) as url:
             yield url
@@ -46,14 +44,14 @@ def pooling(program: str, folder: Path, postgres: Postgres, state_url: str) -> I
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = any\nauth_file = {users}\npool_mode = transaction\ndefault_pool_size = 2\n"
     )
-    # It refuses to run as root.
-    user = _NOBODY if os.geteuid() == 0 else None
+    for file in (users, settings):
+        file.chmod(0o644)
     process = subprocess.Popen(
         [program, settings],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        user=user,
-        group=user,
+        cwd=folder,
+        **unprivileged(),
     )
     url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
 
