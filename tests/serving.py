@@ -1,10 +1,7 @@
 """Serves apps in tests with the settings that the command line gives a runtime."""
 
 import asyncio
-import random
-import socket
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -47,14 +44,3 @@ async def until(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(60):
         while not await asyncio.to_thread(condition):
             await asyncio.sleep(0.005)
-
-
-def free_port() -> int:
-    """A port of this machine that no server listens on.
-
-    It is below those that the system gives to connections, so none of them takes it meanwhile.
-    """
-    while True:
-        port = random.randrange(10_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
+from tests.docs.test_cgi_servers import find, running
 from tests.records.support import replies_in
 from tests.server.processes import wait_until
-from tests.serving import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "guides" / "deployment.md").read_text()
@@ -43,6 +42,13 @@ def folder() -> Iterator[Path]:
         folder = Path(name)
         shutil.copy(ROOT / "examples" / "calculator.py", folder)
         yield folder
+
+
+def port_in(banner: str) -> int:
+    """The port of the address that a server prints."""
+    found = re.search(r"http://[^/\s]+:(\d+)", banner)
+    assert found is not None, banner
+    return int(found[1])
 
 
 def unit_command(folder: Path) -> list[str]:
@@ -99,24 +105,26 @@ class Site(NamedTuple):
 def site(folder: Path) -> Iterator[Site]:
     """The command of the unit behind nginx, both with the page's configuration."""
     nginx, openssl = find("nginx"), find("openssl")
-    cert, key, port = folder / "tools.pem", folder / "tools.key", free_port()
+    cert, key = folder / "tools.pem", folder / "tools.key"
     request = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     request += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     request += ["-keyout", str(key), "-out", str(cert)]
     subprocess.run(request, check=True, capture_output=True, timeout=60)
-    page = block("nginx").replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
-    page = page.replace("/run/tools", str(folder)).replace("/etc/ssl", str(folder))
+    page = block("nginx").replace("/run/tools", str(folder)).replace("/etc/ssl", str(folder))
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
-    (folder / "nginx.conf").write_text(
-        f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}\n"
-        f"http {{ access_log off; {temporary}\n{page}\n}}"
-    )
+
+    def command(port: int) -> list[str]:
+        on_port = page.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+        (folder / "nginx.conf").write_text(
+            f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}\n"
+            f"http {{ access_log off; {temporary}\n{on_port}\n}}"
+        )
+        return [nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf"]
+
     with ExitStack() as stack:
         stack.enter_context(served(unit_command(folder), folder))
-        command = (nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf")
-        stack.enter_context(running(*command))
-        wait_until_it_serves(port)
+        port = stack.enter_context(running(command, folder))
         trusted = ssl.create_default_context(cafile=str(cert))
         yield Site(f"https://127.0.0.1:{port}", trusted, folder)
 
@@ -193,13 +201,13 @@ def test_the_commands_of_the_dockerfile_serve_and_check_health(folder: Path) -> 
     words = {name: json.loads(line) for name, line in re.findall(r"(CMD|CHECK CMD) (\[.*\])", text)}
     found = re.search(r"^ENV (.*)$", text, re.MULTILINE)
     assert found is not None
-    port = str(free_port())
-    environ = dict(pair.split("=") for pair in found[1].split()) | {"PORT": port}
+    environ = dict(pair.split("=") for pair in found[1].split()) | {"PORT": "0"}
     program = [sys.executable, "-m", *words["CMD"]]
 
     with served(program, folder, **environ) as banner:
+        port = port_in(banner)
         health = [sys.executable, *words["CHECK CMD"][1:]]
-        health[-1] = health[-1].replace("8000", port)
+        health[-1] = health[-1].replace("8000", str(port))
         checked = subprocess.run(health, capture_output=True, timeout=60)
         called = httpx.post(
             f"http://127.0.0.1:{port}/functions/add", json={"x": 7, "y": 3}, headers=HEADERS

@@ -9,10 +9,10 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from tests.fuzz.http_client import (
     stateless_call,
 )
 from tests.fuzz.stdio_client import call, request
+from tests.ports import listening
 from tests.server.processes import BOUND, is_running, wait_until
 
 APPS = Path(__file__).parent.parent / "apps"
@@ -60,12 +61,10 @@ class Deployment:
     """A process of another server, which serves an app inside another framework at /tools."""
 
     def __init__(self, server: str, framework: str, folder: Path, **variables: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
         self.workers = WORKERS[server]
         self.audit = folder / "audit.jsonl"
-        self._log = (folder / "log").open("w+b")
+        self._log = folder / "log"
+        self._running = ExitStack()
         environ = {
             "FRAMEWORK": framework,
             "AUDIT": str(self.audit),
@@ -74,12 +73,8 @@ class Deployment:
             "HOME": str(folder),
             **variables,
         }
-        self.process = subprocess.Popen(
-            command(server, self.port),
-            cwd=APPS,
-            env=os.environ | environ,
-            stdout=self._log,
-            stderr=self._log,
+        self.process, self.port = self._running.enter_context(
+            listening(partial(command, server), self._log, cwd=APPS, env=os.environ | environ)
         )
         self.pids: set[int] = set()
         wait_until(self._all_workers_answer)
@@ -142,8 +137,7 @@ class Deployment:
         return connection
 
     def log(self) -> str:
-        self._log.seek(0)
-        return self._log.read().decode()
+        return self._log.read_text()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -152,10 +146,9 @@ class Deployment:
     def kill(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait()
+        self._running.close()
         for pid in filter(is_running, self.pids):
             os.kill(pid, signal.SIGKILL)
-        self._log.close()
 
 
 @pytest.fixture(scope="module")

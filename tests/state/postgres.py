@@ -17,8 +17,8 @@ from time import monotonic, sleep
 from typing import Any
 
 import psycopg
+from tests.ports import free_port, says_taken
 from tests.server.processes import is_running, wait_until
-from tests.serving import free_port
 
 _NOBODY = 65534
 _OPEN_FOLDER = "ANSWERBACK_OPEN_FOLDER"
@@ -114,7 +114,6 @@ class Postgres:
             os.chown(self.folder, _NOBODY, _NOBODY)
         listens = "127.0.0.1" if address is None else f"127.0.0.1,{address}"
         self._settings = [
-            f"port={self.port}",
             f"listen_addresses={listens}",
             "unix_socket_directories=",
             *settings,
@@ -125,7 +124,8 @@ class Postgres:
         if address is not None:
             with open(self.data / "pg_hba.conf", "a") as rules:
                 rules.write(f"host all all {address}/24 trust\n")
-        self.start()
+        self._launch()
+        self.wait_until_ready(may_move=True)
 
     @property
     def data(self) -> Path:
@@ -153,7 +153,7 @@ class Postgres:
         self.wait_until_ready()
 
     def _launch(self) -> None:
-        settings = [part for each in self._settings for part in ("-c", each)]
+        settings = [f"-c{each}" for each in (f"port={self.port}", *self._settings)]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [_programs() / "postgres", "-D", self.data, *settings],
@@ -164,7 +164,7 @@ class Postgres:
                 **self._user,
             )
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, *, may_move: bool = False) -> None:
         ends = monotonic() + _START_SECONDS
         while True:
             try:
@@ -175,6 +175,8 @@ class Postgres:
                 sleep(0.05)
                 if not self.is_running:
                     # After SIGKILL its last processes may take a moment to end.
+                    if may_move and says_taken((self.folder / "log").read_text(errors="replace")):
+                        self.port = free_port()
                     self._launch()
             else:
                 return
