@@ -13,7 +13,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package reference docs docs-serve template clean
+.PHONY: help setup run test quick surroundings webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks cluster faults package reference docs docs-serve template clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -56,6 +56,9 @@ test: setup  ## run the tests
 
 quick: setup  ## run the tests that start no other program, while you edit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
+
+surroundings: $(READY)  ## run the tests as root, as an ordinary user, without IPv6 and so on, in about an hour; ONLY=NAME for one
+	$(BIN)/python -m tests.surroundings $(ONLY)
 
 webservers:  ## install Apache, nginx, lighttpd and pgbouncer from Debian's packages, for their tests
 	@for each in $(WEBSERVERS); do command -v $$each >/dev/null || missing=$$each; done; \
