@@ -27,6 +27,7 @@ $(READY): pyproject.toml constraints.txt
 	  uv venv -q --allow-existing --python $(PYTHON) .venv && \
 	  uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[all]' --group dev; \
 	else \
+	  $(PYTHON) -c 'import sys; sys.exit("give a Python 3.11 or newer: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)' && \
 	  $(PYTHON) -m venv .venv && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check 'pip>=25.1' && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev; \
@@ -37,7 +38,7 @@ $(READY): pyproject.toml constraints.txt
 # npm comes from PyPI where Node or npm is missing or too old.
 HAS_NODE = npm --version >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1
 WITH_NPM := PATH="$(CURDIR)/$(BIN):$$PATH"
-NPM_INSTALL := "$$npm" install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
+NPM_INSTALL := "$$npm" install --no-package-lock --no-audit --no-fund --ignore-scripts --no-update-notifier --loglevel=error
 $(JUDGES): package.json | $(READY)
 	@npm=npm; if ! { $(HAS_NODE); }; then \
 	  npm=$(BIN)/npm; \
