@@ -1,6 +1,8 @@
 """Serves apps in tests with the settings that the command line gives a runtime."""
 
 import asyncio
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +13,9 @@ from answerback.registry.declarations import Check, registry_of
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
 from answerback.tasks.task_store import TaskStore
+
+FIRST_LINES = f"#!/bin/sh\n'''exec' {shlex.quote(sys.executable)} \"$0\" \"$@\"\n' '''\n"
+"""Those of a program that Python runs, as installers write them: `#!` allows no space in a path."""
 
 
 class ServedApp(App):

@@ -8,7 +8,6 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -18,6 +17,7 @@ from typing import NamedTuple
 import pytest
 from tests.ports import listening
 from tests.server.processes import wait_until
+from tests.serving import FIRST_LINES
 
 import answerback
 
@@ -150,7 +150,7 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         package = Path(answerback.__file__).parent.parent
         path = f"import sys; sys.path.insert(0, {str(package)!r})"
         source = (ROOT / "examples" / "calculator.py").read_text()
-        (folder / "calculator.py").write_text(f"#!{sys.executable}\n{path}\n{source}")
+        (folder / "calculator.py").write_text(f"{FIRST_LINES}{path}\n{source}")
         (folder / "calculator.py").chmod(0o755)
         (folder / "public").mkdir()
         served = Site(folder)

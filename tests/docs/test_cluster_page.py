@@ -126,7 +126,7 @@ def test_the_units_are_valid(tmp_path: Path) -> None:
     names = re.findall(r"`/etc/systemd/system/(.*?)`", PAGE)
     for name, text in zip(names, blocks("ini"), strict=True):
         unit = tmp_path / name.replace("@", "@1")
-        unit.write_text(text.replace(PROGRAM, sys.executable).replace("User=tools\n", ""))
+        unit.write_text(text.replace(PROGRAM, "/bin/sh").replace("User=tools\n", ""))
         done = subprocess.run(
             [analyze, "verify", "--man=no", "--recursive-errors=no", str(unit)],
             capture_output=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -141,7 +142,7 @@ def compose_script(folder: Path) -> str:
         ("$$", "$"),
         ("/run/secrets", str(folder)),
         ("/data", str(folder)),
-        ("exec answerback", f"exec {sys.executable} -m answerback"),
+        ("exec answerback", f"exec {shlex.quote(sys.executable)} -m answerback"),
     ):
         assert old in script
         script = script.replace(old, new)
