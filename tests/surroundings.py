@@ -214,7 +214,8 @@ def main(only: list[str]) -> int:
         os.chmod(name, 0o711)
         clones = Clones(Path(name))
         rows = [_run(each, clones) for each in only or SURROUNDINGS]
-    _say("")
+    only_these = os.environ.get("TESTS")
+    _say(f"\nonly {only_these}, not what each row says:" if only_these else "")
     for row in rows:
         _say(f"{row.name:9} {row.seconds:6.0f} s  {row.result}: {row.said}")
     return int(any(row.result.startswith("failed") for row in rows))
