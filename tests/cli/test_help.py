@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serving import FIRST_LINES
 
 from answerback import __version__
 from answerback.cli.program import COMMANDS, WITHOUT_TARGET
@@ -135,7 +136,7 @@ def console_script(tools: Path) -> Path:
     script = tools.parent / "bin" / "mytool"
     script.parent.mkdir()
     script.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(tools.parent)!r})\n"
+        f"{FIRST_LINES}import sys\nsys.path.insert(0, {str(tools.parent)!r})\n"
         "from tools import app\nsys.exit(app.run())\n"
     )
     script.chmod(0o755)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ def review(text: str, style: str = "plain") -> list[Message]:
 if __name__ == "__main__":
     app.run()
 """
-COMMAND = f"{sys.executable} server.py mcp"
+COMMAND = f"{shlex.quote(sys.executable)} server.py mcp"
 APP_AND_SERVER = pytest.mark.parametrize("target", ["server.py", COMMAND])
 
 
@@ -322,7 +323,7 @@ def test_a_list_that_does_not_come_has_the_exit_status_of_its_error(
 ) -> None:
     (tmp_path / "silent.py").write_text(HALF.replace('"tools/list": {', '"other": {'))
 
-    done = answerback("list", f"{sys.executable} silent.py", "--timeout", "3")
+    done = answerback("list", f"{shlex.quote(sys.executable)} silent.py", "--timeout", "3")
 
     assert "error: " in done.stderr
     assert done.exit == 75
@@ -337,7 +338,7 @@ def test_a_time_out_is_a_number_of_seconds(answerback: Run, seconds: str) -> Non
 
 
 def test_only_the_chosen_server_of_a_file_is_started(answerback: Run, tmp_path: Path) -> None:
-    command, *words = COMMAND.split()
+    command, *words = shlex.split(COMMAND)
     program = tmp_path / "other"
     program.write_text("#!/bin/sh\ntouch started\n")
     program.chmod(0o755)
@@ -374,7 +375,7 @@ def test_a_terminal_shows_the_progress_of_a_server(on_a_terminal: Run) -> None:
 def test_a_failing_list_of_prompts_does_not_hide_the_tools(answerback: Run, tmp_path: Path) -> None:
     (tmp_path / "half.py").write_text(HALF)
 
-    done = answerback("list", f"{sys.executable} half.py")
+    done = answerback("list", f"{shlex.quote(sys.executable)} half.py")
 
     assert done.stdout == "act\n"
     assert done.stderr == "note: the prompts cannot be listed: not today\n"
@@ -426,10 +427,10 @@ def test_a_program_that_gets_a_part_of_a_list_is_told_so_on_stderr(answerback: R
 
 
 def test_a_command_without_quotes_is_an_error_before_it_is_started(answerback: Run) -> None:
-    done = answerback("call", sys.executable, "server.py", "mcp", "today")
+    done = answerback("call", "sh", "server.py", "mcp", "today")
 
     assert done.exit == 2
-    assert f"put quotes around a command: '{sys.executable} server.py mcp'" in done.stderr
+    assert "put quotes around a command: 'sh server.py mcp'" in done.stderr
 
 
 def test_a_url_of_the_server_without_mcp_is_answered_with_the_one_to_try(
@@ -452,7 +453,7 @@ def test_a_servers_texts_and_choices_are_listed_as_those_of_an_app(
         "if __name__ == '__main__': app.run()\n"
     )
 
-    of_server = answerback("list", f"{sys.executable} choices.py mcp")
+    of_server = answerback("list", f"{shlex.quote(sys.executable)} choices.py mcp")
 
     assert of_server.stdout == answerback("list", "choices.py").stdout
     assert "find word=TEXT [order=title|length]" in of_server.stdout

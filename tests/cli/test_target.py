@@ -1,10 +1,12 @@
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serving import FIRST_LINES
 
 Run = Callable[..., Any]
 
@@ -246,7 +248,7 @@ def test_a_spawned_process_can_import_the_functions_of_the_target(
 
 
 def executable(path: Path) -> Path:
-    path.write_text(f"#!{sys.executable}\n{SERVER}")
+    path.write_text(f"{FIRST_LINES}{SERVER}")
     path.chmod(0o755)
     return path
 
@@ -259,8 +261,8 @@ def executable(path: Path) -> Path:
         "./serve-it",
         "one-tool",
         "folder",
-        f"{sys.executable} serve-it",
-        f"{sys.executable} tool.py",
+        f"{shlex.quote(sys.executable)} serve-it",
+        f"{shlex.quote(sys.executable)} tool.py",
     ],
 )
 def test_a_command_is_started_as_a_child_process(answerback: Run, files: Path, target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -353,7 +354,7 @@ def test_call_only_calls_tools_that_say_that_they_are_read_only(
 
 
 def test_any_server_can_be_called(server: Path, answerback: Run) -> None:
-    done = answerback("types", f"{sys.executable} {server} mcp", "--call")
+    done = answerback("types", f"{shlex.quote(sys.executable)} {server} mcp", "--call")
 
     assert '"list_orders": ListOrdersReply,  # 1 reply' in done.stdout
     assert "get_order: not called, because it needs arguments" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -103,7 +104,7 @@ def test_a_pipe_gets_the_text_of_a_tool_unchanged(folder: Path, answerback: Run)
     assert "\u202e" in done.stdout
 
 
-HOSTILE = f"{sys.executable} {Path(__file__).with_name('hostile_names.py')}"
+HOSTILE = shlex.join([sys.executable, str(Path(__file__).with_name("hostile_names.py"))])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ HOSTILE = f"{sys.executable} {Path(__file__).with_name('hostile_names.py')}"
 def test_a_line_break_of_a_server_begins_no_line(
     arguments: tuple[str, ...], tmp_path: Path, on_a_terminal: Run
 ) -> None:
-    command, *words = HOSTILE.split()
+    command, *words = shlex.split(HOSTILE)
     servers = {"n\nFAKE": {"command": command, "args": words}, "m\nFAKE": {"command": "no\nFAKE"}}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
 

@@ -7,6 +7,7 @@ Then our client logs in to servers of others, and calls a server of the official
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,8 @@ def scored_scenarios(requirements: str) -> list[str]:
 def run_client_suite(*options: str) -> dict[str, ClientResult]:
     """The results by scenario; *options* choose the scenarios."""
     with tempfile.TemporaryDirectory() as out:
-        command = node_command(SUITE, "client", "--command", f"{sys.executable} {DRIVER}")
+        driver = shlex.join([sys.executable, str(DRIVER)])
+        command = node_command(SUITE, "client", "--command", driver)
         done = subprocess.run(
             [*command, *options, "-o", out],
             env={**node_environment(Path(out)), "PYTHONPATH": f"{ROOT / 'src'}"},

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
+import tempfile
 import urllib.request
+from pathlib import Path
 from typing import Any
+
+from tests.ports import listening
 
 from answerback import connect
 from answerback.client.login import Login
@@ -122,27 +124,17 @@ def visit(page: str) -> None:
 
 def log_in(source: str) -> list[Any]:
     """The versions that were spoken, and the data of a call after a login in each."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-c", source, str(port)],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    )
     found: list[Any] = []
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if b"Uvicorn running" in line:
-                break
-        choices: list[dict[str, Any]] = [{"version": "2025-11-25"}, {}]
+    choices: list[dict[str, Any]] = [{"version": "2025-11-25"}, {}]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        listening(
+            lambda port: [sys.executable, "-c", source, str(port)], Path(folder, "log")
+        ) as running,
+    ):
         for options in choices:
             login = Login(open_url=visit, timeout=30)
-            url = f"http://127.0.0.1:{port}/mcp"
+            url = f"http://127.0.0.1:{running.port}/mcp"
             with connect(url, auth=login, **options) as server:
                 found += [server.info.version.name, server.call("add", x=1, y=2).data]
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
     return found

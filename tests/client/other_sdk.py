@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 from tests.clients.__main__ import install
 from tests.clients.packages import Client
+from tests.ports import listening
 
 from answerback import connect
 
@@ -87,20 +86,10 @@ def _target(wire: str, python: str, cancelled: Path) -> Iterator[Any]:
     if wire == "stdio":
         yield [python, "-c", SOURCE, wire, "0", str(cancelled)]
         return
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    command = [python, "-c", SOURCE, "streamable-http", str(port), str(cancelled)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if b"Uvicorn running" in line:
-                break
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+    words = [python, "-c", SOURCE, "streamable-http"]
+    log = cancelled.with_name("log")
+    with listening(lambda port: [*words, str(port), str(cancelled)], log) as server:
+        yield f"http://127.0.0.1:{server.port}/mcp"
 
 
 async def _calls(target: Any, cancelled: Path) -> dict[str, Any]:

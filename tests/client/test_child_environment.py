@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -96,7 +97,7 @@ def test_on_the_command_line_a_server_gets_all_variables_only_if_asked(
     done = subprocess.run(
         [
             *(sys.executable, "-m", "answerback", "call", *flags),
-            *(f"{sys.executable} {program}", "environment"),
+            *(f"{shlex.quote(sys.executable)} {program}", "environment"),
         ],
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         capture_output=True,

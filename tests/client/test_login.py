@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 from base64 import b64decode
@@ -735,7 +736,7 @@ def run_command(
     command = [sys.executable, "-m", "answerback", "call", server.url, "greet"]
     environ = {
         **os.environ,
-        "BROWSER": f"{sys.executable} {browser} %s",
+        "BROWSER": f"{shlex.quote(sys.executable)} {browser} %s",
         "XDG_CONFIG_HOME": str(folder),
         "HOME": str(folder),
     }

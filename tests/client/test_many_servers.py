@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler
@@ -130,7 +131,7 @@ def test_the_command_line_calls_and_lists_any_server(
 ) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"one": ENTRY}}))
-    command = f"{sys.executable} {SERVED} mcp"
+    command = f"{shlex.quote(sys.executable)} {shlex.quote(str(SERVED))} mcp"
 
     statuses = [
         run_command("call", str(file), "one_add", "x=1", "y=2"),
@@ -165,7 +166,7 @@ def test_the_command_line_reads_optional_arguments_and_shows_hints_of_any_server
 ) -> None:
     file = tmp_path / "optional.py"
     file.write_text(OPTIONAL)
-    command = f"{sys.executable} {file} mcp"
+    command = f"{shlex.quote(sys.executable)} {file} mcp"
 
     statuses = [
         run_command("list", command),

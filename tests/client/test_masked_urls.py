@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -173,7 +174,7 @@ def test_the_command_line_shows_the_stderr_of_a_dead_server_but_not_in_its_json(
 ) -> None:
     program = tmp_path / "server.py"
     program.write_text(_DIES)
-    command = f"{sys.executable} {program} --api-key=s3cret"
+    command = f"{shlex.quote(sys.executable)} {program} --api-key=s3cret"
 
     done = subprocess.run(
         [sys.executable, "-m", "answerback", "call", command, "tool", "--dialect", dialect],

@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.clients.calls import CALLS, faults
 from tests.clients.packages import Client, read_clients
 from tests.fuzz.http_client import served_app
+from tests.ports import free_port
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -109,6 +110,7 @@ def _drive(client: Client, folder: Path, wire: str, url: str) -> list[str]:
     """One line for each call with a wrong answer; for every call if the driver failed."""
     variables = {
         "CLIENTS_URL": url,
+        "CLIENTS_PORT": str(free_port()),
         "CLIENTS_COMMAND": json.dumps(STDIO),
         "CLIENTS_CALLS": json.dumps([[call.tool, call.arguments] for call in CALLS]),
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,4 +88,4 @@ def opened(target: str | Path, *flags: str, cwd: Path | None = None) -> Iterator
 
 def stdio_command(path: Path) -> str:
     """The command that serves the App in a file over stdio."""
-    return f"{sys.executable} -m answerback mcp {path}"
+    return f"{shlex.quote(sys.executable)} -m answerback mcp {shlex.quote(str(path))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -410,7 +411,7 @@ EVERYTHING = MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / 
 def test_what_pydantic_refuses_stands_at_its_field(browser: Browser, tmp_path: Path) -> None:
     server = tmp_path / "server.py"
     server.write_text(FASTMCP)
-    with opened(f"{sys.executable} {server}") as console:
+    with opened(f"{shlex.quote(sys.executable)} {server}") as console:
         browser.open(console.page)
         form = Form(browser, "Order")
         form.write({"lines": [{"count": 0}]})
@@ -421,7 +422,7 @@ def test_what_pydantic_refuses_stands_at_its_field(browser: Browser, tmp_path: P
 
 
 def test_what_the_typescript_sdk_refuses_stands_at_its_field(browser: Browser) -> None:
-    with opened(f"{NODE} {EVERYTHING} stdio") as console:
+    with opened(shlex.join([str(NODE), str(EVERYTHING), "stdio"])) as console:
         browser.open(console.page)
         form = Form(browser, "Get Sum Tool")
         form.fill("a", "x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_a_server_over_stdio_shows_what_models_see_of_its_replies(browser: Brows
 def test_the_code_for_a_server_of_a_file_names_the_file_and_the_server(
     browser: Browser, tmp_path: Path
 ) -> None:
-    command, *words = stdio_command(REPLYING).split()
+    command, *words = shlex.split(stdio_command(REPLYING))
     servers = {"north": {"command": command, "args": words}}
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}))

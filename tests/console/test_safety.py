@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +69,7 @@ def started(tmp_path: Path) -> Path:
 def console(tmp_path: Path, started: Path) -> Iterator[Opened]:
     path = tmp_path / "hostile.py"
     path.write_text(HOSTILE)
-    with opened(f"{sys.executable} {path} {started}") as found:
+    with opened(f"{shlex.quote(sys.executable)} {path} {started}") as found:
         yield found
 
 

@@ -8,15 +8,16 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.ports import listening
+from tests.server.processes import wait_until
+from tests.serving import FIRST_LINES
 
 import answerback
 
@@ -37,16 +38,16 @@ class Response(NamedTuple):
 class Site:
     """A folder with the program, and the port of the web server that serves it."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = port
+        self.port = 0
 
-    def configuration(self, language: str) -> str:
-        """The page's configuration for this folder and port."""
+    def configuration(self, language: str, port: int) -> str:
+        """The page's configuration for this folder and a port."""
         page = (ROOT / "docs" / "guides" / "cgi.md").read_text()
         found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
         assert found is not None
-        return found[1].replace("/srv/tools", str(self.folder)).replace("8080", str(self.port))
+        return found[1].replace("/srv/tools", str(self.folder)).replace("8080", str(port))
 
     def write(self, name: str, text: str) -> str:
         (self.folder / name).write_text(text)
@@ -63,57 +64,76 @@ class Site:
             return Response(response.status, response.headers, response.read())
 
 
-def lighttpd(site: Site, stack: ExitStack) -> None:
-    # lighttpd stores large bodies in /var/tmp, which some containers lack.
-    uploads = f'server.upload-dirs = ("{site.folder}")\n'
-    file = site.write("lighttpd.conf", site.configuration("lighttpd") + uploads)
-    stack.enter_context(running(find("lighttpd"), "-D", "-f", file))
+Command = Callable[[int], list[str]]
+"""Gives the words that serve on a port."""
 
 
-def apache(site: Site, stack: ExitStack) -> None:
+def lighttpd(site: Site, _: ExitStack) -> Command:
+    program = find("lighttpd")
+
+    def command(port: int) -> list[str]:
+        # lighttpd stores large bodies in /var/tmp, which some containers lack.
+        uploads = f'server.upload-dirs = ("{site.folder}")\n'
+        file = site.write("lighttpd.conf", site.configuration("lighttpd", port) + uploads)
+        return [program, "-D", "-f", file]
+
+    return command
+
+
+def apache(site: Site, _: ExitStack) -> Command:
     """Apache with the event module and mod_cgid."""
     program = find("apache2")
     names = ("mpm_event", "authz_core", "alias", "env", "cgid")
     modules = [f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so" for name in names]
     folder = site.folder
-    lines = [
-        *modules,
-        "ServerName 127.0.0.1",
-        f"ServerRoot {folder}",
-        f"Listen 127.0.0.1:{site.port}",
-        f"PidFile {folder}/apache.pid",
-        f"ErrorLog {folder}/apache.log",
-        f"ScriptSock {folder}/cgid.sock",
-        f"Mutex file:{folder} default",
-        site.configuration("apache"),
-    ]
-    file = site.write("apache.conf", "\n".join(lines))
-    stack.enter_context(running(program, "-D", "FOREGROUND", "-f", file))
+
+    def command(port: int) -> list[str]:
+        lines = [
+            *modules,
+            "ServerName 127.0.0.1",
+            f"ServerRoot {folder}",
+            f"Listen 127.0.0.1:{port}",
+            f"PidFile {folder}/apache.pid",
+            f"ErrorLog {folder}/apache.log",
+            f"ScriptSock {folder}/cgid.sock",
+            f"Mutex file:{folder} default",
+            site.configuration("apache", port),
+        ]
+        return [program, "-D", "FOREGROUND", "-f", site.write("apache.conf", "\n".join(lines))]
+
+    return command
 
 
-def nginx(site: Site, stack: ExitStack) -> None:
+def nginx(site: Site, stack: ExitStack) -> Command:
     """nginx with fcgiwrap."""
     program, wrapper = find("nginx"), find("fcgiwrap")
     if not NGINX_PARAMETERS.exists():
         pytest.skip(f"nginx's {NGINX_PARAMETERS} is not installed")
-    gateway = site.folder / "fcgiwrap.socket"
-    page = site.configuration("nginx").replace("/run/fcgiwrap.socket", str(gateway))
-    page = page.replace("fastcgi_params", str(NGINX_PARAMETERS))
     folder = site.folder
+    gateway = folder / "fcgiwrap.socket"
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
-    file = site.write(
-        "nginx.conf",
-        f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}"
-        f"http {{ access_log off; {temporary}"
-        f"server {{ listen 127.0.0.1:{site.port};\n{page}\n}} }}",
-    )
-    stack.enter_context(running(wrapper, "-s", f"unix:{gateway}"))
-    wait_until_it_accepts(socket.AF_UNIX, str(gateway))
-    stack.enter_context(running(program, "-e", f"{folder}/nginx.log", "-c", file))
+
+    def command(port: int) -> list[str]:
+        page = site.configuration("nginx", port).replace("/run/fcgiwrap.socket", str(gateway))
+        page = page.replace("fastcgi_params", str(NGINX_PARAMETERS))
+        file = site.write(
+            "nginx.conf",
+            f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}"
+            f"http {{ access_log off; {temporary}"
+            f"server {{ listen 127.0.0.1:{port};\n{page}\n}} }}",
+        )
+        return [program, "-e", f"{folder}/nginx.log", "-c", file]
+
+    wrap = [*without_root(), wrapper, "-s", f"unix:{gateway}"]
+    process = stack.enter_context(subprocess.Popen(wrap, stderr=subprocess.DEVNULL))
+    stack.callback(process.terminate)
+    with closing(socket.socket(socket.AF_UNIX)) as connection:
+        wait_until(lambda: connection.connect_ex(str(gateway)) == 0)
+    return command
 
 
-SERVERS: dict[str, Callable[[Site, ExitStack], None]] = {
+SERVERS: dict[str, Callable[[Site, ExitStack], Command]] = {
     "lighttpd": lighttpd,
     "apache": apache,
     "nginx": nginx,
@@ -130,14 +150,12 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         package = Path(answerback.__file__).parent.parent
         path = f"import sys; sys.path.insert(0, {str(package)!r})"
         source = (ROOT / "examples" / "calculator.py").read_text()
-        (folder / "calculator.py").write_text(f"#!{sys.executable}\n{path}\n{source}")
+        (folder / "calculator.py").write_text(f"{FIRST_LINES}{path}\n{source}")
         (folder / "calculator.py").chmod(0o755)
         (folder / "public").mkdir()
-        with closing(socket.create_server(("127.0.0.1", 0))) as free:
-            port = free.getsockname()[1]
-        served = Site(folder, port)
-        SERVERS[request.param](served, stack)
-        wait_until_it_serves(port)
+        served = Site(folder)
+        command = SERVERS[request.param](served, stack)
+        served.port = stack.enter_context(running(command, folder))
         yield served
 
 
@@ -148,37 +166,24 @@ def find(name: str) -> str:
     return found
 
 
+def without_root() -> list[str]:
+    """The words before a command that take root's name from it: Apache refuses to serve as root."""
+    if os.geteuid() != 0:
+        return []
+    words = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+    try:
+        subprocess.run([*words, "true"], check=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("root cannot become another user here")
+    return words
+
+
 @contextmanager
-def running(*command: str) -> Iterator[None]:
-    """Run a server without root's name, under which Apache refuses to serve."""
-    prefix: tuple[str, ...] = ()
-    if os.geteuid() == 0:
-        prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
-        try:
-            subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("root cannot become another user here")
-    with subprocess.Popen([*prefix, *command], stderr=subprocess.DEVNULL) as server:
-        try:
-            yield
-        finally:
-            server.terminate()
-
-
-def wait_until_it_serves(port: int) -> None:
-    wait_until_it_accepts(socket.AF_INET, ("127.0.0.1", port))
-
-
-def wait_until_it_accepts(family: socket.AddressFamily, address: str | tuple[str, int]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with closing(socket.socket(family)) as connection:
-            try:
-                connection.connect(address)
-                return
-            except (ConnectionRefusedError, FileNotFoundError):
-                time.sleep(0.02)
-    pytest.fail("the server did not start")
+def running(command: Command, folder: Path) -> Iterator[int]:
+    """Run a web server whose output goes to *folder*, and give its port."""
+    words = without_root()
+    with listening(lambda port: [*words, *command(port)], folder / "output") as server:
+        yield server.port
 
 
 def test_a_web_server_serves_the_program_with_the_pages_configuration(site: Site) -> None:

@@ -22,8 +22,7 @@ from kubernetes_validate import (  # type: ignore[import-untyped]  # it ships no
     validate,
 )
 from tests.docs.test_cgi_servers import find
-from tests.docs.test_deployment import SECRET, served
-from tests.serving import free_port
+from tests.docs.test_deployment import SECRET, port_in, served
 from tests.state.test_hosts import ASYNC, JOBS, WAIT
 
 ROOT = Path(__file__).parent.parent.parent
@@ -77,10 +76,10 @@ def words_of(way: str) -> list[Words]:
     ]
 
 
-def on_port(words: Words, port: int) -> Words:
+def on_free_port(words: Words) -> Words:
     """The command with a free port, and with the name that this test calls it by."""
     changed = [*words]
-    changed[changed.index("--port") + 1] = str(port)
+    changed[changed.index("--port") + 1] = "0"
     return [sys.executable, "-m", "answerback", *changed]
 
 
@@ -90,8 +89,6 @@ def test_the_commands_of_the_page_make_a_cluster_that_runs_tasks(
 ) -> None:
     shutil.copy(JOBS, tmp_path)
     tables, server, worker = words_of(way)
-    ports = free_port(), free_port()
-    url = f"http://127.0.0.1:{ports[0]}"
     host = {"Host": "tools.example.com"}
     state = {"ANSWERBACK_STATE": state_url}
     made = subprocess.run(
@@ -105,8 +102,11 @@ def test_the_commands_of_the_page_make_a_cluster_that_runs_tasks(
     assert made.returncode == 0, made.stderr
 
     with ExitStack() as stack:
-        stack.enter_context(served(on_port(server, ports[0]), tmp_path, **state))
-        stack.enter_context(served(on_port(worker, ports[1]), tmp_path, **state))
+        ports = [
+            port_in(stack.enter_context(served(on_free_port(words), tmp_path, **state)))
+            for words in (server, worker)
+        ]
+        url = f"http://127.0.0.1:{ports[0]}"
         created = httpx.post(
             f"{url}/functions/job", json={"steps": 1}, headers=host | ASYNC, timeout=30
         )
@@ -126,7 +126,7 @@ def test_the_units_are_valid(tmp_path: Path) -> None:
     names = re.findall(r"`/etc/systemd/system/(.*?)`", PAGE)
     for name, text in zip(names, blocks("ini"), strict=True):
         unit = tmp_path / name.replace("@", "@1")
-        unit.write_text(text.replace(PROGRAM, sys.executable).replace("User=tools\n", ""))
+        unit.write_text(text.replace(PROGRAM, "/bin/sh").replace("User=tools\n", ""))
         done = subprocess.run(
             [analyze, "verify", "--man=no", "--recursive-errors=no", str(unit)],
             capture_output=True,

@@ -22,10 +22,9 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
+from tests.docs.test_cgi_servers import find, running
 from tests.records.support import replies_in
 from tests.server.processes import BackgroundCall, wait_until
-from tests.serving import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "guides" / "deployment.md").read_text()
@@ -54,6 +53,13 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
+def port_in(banner: str) -> int:
+    """The port of the address that a server prints."""
+    found = re.search(r"http://[^/\s]+:(\d+)", banner)
+    assert found is not None, banner
+    return int(found[1])
+
+
 def unit_command(folder: Path, name: str = "ExecStart", number: int = 0) -> list[str]:
     """A command of the unit, with the folder in place of the unit's folders.
 
@@ -63,9 +69,10 @@ def unit_command(folder: Path, name: str = "ExecStart", number: int = 0) -> list
     found = re.search(rf"^{name}=(.*?[^\\])$", unit, re.DOTALL | re.MULTILINE)
     assert found is not None
     line = found[1].replace("\\\n", " ").replace("%i", str(number))
-    for place in ("/srv/tools/.venv/bin/answerback", "/srv/tools", "/var/lib/tools"):
-        new = f"{sys.executable} -m answerback" if place.endswith("answerback") else str(folder)
-        line = line.replace(place, new)
+    program = f"{shlex.quote(sys.executable)} -m answerback"
+    line = line.replace("/srv/tools/.venv/bin/answerback", program)
+    for place in ("/srv/tools", "/var/lib/tools"):
+        line = line.replace(place, str(folder))
     return shlex.split(line.replace("/run/", f"{folder}/"))
 
 
@@ -118,21 +125,24 @@ def site(folder: Path) -> Iterator[Site]:
 @contextmanager
 def nginx_with(page: str, folder: Path) -> Iterator[Site]:
     nginx, openssl = find("nginx"), find("openssl")
-    cert, key, port = folder / "tools.pem", folder / "tools.key", free_port()
+    cert, key = folder / "tools.pem", folder / "tools.key"
     request = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     request += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     request += ["-keyout", str(key), "-out", str(cert)]
     subprocess.run(request, check=True, capture_output=True, timeout=60)
-    page = page.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
     page = page.replace("/run/", f"{folder}/").replace("/etc/ssl", str(folder))
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
-    (folder / "nginx.conf").write_text(
-        f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}\n"
-        f"http {{ access_log off; {temporary}\n{page}\n}}"
-    )
-    with running(nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf"):
-        wait_until_it_serves(port)
+
+    def command(port: int) -> list[str]:
+        on_port = page.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+        (folder / "nginx.conf").write_text(
+            f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}\n"
+            f"http {{ access_log off; {temporary}\n{on_port}\n}}"
+        )
+        return [nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf"]
+
+    with running(command, folder) as port:
         trusted = ssl.create_default_context(cafile=str(cert))
         yield Site(f"https://127.0.0.1:{port}", trusted, folder)
 
@@ -239,7 +249,7 @@ def test_no_call_fails_while_the_servers_behind_nginx_restart_one_after_the_othe
 def test_the_unit_is_valid(tmp_path: Path) -> None:
     analyze = find("systemd-analyze")
     unit = tmp_path / "tools.service"
-    text = block("ini").replace("/srv/tools/.venv/bin/answerback", sys.executable)
+    text = block("ini").replace("/srv/tools/.venv/bin/answerback", "/bin/sh")
     unit.write_text(text.replace("User=tools\n", ""))
 
     done = subprocess.run(
@@ -258,13 +268,13 @@ def test_the_commands_of_the_dockerfile_serve_and_check_health(folder: Path) -> 
     words = {name: json.loads(line) for name, line in re.findall(r"(CMD|CHECK CMD) (\[.*\])", text)}
     found = re.search(r"^ENV (.*)$", text, re.MULTILINE)
     assert found is not None
-    port = str(free_port())
-    environ = dict(pair.split("=") for pair in found[1].split()) | {"PORT": port}
+    environ = dict(pair.split("=") for pair in found[1].split()) | {"PORT": "0"}
     program = [sys.executable, "-m", *words["CMD"]]
 
     with served(program, folder, **environ) as banner:
+        port = port_in(banner)
         health = [sys.executable, *words["CHECK CMD"][1:]]
-        health[-1] = health[-1].replace("8000", port)
+        health[-1] = health[-1].replace("8000", str(port))
         checked = subprocess.run(health, capture_output=True, timeout=60)
         called = httpx.post(
             f"http://127.0.0.1:{port}/functions/add", json={"x": 7, "y": 3}, headers=HEADERS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -26,12 +27,12 @@ from kubernetes_validate import (  # type: ignore[import-untyped]  # it ships no
     latest_version,
     validate,
 )
+from tests.conftest import Server
 from tests.docs.stand_in_alb import LoadBalancer, balancing
-from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
-from tests.docs.test_deployment import SECRET, served
+from tests.docs.test_cgi_servers import find, running
+from tests.docs.test_deployment import SECRET, port_in, served
 from tests.records.support import replies_in
 from tests.server.processes import BackgroundCall, refuses_connections, wait_until
-from tests.serving import free_port
 from tests.state.test_hosts import ASYNC, JOBS, WAIT
 
 from answerback import Limits
@@ -74,10 +75,10 @@ def loaded(page: str, number: int = 0) -> dict[str, Any]:
     return found
 
 
-def command(words: list[str], port: int) -> list[str]:
-    """A command of the page, on a port of this machine."""
+def command(words: list[str]) -> list[str]:
+    """A command of the page, on a free port."""
     changed = [*words]
-    changed[changed.index("--port") + 1] = str(port)
+    changed[changed.index("--port") + 1] = "0"
     return [sys.executable, "-m", "answerback", *changed]
 
 
@@ -141,7 +142,7 @@ def compose_script(folder: Path) -> str:
         ("$$", "$"),
         ("/run/secrets", str(folder)),
         ("/data", str(folder)),
-        ("exec answerback", f"exec {sys.executable} -m answerback"),
+        ("exec answerback", f"exec {shlex.quote(sys.executable)} -m answerback"),
     ):
         assert old in script
         script = script.replace(old, new)
@@ -151,12 +152,12 @@ def compose_script(folder: Path) -> str:
 def test_the_single_server_of_compose_serves_with_its_secret_and_ends_by_sigterm(
     folder: Path,
 ) -> None:
-    port = free_port()
-    environ = {"PORT": str(port), "HOST": "0.0.0.0", "ANSWERBACK_SECRET": ""}
+    environ = {"PORT": "0", "HOST": "0.0.0.0", "ANSWERBACK_SECRET": ""}
     health = loaded(COMPOSE)["services"]["server"]["healthcheck"]["test"]
-    checked = [sys.executable, *health[2:-1], health[-1].replace("8000", str(port))]
 
     with served(["sh", "-c", compose_script(folder)], folder, **environ) as banner:
+        port = port_in(banner)
+        checked = [sys.executable, *health[2:-1], health[-1].replace("8000", str(port))]
         called = httpx.post(
             f"http://127.0.0.1:{port}/functions/add", json={"x": 7, "y": 3}, headers=HOST
         )
@@ -183,7 +184,7 @@ class Several(NamedTuple):
     """nginx with the page's configuration, in front of two servers that share a state."""
 
     url: str
-    processes: list[subprocess.Popen[str]]
+    processes: list[subprocess.Popen[bytes]]
 
     def post(self, path: str, body: Any, **headers: str) -> httpx.Response:
         return httpx.post(
@@ -202,23 +203,24 @@ def several_servers(state_url: str, folder: Path) -> Iterator[Several]:
     ]
     assert words[-2:] == ["--drain", "10"]
     words[-1] = "3"
-    port, ports = free_port(), [free_port(), free_port()]
     with ExitStack() as stack, tempfile.TemporaryDirectory(dir="/tmp") as place:
-        _write_nginx(Path(place), port, ports)
         processes = []
-        for each in ports:
+        for _ in range(2):
             process = subprocess.Popen(
-                command(words, each), cwd=folder, env=environ, stderr=subprocess.DEVNULL, text=True
+                command(words), cwd=folder, env=environ, stderr=subprocess.PIPE
             )
-            stack.callback(process.wait, BOUND)
+            stack.callback(process.communicate, timeout=BOUND)
             stack.callback(process.terminate)
             processes.append(process)
-        worker = command(services["worker"]["command"], free_port())
+        worker = command(services["worker"]["command"])
         stack.enter_context(served(worker, folder, ANSWERBACK_STATE=state_url))
-        for each in ports:
-            wait_until_it_serves(each)
-        stack.enter_context(running(nginx, "-e", f"{place}/nginx.log", "-c", f"{place}/nginx.conf"))
-        wait_until_it_serves(port)
+        ports = [Server(process).port for process in processes]
+
+        def on_port(port: int) -> list[str]:
+            _write_nginx(Path(place), port, ports)
+            return [nginx, "-e", f"{place}/nginx.log", "-c", f"{place}/nginx.conf"]
+
+        port = stack.enter_context(running(on_port, Path(place)))
         yield Several(f"http://127.0.0.1:{port}", processes)
 
 
@@ -335,12 +337,12 @@ def test_the_pods_command_answers_its_probes_and_refuses_its_address_elsewhere(
     state_url: str, folder: Path
 ) -> None:
     [server] = pod()["containers"]
-    port, state = free_port(), {"ANSWERBACK_STATE": state_url}
-    url = f"http://127.0.0.1:{port}"
+    state = {"ANSWERBACK_STATE": state_url}
     probes = [server[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe")]
     make_tables(["state", "upgrade"], state_url)
 
-    with served(command(server["args"], port), folder, **state):
+    with served(command(server["args"]), folder, **state) as banner:
+        url = f"http://127.0.0.1:{port_in(banner)}"
         healthy = [httpx.get(f"{url}{path}", headers=PROBE).status_code for path in probes]
         called = httpx.post(f"{url}/functions/add", json={"x": 1, "y": 2}, headers=PROBE)
         by_name = httpx.post(f"{url}/functions/add", json={"x": 1, "y": 2}, headers=HOST)
@@ -354,13 +356,13 @@ def test_a_pod_that_ends_finishes_its_calls_and_takes_no_new_connection(
     state_url: str, folder: Path
 ) -> None:
     [server] = pod()["containers"]
-    port, file = free_port(), folder / "go-on"
+    file = folder / "go-on"
     environ = make_tables(["state", "upgrade"], state_url)
 
     with subprocess.Popen(
-        command(server["args"], port), cwd=folder, env=environ, stderr=subprocess.DEVNULL
+        command(server["args"]), cwd=folder, env=environ, stderr=subprocess.PIPE
     ) as process:
-        wait_until_it_serves(port)
+        port = Server(process).port
         address, body = f"http://127.0.0.1:{port}/functions/until", {"path": str(file)}
         call = BackgroundCall(lambda: httpx.post(address, json=body, headers=HOST, timeout=BOUND))
         wait_until(Path(f"{file}.begun").exists)
@@ -474,13 +476,12 @@ if __name__ == "__main__":
 def balanced(folder: Path) -> Iterator[Balanced]:
     """A server whose stream comments come eight times within the idle time-out."""
     (folder / "slow.py").write_text(SLOW)
-    port = free_port()
     words = [sys.executable, "slow.py", *template_words()]
     words.remove("--no-tasks")
     words.remove("jobs.py")
-    words[words.index("--port") + 1] = str(port)
+    words[words.index("--port") + 1] = "0"
     words += ["--audit", "audit.db"]
-    with served(words, folder), balancing(port, IDLE) as balancer:
+    with served(words, folder) as banner, balancing(port_in(banner), IDLE) as balancer:
         yield Balanced(balancer, folder)
 
 
@@ -567,10 +568,12 @@ def test_the_load_balancer_uses_its_connection_to_the_server_again(balanced: Bal
 
 
 def test_the_server_closes_a_connection_after_its_keep_alive(folder: Path) -> None:
-    port = free_port()
-    words = [sys.executable, "calculator.py", "serve", "--port", str(port), "--keep-alive", "1"]
+    words = [sys.executable, "calculator.py", "serve", "--port", "0", "--keep-alive", "1"]
 
-    with served(words, folder), socket.create_connection(("127.0.0.1", port), BOUND) as client:
+    with (
+        served(words, folder) as banner,
+        socket.create_connection(("127.0.0.1", port_in(banner)), BOUND) as client,
+    ):
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         received = b""
         while part := client.recv(65536):

@@ -39,7 +39,7 @@ from tests.auth.login_providers import (
 )
 from tests.auth.sdk_storage import SdkStorage
 from tests.docs.test_deployment import served
-from tests.serving import free_port
+from tests.ports import free_port
 
 from answerback import connect
 from answerback.client import ConnectError

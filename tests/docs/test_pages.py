@@ -76,7 +76,7 @@ def test_the_examples_of_a_page_print_what_it_shows(
     page: Path, python: Python, shell: Shell
 ) -> None:
     if needs_curl(page):
-        pytest.skip("curl with --json is not installed")
+        pytest.skip("curl with --json is not installed; install curl 7.82 or newer")
     printed = ""
     for block in blocks(page):
         where = f"{page.name}:{block.line}"

@@ -55,7 +55,7 @@ def test_a_newcomer_who_pastes_the_pages_sees_what_they_show(
     name: str, tmp_path: Path, shell: Shell
 ) -> None:
     if any(map(needs_curl, PASTED[name])):
-        pytest.skip("curl is not installed")
+        pytest.skip("curl with --json is not installed; install curl 7.82 or newer")
     for page in PASTED[name]:
         for block in blocks(page):
             if "Stop the server" in block.before:

@@ -72,7 +72,7 @@ async def call(url: str, **options: Any) -> Any:
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("openssl is not installed")
+        pytest.skip("openssl is not installed; install it from the system's packages")
     folder = tmp_path_factory.mktemp("tls")
     cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
     command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ports import free_port
 
 from answerback import App, InvalidInput
 from answerback.dialects import write
@@ -20,8 +20,7 @@ MCP = "application/vnd.answerback.mcp+json"
 
 @pytest.fixture(scope="module")
 def url(serve: Callable[..., Any]) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with serve(EXAMPLE, "--port", str(port)) as server:
         assert server.port == port
         yield server.url

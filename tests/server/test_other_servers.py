@@ -12,7 +12,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from tests.fuzz.http_client import (
     stateless_call,
 )
 from tests.fuzz.stdio_client import call, request
-from tests.server.processes import BOUND, is_running, refuses_connections, wait_until
+from tests.ports import listening
+from tests.server.processes import BOUND, is_running, wait_until
 
 APPS = Path(__file__).parent.parent / "apps"
 SECRET = "of enough bytes!"
@@ -56,21 +58,14 @@ def command(server: str, port: int) -> list[str]:
     return [sys.executable, "-m", server, *options[server], "mounted:application"]
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
 class Deployment:
     """A process of another server, which serves an app inside another framework at /tools."""
 
     def __init__(self, server: str, framework: str, folder: Path, **variables: str) -> None:
-        self.port = free_port()
         self.workers = WORKERS[server]
         self.audit = folder / "audit.jsonl"
-        self._log = (folder / "log").open("w+b")
+        self._log = folder / "log"
+        self._running = ExitStack()
         environ = {
             "FRAMEWORK": framework,
             "AUDIT": str(self.audit),
@@ -79,12 +74,8 @@ class Deployment:
             "HOME": str(folder),
             **variables,
         }
-        self.process = subprocess.Popen(
-            command(server, self.port),
-            cwd=APPS,
-            env=os.environ | environ,
-            stdout=self._log,
-            stderr=self._log,
+        self.process, self.port = self._running.enter_context(
+            listening(partial(command, server), self._log, cwd=APPS, env=os.environ | environ)
         )
         self.pids: set[int] = set()
         wait_until(self._all_workers_answer)
@@ -147,8 +138,7 @@ class Deployment:
         return connection
 
     def log(self) -> str:
-        self._log.seek(0)
-        return self._log.read().decode()
+        return self._log.read_text()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -157,10 +147,9 @@ class Deployment:
     def kill(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait()
+        self._running.close()
         for pid in filter(is_running, self.pids):
             os.kill(pid, signal.SIGKILL)
-        self._log.close()
 
 
 @pytest.fixture(scope="module")
@@ -341,27 +330,20 @@ def test_a_server_serves_the_app_itself_with_its_lifespan(server: str, tmp_path:
     if importlib.util.find_spec(server) is None:
         pytest.skip(f"{server} is not installed")
     (tmp_path / "itself.py").write_text(ITSELF)
-    port = free_port()
-    options = {
-        "uvicorn": ["--port", str(port)],
-        "hypercorn": ["-b", f"127.0.0.1:{port}"],
-        "granian": ["--interface", "asgi", "--port", str(port)],
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", server, *options[server], "itself:app"],
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(lambda: not refuses_connections(port))
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND)
+
+    def command(port: int) -> list[str]:
+        options = {
+            "uvicorn": ["--port", str(port)],
+            "hypercorn": ["-b", f"127.0.0.1:{port}"],
+            "granian": ["--interface", "asgi", "--port", str(port)],
+        }
+        return [sys.executable, "-m", server, *options[server], "itself:app"]
+
+    with listening(command, tmp_path / "server.log", cwd=tmp_path) as started:
+        connection = http.client.HTTPConnection("127.0.0.1", started.port, timeout=BOUND)
         connection.request("POST", "/functions/state", "{}", {"Content-Type": JSON})
         answer = connection.getresponse().read()
         connection.close()
-    finally:
-        process.terminate()
-        process.wait(BOUND)
 
     assert answer == b'{"result":7}'
     assert (tmp_path / "log.txt").read_text() == "started ended"
@@ -372,7 +354,7 @@ def test_a_server_does_not_start_an_app_that_cannot_be_served(tmp_path: Path) ->
     (tmp_path / "itself.py").write_text(program)
 
     done = subprocess.run(
-        [sys.executable, "-m", "uvicorn", "--port", str(free_port()), "itself:app"],
+        [sys.executable, "-m", "uvicorn", "--port", "0", "itself:app"],
         cwd=tmp_path,
         capture_output=True,
         timeout=BOUND,

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+from tests.ports import free_port
 from tests.server.processes import BOUND
-from tests.serving import free_port
 
 FAILING = """
 import logging
@@ -303,7 +303,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for localhost and its key."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("openssl is not installed")
+        pytest.skip("openssl is not installed; install it from the system's packages")
     folder = tmp_path_factory.mktemp("tls")
     cert, key = folder / "cert.pem", folder / "key.pem"
     names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
@@ -331,11 +331,12 @@ def test_a_client_that_leaves_a_tls_connection_causes_no_log_line(
     failing: Path, certificate: tuple[Path, Path]
 ) -> None:
     cert, key = map(str, certificate)
-    port = str(free_port())
-    with started(failing, "--port", port, "--tls-cert", cert, "--tls-key", key) as server:
+    with started(failing, "--port", "0", "--tls-cert", cert, "--tls-key", key) as server:
+        found = re.search(r"https://\S+?:(\d+)", server.banner)
+        assert found is not None
         context = ssl.create_default_context(cafile=cert)
         for _ in range(3):
-            with socket.create_connection(("127.0.0.1", int(port)), timeout=BOUND) as plain:
+            with socket.create_connection(("127.0.0.1", int(found[1])), timeout=BOUND) as plain:
                 secured = context.wrap_socket(plain, server_hostname="localhost")
                 secured.sendall(b"POST /functions/fail HTTP/1.1\r\nHost: localhost\r\n")
                 secured.close()

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 import psycopg
-from tests.serving import free_port
+from tests.ports import free_port
 from tests.state.networks import Network, Place
 from tests.state.postgres import Postgres
 from tests.state.tcp_proxy import Proxy

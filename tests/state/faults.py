@@ -26,7 +26,7 @@ from tests.state.fault_app import RATION
 from tests.state.fault_kinds import KINDS, LOSES, Fault, Run
 from tests.state.load import MANY_CALLS, TOOLS, Load
 from tests.state.networks import Namespaces, enter_namespaces, new_network
-from tests.state.postgres import Postgres
+from tests.state.postgres import Postgres, open_folder
 from tests.state.session_load import Sessions
 
 SEED = int(os.environ.get("SEED", "23"))
@@ -144,7 +144,7 @@ def _compare(run: Run) -> None:
 def _postgres(stack: ExitStack, address: str | None, *, on_tmpfs: bool) -> Postgres:
     folder = None
     if on_tmpfs:
-        folder = Path(tempfile.mkdtemp(prefix="answerback-pg-"))
+        folder = Path(tempfile.mkdtemp(prefix="answerback-pg-", dir=open_folder()))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         mount = ["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(folder)]
         if subprocess.run(mount, capture_output=True, check=False).returncode == 0:

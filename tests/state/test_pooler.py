@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 from tests.docs.test_cgi_servers import find
-from tests.fuzz.stdio_client import wait_until
-from tests.serving import free_port
-from tests.state.postgres import Postgres
+from tests.ports import listening
+from tests.state.postgres import Postgres, open_folder, unprivileged
 from tests.state.stores import SECRET, make_tables
 
 from answerback.core.limits import TaskLimits
@@ -23,14 +20,12 @@ from answerback.state.shared import SharedState
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id
 
-_NOBODY = 65534
-
 
 @pytest.fixture
 def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
     """The database's URL through a pooler that has two connections to the server."""
     program = find("pgbouncer")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=open_folder()) as folder:
         os.chmod(folder, 0o755)
         with pooling(program, Path(folder), postgres, state_url) as url:
             yield url
@@ -38,39 +33,23 @@ def pooled_url(postgres: Postgres, state_url: str) -> Iterator[str]:
 
 @contextmanager
 def pooling(program: str, folder: Path, postgres: Postgres, state_url: str) -> Iterator[str]:
-    port, name = free_port(), state_url.rpartition("/")[2]
+    name = state_url.rpartition("/")[2]
     users, settings = folder / "users.txt", folder / "pgbouncer.ini"
     users.write_text('"postgres" ""\n')
-    settings.write_text(
-        f"[databases]\n{name} = host=127.0.0.1 port={postgres.port} user=postgres\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"auth_type = any\nauth_file = {users}\npool_mode = transaction\ndefault_pool_size = 2\n"
-    )
-    # It refuses to run as root.
-    user = _NOBODY if os.geteuid() == 0 else None
-    process = subprocess.Popen(
-        [program, settings],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        user=user,
-        group=user,
-    )
-    url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
 
-    def is_ready() -> bool:
-        assert process.poll() is None
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+    def command(port: int) -> list[str | Path]:
+        settings.write_text(
+            f"[databases]\n{name} = host=127.0.0.1 port={postgres.port} user=postgres\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"auth_type = any\nauth_file = {users}\npool_mode = transaction\n"
+            "default_pool_size = 2\n"
+        )
+        for file in (users, settings):
+            file.chmod(0o644)
+        return [program, settings]
 
-    try:
-        wait_until(is_ready)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
+    with listening(command, folder / "log", cwd=folder, **unprivileged()) as pooler:
+        yield f"postgresql://postgres@127.0.0.1:{pooler.port}/{name}"
 
 
 def test_tasks_are_claimed_once_and_told_of_through_a_pooler(

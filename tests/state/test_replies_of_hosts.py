@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from tests.conftest import Server
 from tests.fitting.kept_app import report, whole_of
-from tests.serving import free_port
+from tests.ports import free_port
 from tests.state.stores import make_tables
 
 from answerback import connect

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,9 +15,9 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from tests import ports
 from tests.conftest import Server
 from tests.fuzz.stdio_client import wait_until
-from tests.serving import free_port
 from tests.state.hosts import environment, started
 from tests.state.postgres import Postgres
 from tests.state.proxy import round_robin
@@ -33,29 +32,15 @@ Start = Callable[..., Server]
 
 
 @contextmanager
-def _served_by_uvicorn(url: str, lifespan: str) -> Iterator[str]:
+def _served_by_uvicorn(url: str, lifespan: str, log: Path) -> Iterator[str]:
     """Serve `app.asgi()`; yield the address."""
-    port = free_port()
-    options = ["--port", str(port), "--log-level", "warning", "--lifespan", lifespan]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "tests.state.talks:application", *options],
-        env=environment(url),
-        cwd=TALKS.parent.parent.parent,
-    )
-    try:
-        address = f"http://127.0.0.1:{port}"
-        wait_until(lambda: _answers(address))
-        yield address
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/healthz").status_code == 200
-    except httpx.TransportError:
-        return False
+    words = [sys.executable, "-m", "uvicorn", "tests.state.talks:application"]
+    words += ["--log-level", "warning", "--lifespan", lifespan, "--port"]
+    folder = TALKS.parent.parent.parent
+    with ports.listening(
+        lambda port: [*words, str(port)], log, env=environment(url), cwd=folder
+    ) as server:
+        yield f"http://127.0.0.1:{server.port}"
 
 
 @pytest.fixture
@@ -285,11 +270,13 @@ def test_workers_and_hosts_share_their_sessions(start: Start) -> None:
 
 
 @pytest.mark.parametrize("lifespan", ["on", "off"])
-def test_sessions_are_shared_under_another_asgi_server(state_url: str, lifespan: str) -> None:
+def test_sessions_are_shared_under_another_asgi_server(
+    state_url: str, lifespan: str, tmp_path: Path
+) -> None:
     make_tables(state_url)
     with (
-        _served_by_uvicorn(state_url, lifespan) as first,
-        _served_by_uvicorn(state_url, lifespan) as second,
+        _served_by_uvicorn(state_url, lifespan, tmp_path / "first") as first,
+        _served_by_uvicorn(state_url, lifespan, tmp_path / "second") as second,
     ):
         session = Session(first)
         with session.calling(first, 7, "greet") as events:
@@ -345,7 +332,7 @@ def test_hosts_agree_on_a_tool_that_several_of_them_switch_at_the_same_time(
 
 
 def test_changes_are_found_by_polling_if_no_notice_arrives(start: Start) -> None:
-    nowhere = f"postgresql://postgres@127.0.0.1:{free_port()}/none"
+    nowhere = f"postgresql://postgres@127.0.0.1:{ports.free_port()}/none"
     urls = [start("--state-listen", nowhere).url for _ in range(2)]
     session = Session(urls[0])
 

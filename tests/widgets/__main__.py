@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT, serving
+from tests.ports import free_port
 from tests.protocol.official_tools import INSPECTOR, node_command, node_environment
-from tests.serving import free_port
 from tests.widgets.browser_driver import BRIDGE, PAGES, Browser, chromium, sandbox
 from tests.widgets.two_hosts import WIDGETS, two_hosts
 

@@ -1,7 +1,7 @@
 """mcp-proxy: a program on stdio in front of a server over HTTP, and the other way round."""
 
 import asyncio
-import socket
+import os
 import subprocess
 import sys
 from typing import Any
@@ -19,10 +19,8 @@ def call_over_stdio() -> None:
 
 
 def call_over_http(connect: Any = streamablehttp_client, path: str = "/mcp") -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "mcp_proxy", "--port", str(port), "--", *COMMAND]
+    port = os.environ["CLIENTS_PORT"]
+    command = [sys.executable, "-m", "mcp_proxy", "--port", port, "--", *COMMAND]
     proxy = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert proxy.stderr is not None

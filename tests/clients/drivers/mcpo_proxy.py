@@ -1,19 +1,17 @@
 """mcpo: a server with one path for each tool, for clients that read OpenAPI documents."""
 
 import asyncio
-import socket
+import os
 import subprocess
 import sys
 
 import httpx
 from driving import COMMAND, URL, WIRE, answers
 
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
+port = os.environ["CLIENTS_PORT"]
 stdio = ["--", *COMMAND]
 http = ["--server-type", "streamable-http", "--", URL + "/mcp"]
-options = ["--host", "127.0.0.1", "--port", str(port), *(stdio if WIRE == "stdio" else http)]
+options = ["--host", "127.0.0.1", "--port", port, *(stdio if WIRE == "stdio" else http)]
 proxy = subprocess.Popen(["mcpo", *options], stdout=sys.stderr)
 
 

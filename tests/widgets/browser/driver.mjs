@@ -12,6 +12,7 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 
 const WAIT = Number(process.env.BROWSER_WAIT ?? 20) * 1000;
 const FOLDER = process.env.CHROMIUM_FOLDER;
@@ -24,7 +25,7 @@ async function unpack() {
   mkdirSync(dirname(FOLDER), { recursive: true });
   process.env.TMPDIR = mkdtempSync(`${FOLDER}-`);
   const { default: chromium, inflate } = await import("@sparticuz/chromium");
-  const carried = join(dirname(import.meta.resolve("@sparticuz/chromium").slice(7)), "..", "bin");
+  const carried = fileURLToPath(new URL("../bin", import.meta.resolve("@sparticuz/chromium")));
   await Promise.all([chromium.executablePath(), inflate(join(carried, "al2023.tar.br"))]);
   // Only the font of the package, so that a picture is the same on every machine.
   const fonts = `<dir>${FOLDER}/fonts</dir><cachedir>${FOLDER}/fonts-cache</cachedir>`;
@@ -176,7 +177,14 @@ for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line);
   let reply;
   try {
-    if (command.do !== "bundle") browser ??= await launch();
+    if (command.do !== "bundle") {
+      browser ??= await launch().catch((error) => {
+        const missing = /loading shared libraries: ([^:]+)/.exec(error);
+        if (!missing) throw error;
+        const advice = "install Debian's package chromium, or what brings it, or set CHROMIUM";
+        throw new Error(`Chromium lacks ${missing[1]}: ${advice}`);
+      });
+    }
     reply = { value: (await inTime(command.do, commands[command.do](command))) ?? null };
   } catch (error) {
     reply = { error: String(error) };
