@@ -115,13 +115,14 @@ def length(node: ast.stmt) -> int:
     return node.end_lineno - node.lineno + 1
 
 
-def test_no_module_is_longer_than_500_lines() -> None:
+def test_no_module_is_longer_than_900_lines() -> None:
+    """A module is a topic that is read from top to bottom; above 900 lines it has two."""
     sizes = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
 
-    assert {name: size for name, size in sizes.items() if size > 500} == {}
+    assert {name: size for name, size in sizes.items() if size > 900} == {}
 
 
-def test_no_function_is_longer_than_50_lines() -> None:
+def test_no_function_is_longer_than_60_lines() -> None:
     sizes = {
         f"{name_of(path)}: {node.name}": length(node)
         for path in MODULES
@@ -129,7 +130,7 @@ def test_no_function_is_longer_than_50_lines() -> None:
         if isinstance(node, Function)
     }
 
-    assert {name: size for name, size in sizes.items() if size > 50} == {}
+    assert {name: size for name, size in sizes.items() if size > 60} == {}
 
 
 def methods(node: ast.ClassDef) -> set[str]:
@@ -312,30 +313,6 @@ def test_no_docstring_begins_with_what() -> None:
     assert found == []
 
 
-SMALL_MODULES = {
-    # Loaded only when a prompt or a question is needed, so that other calls start faster.
-    "calls/prompt_reply.py",
-    "calls/questions.py",
-    # Other modules name their classes in annotations.
-    "auth/token_proof.py",
-    "registry/own_routes.py",
-    # `records/__init__.py` loads it by its name.
-    "records/logging_sink.py",
-    # They need PostgreSQL, which servers of one host do not have.
-    "gates/used_rows.py",
-    "resilience/sharing.py",
-    # It knows the kernel, and nothing of the tasks that use it.
-    "tasks/file_notice.py",
-    # Only a tool that asks for its request loads it; a CGI program starts for every call.
-    "server/cgi_request_info.py",
-    # Rules that somebody looks for by their names.
-    "client/resending.py",
-    # A wire has a module of its own, however small it is.
-    "server/memory.py",
-    "server/single_call.py",
-}
-
-
 def imports_in(node: ast.AST, in_function: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
     """The imports that run, and whether they do so only when a function is called."""
     for each in ast.iter_child_nodes(node):
@@ -356,7 +333,32 @@ def imported_modules(path: Path) -> Iterator[Path]:
                 yield next(each for each in found if each.exists())
 
 
-def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> None:
+# Private functions that are named once beside their definition, per 1,000 lines. A reader follows
+# such a name instead of reading on, so the code stays in its caller unless the name says more
+# than the lines. The number may only fall.
+ONE_CALLER_HELPERS = 20.5
+
+
+def test_few_private_functions_have_only_one_caller() -> None:
+    texts = {path: path.read_text() for path in MODULES}
+    found = [
+        node.name
+        for path, text in texts.items()
+        for node in nodes_of(path)
+        if isinstance(node, Function) and re.fullmatch(r"_[^_]\w*", node.name)
+        if len(re.findall(rf"\b{node.name}\b", text)) == 2
+    ]
+    lines = sum(text.count("\n") for text in texts.values())
+
+    assert 1000 * len(found) / lines <= ONE_CALLER_HELPERS
+
+
+# Modules under 90 lines that one other module imports; the number may only fall.
+SMALL_MODULES_WITH_ONE_IMPORTER = 40
+
+
+def test_few_small_modules_have_only_one_importer() -> None:
+    """A new file needs a second importer or a second topic."""
     importers = defaultdict(set)
     for path in MODULES:
         for imported in imported_modules(path):
@@ -365,22 +367,28 @@ def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> No
     small = {
         name_of(path)
         for path, found in importers.items()
-        if len(found) == 1 and len(path.read_text().splitlines()) < 60
+        if len(found) == 1 and len(path.read_text().splitlines()) < 90
         if path.parent.name != "cli" and path.name != "__init__.py"
     }
 
-    assert small == SMALL_MODULES
+    assert len(small) <= SMALL_MODULES_WITH_ONE_IMPORTER, sorted(small)
 
 
-# Imports inside functions; the number may only fall. `tests/test_import_cost.py` shows what each
-# saves: a program that does not call the function starts without the module.
-IMPORTS_IN_FUNCTIONS = 415
+# Functions with an import inside; the number may only fall. `tests/test_import_cost.py` shows what
+# each saves: a program that does not call the function starts without the module.
+FUNCTIONS_WITH_IMPORTS = 365
 
 
-def test_the_number_of_imports_inside_functions_does_not_grow() -> None:
-    found = [inside for path in MODULES for _, inside in imports_in(tree_of(path)) if inside]
+def test_few_functions_have_an_import_inside() -> None:
+    found = [
+        node
+        for path in MODULES
+        for node in nodes_of(path)
+        if isinstance(node, Function)
+        if any(isinstance(each, ast.Import | ast.ImportFrom) for each in ast.walk(node))
+    ]
 
-    assert len(found) <= IMPORTS_IN_FUNCTIONS
+    assert len(found) <= FUNCTIONS_WITH_IMPORTS
 
 
 UPWARD = {
@@ -420,45 +428,51 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
     assert circle == []
 
 
-# The lines of each package; "" has the loose modules. A change that grows a package raises its
-# number in a commit of its own, with the reason in the message.
-PACKAGE_LINES = {
-    "": 1_450,
-    "auth": 1_500,
-    "calls": 3_600,
-    "cli": 7_200,
-    "client": 8_200,
-    "core": 3_700,
-    "dialects": 4_650,
-    "fitting": 1_810,
-    "gates": 750,
-    "http1": 1_100,
-    "inference": 1_300,
-    "middleware": 650,
-    "models": 2_500,
-    "protocol": 3_650,
-    "reading": 1_550,
-    "records": 2_275,
-    "registry": 1_350,
-    "resilience": 1_900,
-    "rules": 5_600,
-    "server": 10_050,
-    "state": 1_600,
-    "tasks": 2_900,
-    "testing": 350,
-    "tools": 4_400,
-    "types": 6_600,
+# The lines and files of each package; "" has the loose modules. A number rises only together with
+# the sentence in CHANGELOG.md that a user would want it for.
+PACKAGES = {
+    "": (1_433, 8),
+    "auth": (1_456, 14),
+    "calls": (3_552, 19),
+    "cli": (7_154, 59),
+    "client": (8_166, 50),
+    "core": (3_699, 36),
+    "dialects": (4_648, 26),
+    "fitting": (1_805, 14),
+    "gates": (708, 8),
+    "http1": (1_051, 7),
+    "inference": (1_262, 9),
+    "middleware": (637, 7),
+    "models": (2_486, 18),
+    "protocol": (3_628, 26),
+    "reading": (1_491, 9),
+    "records": (2_272, 18),
+    "registry": (1_323, 8),
+    "resilience": (1_878, 15),
+    "rules": (4_888, 34),
+    "server": (10_046, 64),
+    "state": (1_563, 14),
+    "tasks": (2_880, 16),
+    "testing": (329, 2),
+    "tools": (4_390, 20),
+    "types": (6_559, 36),
 }
 
 
-def test_no_package_outgrows_its_lines() -> None:
-    sizes: dict[str, int] = defaultdict(int)
+def test_no_package_outgrows_its_lines_and_files() -> None:
+    sizes: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for path in MODULES:
         package = path.relative_to(SRC).parts[0] if path.parent != SRC else ""
-        sizes[package] += len(path.read_text().splitlines())
+        lines, files = sizes[package]
+        sizes[package] = lines + len(path.read_text().splitlines()), files + 1
 
-    assert sizes.keys() == PACKAGE_LINES.keys()
-    assert {name: size for name, size in sizes.items() if size > PACKAGE_LINES[name]} == {}
+    assert sizes.keys() == PACKAGES.keys()
+    grown = {
+        name: size
+        for name, size in sizes.items()
+        if size[0] > PACKAGES[name][0] or size[1] > PACKAGES[name][1]
+    }
+    assert grown == {}
 
 
 TESTS = Path(__file__).parent
