@@ -442,11 +442,11 @@ PACKAGE_LINES = {
     "registry": 1_350,
     "resilience": 1_900,
     "rules": 5_600,
-    "server": 10_050,
+    "server": 10_000,
     "state": 1_600,
     "tasks": 2_900,
     "testing": 350,
-    "tools": 4_400,
+    "tools": 4_380,
     "types": 6_600,
 }
 
