@@ -289,7 +289,8 @@ def post(whole: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def response(whole: dict[str, Any], name: str, status: int) -> dict[str, Any]:
-    return resolved(post(whole, name)["responses"][str(status)], whole)
+    responses = post(whole, name)["responses"]
+    return resolved(responses.get(str(status), responses["default"]), whole)
 
 
 def schema_errors(schema: dict[str, Any], whole: dict[str, Any], value: Any) -> list[str]:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -33,7 +33,6 @@ from tests.server.openapi_samples import (
 from answerback import (
     App,
     Conflict,
-    Depends,
     NotFound,
     RateLimited,
     Reply,
@@ -315,12 +314,6 @@ def test_tools_are_at_the_route_of_the_contract(contract: str) -> None:
     assert f"{route}move" in rich(contract).openapi()["paths"]
 
 
-def _look_up(city: str) -> str:
-    if city == "Atlantis":
-        raise CityUnknown("it sank")
-    return city
-
-
 def raising(city: str) -> str:
     """Fail in ways of its own.
 
@@ -329,9 +322,7 @@ def raising(city: str) -> str:
         RateLimited: Or too loudly.
         ValueError: Never seen by a caller.
     """
-    if not city:
-        raise Uncountable("no")
-    return _look_up(city)
+    raise CityUnknown(city)
 
 
 def returning() -> Reply[int]:
@@ -342,52 +333,44 @@ def harmless() -> str:
     return "CONFLICT"
 
 
-def test_statuses_come_from_the_errors_in_options_docstring_and_code() -> None:
+def test_statuses_come_from_the_errors_in_options_and_docstring() -> None:
     app = App("raising")
     app.add_tool(raising)
+    app.add_tool(raising, name="declared", raises=[NotFound, Uncountable])
     app.add_tool(returning)
     app.add_tool(harmless, raises=[Conflict, CityUnknown, RateLimited, ToolError])
     app.add_tool(harmless, name="unharmed")
     whole = app.openapi()
-    always = {"200", "400", "413", "415", "500", "503"}
+    always = {"200", "400", "413", "415", "500", "503", "default"}
 
     def more(name: str) -> set[str]:
         return set(post(whole, name)["responses"]) - always
 
-    assert more("raising") == {"404", "409", "429"}
-    assert more("returning") == {"504"}
+    assert more("raising") == {"429"}
+    assert more("declared") == {"404", "409", "429"}
+    assert more("returning") == set()
     assert more("harmless") == {"404", "409", "429"}
     assert more("unharmed") == set()
     assert all(always <= post(whole, name)["responses"].keys() for name in app.tools)
 
 
-def find_city(name: str = "") -> str:
-    raise NotFound("no city")
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_default_response_of_every_operation_is_an_error(contract: str) -> None:
+    whole = rich(contract).openapi()
+    operations = [each for path in whole["paths"].values() for each in path.values()]
 
-
-def get_name() -> str:
-    raise Conflict("two names")
-
-
-def get_city(name: Annotated[str, Depends(get_name)]) -> str:
-    return find_city()
-
-
-def test_statuses_come_from_the_dependencies_too() -> None:
-    app = App("dependencies")
-
-    @app.tool
-    def show(city: Annotated[str, Depends(get_city)]) -> str:
-        return city
-
-    responses = app.openapi()["paths"]["/functions/show"]["post"]["responses"]
-
-    assert {"404", "409"} <= set(responses)
+    assert len(operations) > len(CALLS) // 2
+    for operation in operations:
+        assert list(operation["responses"])[-1] == "default"
+        declared = resolved(operation["responses"]["default"], whole)
+        refused = resolved(operation["responses"]["400"], whole)
+        assert declared["content"] == refused["content"]
+        assert "Retry-After" in declared["headers"]
 
 
 def test_the_docstring_describes_the_status_of_an_error() -> None:
     app = App("raising")
-    app.add_tool(raising)
+    app.add_tool(raising, raises=[NotFound])
     whole = app.openapi()
 
     assert response(whole, "raising", 429)["description"] == (

@@ -427,6 +427,6 @@ def test_a_contract_may_answer_every_call_of_a_tool_with_200(send_request: SendR
     assert (failed.status, failed.json["isError"]) == (200, True)
     assert failed.headers["x-error-code"] == "NOT_FOUND"
     assert unknown.status == 404
-    assert responses.keys() == {"200", "400", "413", "415"}
+    assert responses.keys() == {"200", "400", "413", "415", "default"}
     schema = responses["200"]["content"]["application/json"]["schema"]
     assert len(schema["anyOf"]) == 2

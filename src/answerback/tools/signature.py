@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FunctionType, UnionType
+from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, Unpack, get_args, get_origin
 
 import msgspec
@@ -16,9 +16,7 @@ from .callable_source import (
     all_names,
     keywords_name,
     open_parameters,
-    parameter_hints,
     resolved_hints,
-    source_of,
 )
 from .context import Context
 from .markers import AllArguments, Ask, Depends, Header, is_all_arguments, marker_of
@@ -53,18 +51,6 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         from ..types.values_from_text import from_strings
 
         return from_strings(self.parameters, pairs)
-
-
-def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
-    """Yield the functions that fill `Depends` parameters, also those of dependencies."""
-    waiting = list(signature.dependencies.values())
-    for each in waiting:
-        if isinstance(each, type):
-            continue
-        function: Any = source_of(each).function  # mypy takes the field for a method
-        yield function
-        markers = (marker_of(Depends, hint) for hint in parameter_hints(each).values())
-        waiting += [found.function for found in markers if found and found.function not in waiting]
 
 
 def read_signature(

@@ -199,7 +199,7 @@ def _() -> None:
 
     responses = app.openapi()["paths"]["/functions/find"]["post"]["responses"]
 
-    assert {"200", "400", "404", "500"} <= responses.keys()
+    assert {"200", "400", "404", "500", "default"} <= responses.keys()
 
 
 @row("the schema of an error has required")

@@ -80,7 +80,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     paths |= page_paths(media)
     responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)
-    components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}
+    components = {"schemas": schemas, "responses": responses, "headers": HEADERS}
     schemes: Schema = {}
     security: list[Schema] = []
     if registry.auth is not None or any(needs_login(tool) for tool in tools):

@@ -60,6 +60,8 @@ _LINK: Schema = {
 }
 # The `aligned` convention reads these responses in the operation itself and follows no references.
 _INLINE_STATUSES = (400, 500)
+# Any other error: of a tool that raises what it does not declare, of a proxy or of middleware.
+_DEFAULT = {"default": {"$ref": f"{RESPONSES}Error"}}
 # The statuses of requests that reach no tool.
 _BEFORE_THE_CALL = (400, 413, 415)
 
@@ -148,21 +150,24 @@ def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, S
     from .task_paths import task_paths
 
     errors = {
-        status: _error_response(DESCRIPTIONS[status], media)
+        str(status): _error_response(DESCRIPTIONS[status], media)
         if status in _INLINE_STATUSES
         else {"$ref": f"{RESPONSES}Error{status}"}
         for status in (400, 404, 409, 413, 415, 500, 503)
     }
-    return task_paths(tool, called, errors)
+    return task_paths(tool, called, errors | _DEFAULT)
 
 
 def shared_responses(media: MediaTypes) -> dict[str, Schema]:
     """Return the error responses that tools share, by name."""
-    return {
+    shared = {
         f"Error{status}": _with_retry_after(status, _error_response(description, media))
         for status, description in DESCRIPTIONS.items()
         if status not in _INLINE_STATUSES
     }
+    # The status may be 429 or 503.
+    shared["Error"] = _with_retry_after(503, _error_response("Any other error", media))
+    return shared
 
 
 def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
@@ -175,7 +180,7 @@ def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
             responses[str(status)] = response
         else:
             responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
-    return responses
+    return responses | _DEFAULT
 
 
 def page_paths(media: MediaTypes) -> dict[str, Schema]:
@@ -193,7 +198,9 @@ def _readiness_page(media: MediaTypes) -> Schema:
     summary = "Whether calls can be served"
     page = _page("checkReadiness", summary, _health_schema("ready"), media)
     not_ready = {JSON: {"schema": _health_schema("not ready")}}
-    page["get"]["responses"]["503"] = {"description": "They cannot", "content": not_ready}
+    responses = page["get"]["responses"]
+    responses["503"] = {"description": "They cannot", "content": not_ready}
+    page["get"]["responses"] = dict(sorted(responses.items()))
     return page
 
 
@@ -203,6 +210,7 @@ def _page(operation_id: str, summary: str, schema: Schema, media: MediaTypes) ->
         "200": {"description": summary, "content": content},
         "400": _error_response(DESCRIPTIONS[400], media),
         "500": _error_response(DESCRIPTIONS[500], media),
+        **_DEFAULT,
     }
     about = {"operationId": operation_id, "summary": summary, "tags": ["service"]}
     return {"get": {**about, "responses": responses}}

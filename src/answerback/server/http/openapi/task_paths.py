@@ -96,13 +96,12 @@ def call_parameters(tool: Tool) -> list[Schema]:
     return [_PREFER, _KEY] if has_task(tool) else [_KEY]
 
 
-def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[str, Schema]:
+def task_paths(tool: Tool, called: Schema, errors: dict[str, Schema]) -> dict[str, Schema]:
     """Return the paths of *tool*'s tasks; *called* is its operation."""
     path = f"{tool.contract.route}{tool.name}{TASKS}{{id}}"
     shared = {"tags": called["tags"]}
     if "security" in called:
         shared["security"] = called["security"]
-    refused = {str(status): each for status, each in errors.items()}
     shown = {"description": "The task", "headers": _RETRY_AFTER, "content": {JSON: _STATUS}}
 
     def about(verb: str, summary: str, success: Schema = shown) -> Schema:
@@ -110,7 +109,7 @@ def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[st
             **shared,
             "operationId": f"tasks.{tool.name}.{verb}",
             "summary": summary,
-            "responses": {"200": success, **refused},
+            "responses": {"200": success, **errors},
         }
 
     answers = {"schema": {"$ref": SCHEMAS + "TaskAnswers"}}
@@ -119,7 +118,7 @@ def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[st
         "requestBody": {"required": True, "content": {JSON: answers}},
     }
     result = about("result", f"The reply of a task of {tool.name}")
-    result["responses"] = {**called["responses"], **refused, "202": CREATED}
+    result["responses"] = dict(sorted({**called["responses"], **errors, "202": CREATED}.items()))
     return {
         path: {
             "parameters": [_ID],
