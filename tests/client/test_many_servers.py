@@ -120,7 +120,7 @@ def test_a_file_that_cannot_be_used_tells_why(text: str, said: str, tmp_path: Pa
 
 @pytest.mark.parametrize("target", [5, None, [], [1, "a"]])
 def test_a_target_that_cannot_be_understood_is_a_connect_error(target: Any) -> None:
-    with pytest.raises((BadTarget, TypeError), match=r"should get a command|needs a target"):
+    with pytest.raises((BadTarget, TypeError), match="should get a command"):
         connect(target)
 
     assert issubclass(BadTarget, ConnectError)

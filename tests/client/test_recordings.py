@@ -1,4 +1,4 @@
-"""Taps and replays, caches of lists, and the check of output schemas."""
+"""Taps, caches of lists, and the check of output schemas."""
 
 from __future__ import annotations
 
@@ -16,13 +16,47 @@ from answerback import App, connect
 from answerback.client import ConnectError
 from answerback.core.peer import Progress
 
+_REPLAY = """
+import json, sys
+file, server = sys.argv[1:]
+lines = [json.loads(line) for line in open(file)]
+lines = [each for each in lines if each.get("server", "") == server]
+def key(message):
+    params = message.get("params") or {}
+    return message.get("method"), {name: params[name] for name in params if name != "_meta"}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked or "method" not in asked:
+        continue
+    sent = [n for n, each in enumerate(lines) if each["direction"] == "sent"]
+    place = next((n for n in sent if key(lines[n]["message"]) == key(asked)), len(lines))
+    for each in lines[place + 1 :]:
+        message = each["message"]
+        is_response = message.get("id") == lines[place]["message"]["id"]
+        if each["direction"] == "received" and ("method" in message or is_response):
+            print(json.dumps({**message, "id": asked["id"]} if is_response else message))
+            if is_response:
+                break
+    else:
+        error = {"code": -32601, "message": "not in the recording"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}))
+    sys.stdout.flush()
+"""
 
-def test_a_tap_sees_every_message_and_its_file_replays(target: Any, tmp_path: Path) -> None:
+
+def replayed(file: Path, server: str = "") -> list[str]:
+    """The command of a server that answers as the recorded one did."""
+    return [sys.executable, "-I", "-S", "-c", _REPLAY, str(file), server]
+
+
+def test_a_tap_sees_every_message_so_that_its_file_can_be_replayed(
+    target: Any, tmp_path: Path
+) -> None:
     file = tmp_path / "tap.jsonl"
 
-    async def use(**options: Any) -> list[Any]:
+    async def use(target: Any, **options: Any) -> list[Any]:
         steps: list[Progress] = []
-        async with connect(**options, elicit=lambda _: {"value": "Ada"}) as server:
+        async with connect(target, **options, elicit=lambda _: {"value": "Ada"}) as server:
             return [
                 [tool.name for tool in await server.tools()],
                 await server.call("add", x=1, y=2),
@@ -31,105 +65,37 @@ def test_a_tap_sees_every_message_and_its_file_replays(target: Any, tmp_path: Pa
                 [step.progress for step in steps],
             ]
 
-    recorded = asyncio.run(use(target=target, tap=file))
-    replayed = asyncio.run(use(replay=file))
+    recorded = asyncio.run(use(target, tap=file))
+    again = asyncio.run(use(replayed(file)))
 
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert {line["direction"] for line in lines} == {"sent", "received"}
-    assert replayed[0] == recorded[0]
-    assert replayed[1].data == recorded[1].data == 3
-    assert replayed[2] == recorded[2]
-    assert replayed[3].error == recorded[3].error
-    assert replayed[4] == recorded[4] == [1, 2]
+    assert again[0] == recorded[0]
+    assert again[1].data == recorded[1].data == 3
+    assert again[2] == recorded[2]
+    assert again[3].error == recorded[3].error
+    assert again[4] == recorded[4] == [1, 2]
 
 
-def test_a_call_that_is_not_in_the_recording_is_a_failed_reply(tmp_path: Path) -> None:
-    file = tmp_path / "tap.jsonl"
-    app = load_app(SERVED)
-    with connect(app, tap=file) as server:
-        server.call("add", x=1, y=2)
-
-    with connect(replay=file) as server:
-        reply = server.call("add", x=1, y=3)
-
-    assert reply.error is not None
-    assert "is not in" in reply.error.message
-
-
-def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConnectError, match="cannot replay"), connect(replay=tmp_path / "none"):
-        pass
-
-
-STATEFUL = """
-import json, sys
-calls = 0
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    if asked["method"] == "initialize":
-        info = {"name": "count", "version": "1"}
-        result = {"protocolVersion": "2025-06-18", "serverInfo": info, "capabilities": {}}
-    elif asked["method"] == "tools/call":
-        calls += 1
-        step = {"progressToken": asked["params"]["_meta"]["progressToken"], "progress": calls}
-        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": step}))
-        result = {"content": [{"type": "text", "text": f"call {calls}"}]}
-    else:
-        error = {"code": -32601, "message": "Method not found"}
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
-
-
-def test_a_recording_survives_a_release_and_new_handlers(tmp_path: Path) -> None:
-    file = tmp_path / "tap.jsonl"
-    with connect([sys.executable, "-I", "-c", STATEFUL], tap=file) as server:
-        server.options(progress=print).call("count")
-    recorded = file.read_text()
-    file.write_text(recorded.replace('"name":"answerback","version":"', '"name":"a","version":"0.'))
-
-    with connect(replay=file, elicit=lambda _: None, roots=[tmp_path]) as server:
-        reply = server.call("count")
-
-    assert '"clientInfo":{"name":"a"' in file.read_text()
-    assert reply.for_model() == "call 1"
-
-
-def test_a_call_that_was_recorded_once_is_replayed_as_often_as_it_is_made(tmp_path: Path) -> None:
-    file = tmp_path / "tap.jsonl"
-    steps: list[Progress] = []
-    with connect([sys.executable, "-I", "-c", STATEFUL], tap=file) as server:
-        for _ in range(2):
-            server.options(progress=print).call("count")
-
-    with connect(replay=file) as server:
-        watched = server.options(progress=steps.append)
-        replies = [watched.call("count").for_model() for _ in range(4)]
-
-    assert replies == ["call 1", "call 2", "call 2", "call 2"]
-    assert [step.progress for step in steps] == [1, 2, 2, 2]
-
-
-def test_the_recording_of_several_servers_replays_several_servers(tmp_path: Path) -> None:
+def test_the_recording_of_several_servers_says_which_server_each_message_is_of(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "tap.jsonl"
 
-    def use(**options: Any) -> list[Any]:
-        with connect(**options) as servers:
+    def use(entries: dict[str, Any], **options: Any) -> list[Any]:
+        with connect({"mcpServers": entries}, **options) as servers:
             names = sorted(tool.name for tool in servers.tools())
             replies = [servers.call(f"{name}_add", x=1, y=2).data for name in ("one", "two")]
             return [names, *replies, sorted(servers.servers)]
 
-    config = {"mcpServers": {"one": load_app(SERVED), "two": load_app(SERVED)}}
-    recorded = use(target=config, tap=file)
-    replayed = use(replay=file)
+    recorded = use({"one": load_app(SERVED), "two": load_app(SERVED)}, tap=file)
+    commands = {name: replayed(file, name) for name in ("one", "two")}
+    again = use({name: {"command": each[0], "args": each[1:]} for name, each in commands.items()})
 
     servers = {json.loads(line)["server"] for line in file.read_text().splitlines()}
     assert servers == {"one", "two"}
-    assert replayed == recorded
-    assert replayed[1:] == [3, 3, ["one", "two"]]
+    assert again == recorded
+    assert again[1:] == [3, 3, ["one", "two"]]
 
 
 def test_a_recording_is_not_overwritten(tmp_path: Path) -> None:

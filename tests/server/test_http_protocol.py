@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+
+from answerback import App
+from answerback.server.uvicorn.uvicorn_protocol import UvicornProtocol
 
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
 CALL = b'{"x":7,"y":3}'
@@ -51,6 +55,40 @@ def test_a_response_has_a_date_and_a_content_type(
     assert (response.status, response.json) == (200, {"result": 10})
     assert parsedate_to_datetime(response.headers["date"]).year >= 2026
     assert response.headers["content-type"] == "application/json"
+
+
+def test_a_layer_around_the_application_sees_the_messages_that_pass_it(
+    connect: Any, request_bytes: Any
+) -> None:
+    app = App("sums")
+    app.add_tool(lambda: 10, name="add")
+    application = app.asgi()
+    seen: list[str] = []
+
+    async def layer(scope: Any, receive: Any, send: Any) -> None:
+        async def watched(message: Any) -> None:
+            seen.append(message["type"])
+            await send(message)
+
+        await application(scope, receive, watched)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        layer, http=UvicornProtocol, log_level="warning", access_log=False, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        connection = connect(listener.getsockname()[1])
+        connection.send(request_bytes("/functions/add", b"{}"))
+        response = connection.read_response()
+    finally:
+        server.should_exit = True
+        thread.join(60)
+
+    assert response.json == {"result": 10}
+    assert seen == ["http.response.start", "http.response.body"]
 
 
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import MutableMapping
+from pathlib import Path
+from time import monotonic, time
 from typing import Any
 
 import pytest
+from tests.serving import ServedApp
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App
+from answerback.core.limits import TaskLimits
+from answerback.tasks.sqlite_store import SQLiteStore
+from answerback.tasks.task_record import TaskRecord
 
 HEADERS = [(b"content-type", b"application/json"), (b"mcp-protocol-version", b"2025-11-25")]
 ALLOWED = 100
@@ -114,3 +121,66 @@ def test_more_requests_than_a_task_may_have_are_refused_for_the_moment() -> None
     assert isinstance(refused, RpcFailure)
     assert refused.data["code"] == "UNAVAILABLE"
     assert refused.data["retryable"] is True
+
+
+class CountedLooks(SQLiteStore):
+    """Counts the looks for other processes' changes."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, durable=False)
+        self._looks = threading.Semaphore(0)
+
+    def version(self) -> int:
+        self._looks.release()
+        return super().version()
+
+    async def seconds_of(self, looks: int) -> float:
+        began = monotonic()
+        for _ in range(looks):
+            await asyncio.to_thread(self._looks.acquire)
+        return monotonic() - began
+
+
+@pytest.mark.parametrize("why", ["a task runs", "a client waits"])
+def test_a_server_looks_often_into_its_task_file_only_while_it_must(
+    tmp_path: Path, why: str
+) -> None:
+    app = ServedApp("jobs")
+    store = app.task_store = CountedLooks(tmp_path / "tasks.db")
+    finish = asyncio.Event()
+
+    @app.tool(task="optional")
+    async def job() -> str:
+        await finish.wait()
+        return "done"
+
+    async def steps(client: TaskClient) -> Any:
+        now = time()
+        elsewhere = TaskRecord(
+            id="elsewhere",
+            tool="job",
+            arguments=b"{}",
+            created=now,
+            changed=now,
+            worker="1/another machine/1",
+            lease=now + 600,
+        )
+        other = SQLiteStore(tmp_path / "tasks.db")
+        other.add(elsewhere, TaskLimits())
+        idle = await store.seconds_of(3)
+        waiting = None
+        if why == "a task runs":
+            id = await client.create("job")
+        else:
+            id = "elsewhere"
+            waiting = asyncio.create_task(client.old_request("tasks/result", taskId=id))
+        busy = await store.seconds_of(170)
+        await client.request("tasks/cancel", taskId=id)
+        if waiting is not None:
+            await asyncio.wait([waiting])
+        other.close()
+        return idle, busy
+
+    idle, busy = run_with(app, steps)
+    assert idle > 1.5
+    assert busy < 15

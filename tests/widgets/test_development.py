@@ -94,7 +94,9 @@ app.run()
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-def test_reload_notifies_a_subscriber_of_each_change_of_the_file(file: Path, version: str) -> None:
+def test_with_reload_the_read_of_a_changed_file_notifies_the_subscribers(
+    file: Path, version: str
+) -> None:
     program = file.parent / "bank.py"
     program.write_text(PROGRAM)
     uri = {"uri": uri_of("accounts")}
@@ -103,8 +105,14 @@ def test_reload_notifies_a_subscriber_of_each_change_of_the_file(file: Path, ver
         client.open()
         if version != STATELESS:
             client.request("resources/subscribe", uri)
+
+        def save_and_read() -> None:
+            file.write_text("<!doctype html><p>new")
+            with over_http(server.url, STATELESS) as another:
+                another.request("resources/read", uri)
+
         changes = {"resourceSubscriptions": [uri_of("accounts")]}
-        client.subscribe(changes, lambda: file.write_text("<!doctype html><p>new"), count=1)
+        client.subscribe(changes, save_and_read, count=1)
         read = client.request("resources/read", uri)
 
     told = [each for each, _ in client.received if "updated" in each.get("method", "")]

@@ -70,16 +70,12 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
 
 def serve_widgets(runtime: Runtime, options: Namespace) -> None:
     """Set the endpoint's URL, and whether widgets' files are read again."""
-    registry, auth = runtime.registry, runtime.auth
     if options.url is not None:
+        auth = runtime.auth
         if auth is not None and auth.url not in ("", options.url):
             raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
         runtime.url = options.url
     runtime.development = options.reload or options.debug
-    if options.reload and any(resource.is_widget for resource in registry.resources.values()):
-        from ..protocol.widgets.widget import watch_widgets
-
-        watch_widgets(registry)
 
 
 def check_together(options: Namespace) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -189,18 +188,12 @@ def connect(  # type: ignore[overload-overlap]  # some texts are the names of ho
 def connect(
     target: str | Sequence[str] | HasRegistry | ServerEntry, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[RemoteServer]: ...
-@overload
-def connect(
-    *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
-) -> ConnectContext[RemoteServer | ManyServers]: ...
-def connect(
-    target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: object
-) -> ConnectContext[Any]:
+def connect(target: Target, **options: object) -> ConnectContext[Any]:
     """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
 
     *target* is a command (a string or a list), a URL, an App in this process, or a host's dict or
     file with `mcpServers`, which connects to all of its servers. `ConnectOptions` lists the
-    options. *replay* is a file that `tap` wrote, in place of a server.
+    options.
     """
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
@@ -209,10 +202,6 @@ def connect(
     ClientOptions.of(options)
     _check_client_info(options.get("client_info", CLIENT_INFO))
     check_stderr(options.get("stderr", ""))
-    if replay is not None:
-        return ConnectContext(lambda: _replayed(Path(replay), options))
-    if target is None:
-        raise TypeError("connect() needs a target or replay=…")
     found = read_target(target)
     if isinstance(found, ServerEntry):
         entry = with_options(found, options)
@@ -294,19 +283,6 @@ def _with_tap(options: Mapping[str, Any]) -> Mapping[str, Any]:
     from .tap import Tap
 
     return {**options, "tap": Tap(options["tap"])}
-
-
-def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer | ManyServers:
-    from .tap import Recording, Replay, read_recording
-
-    def replay(label: str, recording: Recording) -> RemoteServer:
-        return _remote(label, (lambda: Replay(path, recording),), options)
-
-    recorded = read_recording(path)
-    if recorded.keys() <= {""}:
-        return replay(str(path), recorded.get("", []))
-    servers = {name: replay(f"{name} ({path})", each) for name, each in recorded.items()}
-    return ManyServers(servers, wait=options.get("wait", 5.0))
 
 
 def _remote(

@@ -385,8 +385,8 @@ class PostgresChanges:
                 self._ids.add(id)
             self._changed.notify()
 
-    def close(self) -> None:
-        pass
+    def wake(self) -> None:
+        """Do nothing: a notice ends every wait."""
 
 
 # The file of a table keeps the room of removed rows for new ones, so its size is only a bound.

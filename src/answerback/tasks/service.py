@@ -58,9 +58,11 @@ class TaskService:
         self._waiting: Counter[str] = Counter()
         """How many requests wait for each task."""
         worker = new_worker_name()
-        self.runner = TaskRunner(runtime, self.store, self.limits, worker, self.wake)
-        self.runner.use_loop()
         self._watch: TaskWatch | None = None
+        self.runner = TaskRunner(
+            runtime, self.store, self.limits, worker, self.wake, self._watch_closely
+        )
+        self.runner.use_loop()
         changes = self.store.changes()
         if changes is not None:
             waits = self._waiters.__len__
@@ -188,7 +190,13 @@ class TaskService:
         """
         key = object()
         self._waiters[key] = listener
+        self._watch_closely()
         return lambda: self._waiters.pop(key, None) and None
+
+    def _watch_closely(self) -> None:
+        """Look more often for other processes' changes: a task has started, or a client waits."""
+        if self._watch is not None:
+            self._watch.wake()
 
     async def stop(self, seconds: float | None = None) -> None:
         """Start no more tasks, and give the running ones the shutdown time to end.

@@ -18,7 +18,6 @@ from ..core.log import logger
 from ..core.moved_file import FileIdentity, FileMoved
 from ..core.private_file import make_private
 from ..errors import AnswerbackError, Unavailable
-from .file_notice import FileNotice
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room
 from .task_expiry import ExpiryClock
@@ -72,6 +71,8 @@ _UNFINISHED = (
 )
 _BUSY_SECONDS = 5.0
 _READING, _WRITING = "reading", "writing"
+_URGENT_POLL, _IDLE_POLL = 0.01, 1.0
+"""The seconds before another look at the file; `TaskWatch` adds 0.01 between two looks."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _records = msgspec.msgpack.Decoder(TaskRecord)
@@ -310,35 +311,22 @@ class SQLiteStore:
 
 
 class SQLiteChanges:
-    """Notices that another process has changed a record, but not which."""
+    """Polls whether another process has changed a record; it does not see which."""
 
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
-        self._notice: FileNotice | None = None
         self._version = -1
+        self._woken = threading.Event()
 
     def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
-        try:
-            if self._has_changed():
-                return None
-            if self._notice is None:
-                # The write-ahead log exists as long as a connection is open.
-                self._notice = FileNotice(f"{self._store.path}-wal")
-            self._notice.wait(seconds, is_urgent=is_urgent)
-            return None if self._has_changed() else ()
-        except Unavailable:
-            # The file may be opened again with another log.
-            self.close()
-            raise
-
-    def _has_changed(self) -> bool:
+        self._woken.wait(_URGENT_POLL if is_urgent else min(_IDLE_POLL, seconds))
+        # A wake-up that comes later ends the next wait.
+        self._woken.clear()
         before, self._version = self._version, self._store.version()
-        return self._version != before
+        return () if self._version == before else None
 
-    def close(self) -> None:
-        if self._notice is not None:
-            self._notice.close()
-            self._notice = None
+    def wake(self) -> None:
+        self._woken.set()
 
 
 def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -> T:

@@ -98,6 +98,7 @@ class TaskRunner:
         limits: TaskLimits,
         worker: str,
         on_change: Callable[[str], None],
+        on_start: Callable[[], None],
     ) -> None:
         self._wire = runtime
         self._store = store
@@ -109,6 +110,7 @@ class TaskRunner:
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
         self._on_change = on_change
+        self._on_start = on_start
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
         self._size = limits.slots if runtime.task_slots is None else runtime.task_slots
@@ -158,6 +160,7 @@ class TaskRunner:
         loop = self._current_loop()
         run = TaskRun(task, loop, self._report)
         self.runs[task.id] = run
+        self._on_start()
         if asyncio._get_running_loop() is loop:
             self._begin(run)
         else:

@@ -24,7 +24,7 @@ class Claim(NamedTuple):
 
 
 class TaskChanges(Protocol):
-    """Waits for other processes' changes; for one thread."""
+    """Waits for other processes' changes, in one thread."""
 
     def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
         """Wait until another process changes a record, at most *seconds*; return the ids.
@@ -33,7 +33,8 @@ class TaskChanges(Protocol):
         nothing reports a change, it looks more often if *is_urgent*. Raises Unavailable.
         """
 
-    def close(self) -> None: ...
+    def wake(self) -> None:
+        """End a wait that is not urgent, or the next one; any thread may call this."""
 
 
 class TaskStore(Protocol):

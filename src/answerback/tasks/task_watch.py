@@ -1,8 +1,8 @@
 """TaskWatch: a thread that maintains the tasks in a store shared with other processes.
 
 It renews this worker's claims, finds those of dead workers, removes expired records, writes
-progress, and notices other processes' changes. While nothing changes it polls every two seconds,
-which takes less than a thousandth of a core.
+progress, and notices other processes' changes. While no task runs here and no client waits, it does
+so every second or two, which takes less than a thousandth of a core.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .task_store import Claim, TaskChanges, TaskStore
 from .transitions import given_up
 
 _GAP = 0.01
-"""Minimum seconds between polls; this worker's own writes also wake the watch."""
+"""Minimum seconds between polls, however many notices and wake-ups there are."""
 _REPORTS, _RECONCILE = 0.2, 2.0
 """The seconds between writes of progress, and between checks for dead workers."""
 _AFTER_FAILURE = 1.0
@@ -62,6 +62,10 @@ class TaskWatch:
     def stop(self) -> None:
         self._stopped.set()
 
+    def wake(self) -> None:
+        """Look more often from now on: a task runs here, or a client waits."""
+        self._changes.wake()
+
     def _work(self) -> None:
         seconds = 0.0
         while not self._stopped.wait(seconds):
@@ -78,7 +82,6 @@ class TaskWatch:
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
                 log_internal_error("looking after tasks")
                 seconds = _AFTER_FAILURE
-        self._changes.close()
 
     def _take_steps(self) -> None:
         now = monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 
 from ...errors import Unavailable
 from ...registry.declarations import Change, Registry
@@ -32,38 +31,21 @@ class WidgetPage:
         self._bridge = bridge
         self._source = source
         self._html = _completed(source, bridge=bridge)
-        self._written: tuple[int, int] | None = None
         self.file = file
         """The page's file; None if the author gave the text."""
 
     def read(self) -> str:
-        """Return the HTML for hosts."""
+        """Return the HTML for hosts; notify the resource's subscribers if the file has changed."""
         running = current_runtime()
         if self.file is not None and running is not None and running.development:
-            self.read_again(self.file)
+            try:
+                source = read_html(self.file)
+            except ValueError as exc:
+                raise Unavailable(f"widget: {exc}") from None
+            if source != self._source:
+                self._source, self._html = source, _completed(source, bridge=self._bridge)
+                self._registry.changes.publish(Change("resource", self._uri))
         return self._html
-
-    def look(self) -> None:
-        """Reread the file if it was written since the last check."""
-        if self.file is None:
-            return
-        # A missing or half-written file is checked again later.
-        with suppress(OSError, Unavailable):
-            found = os.stat(self.file)
-            written = found.st_mtime_ns, found.st_size
-            if written != self._written:
-                self.read_again(self.file)
-                self._written = written
-
-    def read_again(self, file: str) -> None:
-        """Read the file, and notify the resource's subscribers if it changed."""
-        try:
-            source = read_html(file)
-        except ValueError as exc:
-            raise Unavailable(f"widget: {exc}") from None
-        if source != self._source:
-            self._source, self._html = source, _completed(source, bridge=self._bridge)
-            self._registry.changes.publish(Change("resource", self._uri))
 
 
 def read_html(file: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 MIME = "text/html;profile=mcp-app"
 PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
-_LOOK_SECONDS = 0.25
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -96,19 +93,6 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
         raise ValueError(f"there is a widget {name!r} already; give one another name")
     put_resource(app, widget)
     return widget
-
-
-def watch_widgets(app: Registry) -> None:
-    """Watch the widget files for changes in a thread, as long as the process runs."""
-
-    def look() -> None:
-        while True:
-            for each in list(app.resources.values()):
-                if isinstance(each, Widget):
-                    each.page.look()
-            time.sleep(_LOOK_SECONDS)
-
-    threading.Thread(target=look, name="answerback-widgets", daemon=True).start()
 
 
 def _check(name: object, options: WidgetOptions) -> str:

@@ -26,7 +26,6 @@ from .cors import Cors
 from .other_server import DisconnectWatch, call_before_shutdown, warn_of_several_workers
 from .own_pages import OwnPages
 from .request import (
-    FAST_PATH,
     ClientDisconnected,
     HttpRequest,
     Receive,
@@ -374,8 +373,6 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
         return scope
     forwarded = proxies.read(joined_headers(scope))
     changed = {**scope}
-    # See HttpRequest: the fast path refers to the scope of the server.
-    scope.pop(FAST_PATH, None)
     if forwarded.client is not None:
         changed["client"] = (forwarded.client, 0)
     if forwarded.scheme is not None:

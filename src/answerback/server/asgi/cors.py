@@ -9,7 +9,7 @@ from ...core.reply import failure
 from ...errors import needs_extra
 from ..http.host_and_origin import Guard
 from ..http.routes import Routes
-from .request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send
+from .request import HttpRequest, Message, Receive, Scope, Send
 
 with needs_extra("serve"):
     from starlette.middleware.cors import CORSMiddleware
@@ -40,8 +40,6 @@ class Cors:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The fast path would bypass the headers that the middleware adds.
-        scope.pop(FAST_PATH, None)
         if scope["method"] == "OPTIONS":
             await self._answer_preflight(scope, receive, send)
         else:

@@ -12,7 +12,7 @@ from ...registry.declarations import Registry
 from ..http.host_and_origin import Guard
 from ..http.refusals import too_large
 from ..http.routes import Routes
-from .request import FAST_PATH, MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
+from .request import MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
 
 with needs_extra("serve"):
     from starlette.requests import ClientDisconnect
@@ -53,7 +53,6 @@ class OwnPages:
             await request.respond_with(self._routes.refuse(refused, request))
             return True
         page, child = found
-        scope.pop(FAST_PATH, None)
         await self._run(page, {**scope, **child}, receive, send)
         return True
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from http import HTTPStatus
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ...core.authentication import User
 from ...core.reply import Reply, failure
@@ -25,8 +25,6 @@ HeaderPairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 Body: TypeAlias = bytes | tuple[bytes, ...]
 """The body of a response; a large one is in pieces, because joining them would copy it."""
 
-FAST_PATH = "answerback.fast_path"
-"""The key of the `FastPath` in a scope, if the server is ours."""
 JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
 # A client that is still sending does not read yet, so this much of a refused body is read.
 _MAX_DISCARDED = 64 * 1024 * 1024
@@ -35,18 +33,28 @@ _CREDENTIALS = (b"authorization", b"x-api-key")
 MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 
-class FastPath(Protocol):
-    """Reads and writes without ASGI's messages, as `server/uvicorn/uvicorn_protocol.py` can."""
+class FastPath:
+    """The `send` of our own server, which also reads and writes without ASGI's messages.
 
+    A layer that passes a `send` of its own therefore sees every message.
+    """
+
+    __slots__ = ()
     loop: asyncio.AbstractEventLoop
+
+    def __call__(self, message: Message) -> Awaitable[None]:
+        raise NotImplementedError
 
     def body(self) -> bytes | None:
         """Return the body, if all of it has arrived."""
+        raise NotImplementedError
 
     def respond(self, head: bytes, body: Body) -> bool:
         """Write a response; *head* lacks the length. False if the client must read first."""
+        raise NotImplementedError
 
-    def is_disconnected(self) -> bool: ...
+    def is_disconnected(self) -> bool:
+        raise NotImplementedError
 
 
 class ClientDisconnected(Exception):
@@ -91,8 +99,7 @@ class HttpRequest:
         client = scope.get("client")
         self.caller = "" if client is None else str(client[0])
         """The client's address, for the records."""
-        # Removed from the scope, because it refers to the scope: that is a reference cycle.
-        fast_path: FastPath | None = scope.pop(FAST_PATH, None)
+        fast_path = send if isinstance(send, FastPath) else None
         self._fast_path = fast_path
         self.is_disconnected = None if fast_path is None else fast_path.is_disconnected
         """Says whether the client has disconnected; None if the server cannot."""

@@ -15,7 +15,7 @@ from ...contract import STANDARD
 from ...core.reply import failure
 from ...core.shape import RESULT
 from ...dialects import write
-from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
+from ..asgi.request import HttpRequest, Message, Receive, Scope, Send, joined_headers
 from ..http.host_and_origin import is_local
 from ..http.server_options import ServeOptions, networks
 
@@ -77,8 +77,6 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
         if scope["type"] != "http":
             await application(scope, receive, send)
             return
-        # The fast path would bypass `send`, which sees the status.
-        scope.pop(FAST_PATH, None)
         client = _client_address(scope, proxies)
         request = f"{scope['method']} {_printable(scope['path'])}"
         status: list[int] = []

@@ -14,8 +14,8 @@
   is complete within `half_close_timeout` seconds. It looks like a client that closed the
   connection, so it counts as disconnected after that time.
 - Malformed HTTP is refused in JSON, like everything else.
-- `_FastPath` is put in the scope. With it our own ASGI application reads a body and writes a
-  response without ASGI messages.
+- The application's `send` is a `_FastPath`. With it our own ASGI application reads a body and
+  writes a response without ASGI messages.
 
 uvicorn makes a `RequestResponseCycle` for each request. `scope` and `cycle` are those of the
 request that was read last, and `_current` is the cycle whose response is written now or was
@@ -38,12 +38,13 @@ The last state is in addition to another one; pipelined requests cause it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Any
 
 from ...core.limits import LARGE_BODY
 from ...errors import needs_extra
-from ..asgi.request import FAST_PATH, Body
+from ..asgi.request import Body, FastPath
 
 with needs_extra("serve"):
     import httptools
@@ -215,8 +216,11 @@ class UvicornProtocol(HttpToolsProtocol):
             # While an earlier response was pending, uvicorn paused reading: the body of this
             # request gets its full time from now on.
             self._restart_timer()
+        send = _FastPath(cycle, self.loop)
         # As in uvicorn, without its option `reset_contextvars`, which is not set here.
-        task = self.loop.create_task(cycle.run_asgi(app))
+        task = self.loop.create_task(
+            cycle.run_asgi(lambda scope, receive, _: app(scope, receive, send))
+        )
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -266,11 +270,8 @@ class UvicornProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         cycle: Any = self.cycle
-        scope: Any = self.scope
         # A request with an Upgrade header gets its cycle when it is parsed again.
-        has_cycle = cycle is not None and cycle.scope is scope
-        if has_cycle:
-            scope[FAST_PATH] = _FastPath(cycle, self.loop)
+        if cycle is not None and cycle.scope is self.scope:
             state = self.server_state
             is_draining = isinstance(state, DrainState) and state.is_draining
             if self._is_closing or is_draining or not self.parser.should_keep_alive():
@@ -319,7 +320,7 @@ def _line(header: tuple[bytes, bytes]) -> bytes:
     return b"%b: %b\r\n" % header
 
 
-class _FastPath:
+class _FastPath(FastPath):
     """Does at once what `RequestResponseCycle` does in several steps; see `asgi.request`."""
 
     __slots__ = ("_cycle", "loop")
@@ -327,6 +328,9 @@ class _FastPath:
     def __init__(self, cycle: RequestResponseCycle, loop: asyncio.AbstractEventLoop) -> None:
         self._cycle = cycle
         self.loop = loop
+
+    def __call__(self, message: Any) -> Awaitable[None]:
+        return self._cycle.send(message)
 
     def body(self) -> bytes | None:
         cycle = self._cycle
