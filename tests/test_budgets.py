@@ -426,7 +426,7 @@ PACKAGE_LINES = {
     "": 1_450,
     "auth": 1_500,
     "calls": 3_600,
-    "cli": 7_200,
+    "cli": 6_200,
     "client": 8_200,
     "core": 3_700,
     "dialects": 4_650,
