@@ -435,7 +435,7 @@ PACKAGE_LINES = {
     "http1": 1_100,
     "inference": 1_300,
     "middleware": 650,
-    "models": 2_500,
+    "models": 2_250,
     "protocol": 3_650,
     "reading": 1_550,
     "records": 2_275,
