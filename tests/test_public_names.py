@@ -1,6 +1,5 @@
 """The names that users import, and the modules that they import them from."""
 
-import ast
 import importlib
 import importlib.util
 import inspect
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import answerback
-from answerback.errors import MissingExtraError
 
 ROOT = Path(__file__).parent.parent
 
@@ -108,15 +106,7 @@ SHARED = {
     "answerback.middleware.sdk": {"ValidReplies"},
     "answerback.middleware.wsgi": {"ValidReplies"},
 }
-# Modules for frameworks of others, which are not installed here: `make clients` imports them.
-FRAMEWORKS = {
-    "answerback.models.langchain": {"to_langchain"},
-    "answerback.models.openai_agents": {"to_openai_agents"},
-    "answerback.models.pydantic_ai": {"to_pydantic_ai"},
-}
-NEEDED = {"langchain": "langchain_core", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
-Definition = ast.FunctionDef | ast.ClassDef
-PUBLIC = {"answerback": {*answerback.__all__, "__version__"}, **MODULES, **SHARED, **FRAMEWORKS}
+PUBLIC = {"answerback": {*answerback.__all__, "__version__"}, **MODULES, **SHARED}
 
 _IMPORT = re.compile(
     r"^ *from (answerback(?:\.\w+)*) import (\([^)]*\)|[^\n#]*)|^ *import (answerback[\w.]*)", re.M
@@ -153,22 +143,6 @@ def test_a_public_module_has_exactly_the_names_of_the_table(module: str) -> None
 @pytest.mark.parametrize("module", SHARED)
 def test_a_shared_module_has_the_names_of_the_table(module: str) -> None:
     assert SHARED[module] <= vars(importlib.import_module(module)).keys()
-
-
-@pytest.mark.parametrize("module", FRAMEWORKS)
-def test_a_module_for_a_framework_has_one_public_function_and_says_what_to_install(
-    module: str,
-) -> None:
-    name = module.rpartition(".")[2]
-    source = Path(answerback.__file__).parent / "models" / f"{name}.py"
-    extra = name.replace("_", "-")
-
-    defined = [each for each in ast.parse(source.read_text()).body if isinstance(each, Definition)]
-
-    assert {each.name for each in defined if each.name[0] != "_"} == FRAMEWORKS[module]
-    if importlib.util.find_spec(NEEDED[name]) is None:
-        with pytest.raises(MissingExtraError, match=rf"pip install 'answerback\[{extra}\]'"):
-            importlib.import_module(module)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -211,15 +211,11 @@ PAGES = (
     Page(
         "models",
         "Tools for language models",
-        "A server's tools in the formats of model providers and agent frameworks. [Tools "
-        "for language models](../../guides/models.md) and [for agent "
-        "frameworks](../../guides/frameworks.md) explain them.",
+        "A server's tools in the formats of model providers. [Tools for language "
+        "models](../../guides/models.md) explains them.",
         (
             "answerback.models: to_openai to_openai_responses to_anthropic to_gemini "
             "ModelTools ConversionReport ToolReport",
-            "answerback.models.langchain: to_langchain",
-            "answerback.models.pydantic_ai: to_pydantic_ai",
-            "answerback.models.openai_agents: to_openai_agents",
         ),
     ),
     Page(

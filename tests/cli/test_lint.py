@@ -74,7 +74,7 @@ def test_a_file_with_messages_but_no_replies_is_reported_and_exits_with_0(
         ),
     ],
 )
-@pytest.mark.parametrize("form", ["text", "json", "github"])
+@pytest.mark.parametrize("form", ["text", "json"])
 def test_a_file_with_nothing_to_check_is_an_error_and_exits_with_2(
     answerback: Run, tmp_path: Path, content: bytes, message: str, form: str
 ) -> None:

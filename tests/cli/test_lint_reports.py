@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -74,34 +73,6 @@ def test_sarif_messages_are_sentences(answerback: Run, recorded: Run) -> None:
     ]
 
 
-def test_junit_has_a_suite_for_each_file_and_a_failure_for_each_error(
-    answerback: Run, recorded: Run
-) -> None:
-    recorded(HIDDEN, NO_CONTENT, name="a.jsonl")
-    recorded(GOOD, name="b.jsonl")
-
-    done = answerback("lint", "--format", "junit", "a.jsonl", "b.jsonl")
-
-    suites = ElementTree.fromstring(done.stdout).findall("testsuite")
-    assert [suite.attrib for suite in suites] == [
-        {"name": "a.jsonl", "tests": "3", "failures": "2"},
-        {"name": "b.jsonl", "tests": "1", "failures": "0"},
-    ]
-    assert [each.attrib["type"] for each in suites[0].iter("failure")] == ["AB102", "AB105"]
-
-
-def test_junit_marks_a_file_with_nothing_to_check_as_skipped(
-    answerback: Run, recorded: Run
-) -> None:
-    recorded(name="empty.jsonl")
-
-    done = answerback("lint", "--format", "junit", "empty.jsonl")
-
-    (case,) = ElementTree.fromstring(done.stdout).iter("testcase")
-    assert [each.tag for each in case] == ["skipped"]
-    assert done.exit == 2
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 def test_a_report_that_cannot_be_written_is_an_error(recorded: Run, tmp_path: Path) -> None:
     recorded(NO_CONTENT)
@@ -118,17 +89,6 @@ def test_a_report_that_cannot_be_written_is_an_error(recorded: Run, tmp_path: Pa
     assert done.returncode != 0
     assert b"No space left on device" in done.stderr
     assert b"cannot read" not in done.stderr
-
-
-def test_github_format_prints_workflow_commands(answerback: Run, recorded: Run) -> None:
-    recorded(NO_CONTENT)
-
-    done = answerback("lint", "--format", "github", "replies.jsonl")
-
-    assert done.stdout.splitlines()[0] == (
-        "::error file=replies.jsonl,line=1,title=AB102 missing-content::"
-        "Missing content array (Response must include a content array)"
-    )
 
 
 def test_a_terminal_shows_the_line_of_a_finding_with_carets(
@@ -167,7 +127,7 @@ def without_colours(text: str) -> str:
     return re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", text)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "github", "sarif", "junit"])
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
 def test_no_report_quotes_a_secret(form: str, answerback: Run, recorded: Run) -> None:
     secret = "hunter2-Zk3vQ9"
     key = "ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"

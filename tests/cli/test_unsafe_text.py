@@ -70,8 +70,6 @@ def folder(tmp_path: Path) -> Path:
         (f"none{UNSAFE}",),
         ("lint", f"log{UNSAFE}.jsonl"),
         ("lint", "--format", "json", f"log{UNSAFE}.jsonl"),
-        ("lint", "--format", "github", f"log{UNSAFE}.jsonl"),
-        ("lint", "--format", "junit", f"log{UNSAFE}.jsonl"),
         ("lint", "--format", "sarif", f"log{UNSAFE}.jsonl"),
         ("lint", f"empty{UNSAFE}"),
         ("lint", f"none{UNSAFE}"),

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A package of others that calls the app, judges its OpenAPI document, or uses our tools."""
+    """A package of others that calls the app or judges its OpenAPI document, or a page to run."""
 
     name: str
     driver: str
@@ -20,7 +20,7 @@ class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judge: bool = False
     """True if the driver makes other checks than the calls, and fails if something is wrong."""
     ours: bool = False
-    """True if the driver calls the app with our own client, for a framework of others."""
+    """True if the driver imports Answerback."""
 
     def row(self, cells: dict[str, str]) -> str:
         """The line of the table that is printed, and that docs/reference/clients.md has."""

@@ -40,8 +40,8 @@ PASTED = {
 }
 """The pages that test_pasted_pages.py runs, each group in one folder; test_pages.py runs the
 others."""
-FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks.md"
-"""The page that `make clients` runs, in an environment with the frameworks."""
+FRAMEWORKS = ROOT / "docs" / "guides" / "recipes" / "agent-frameworks.md"
+"""The page that `make clients` runs as a whole, in an environment with the frameworks."""
 _HOST = "127.0.0.1"
 _PORT = re.compile(r" --port (\d+)")
 _ADDRESS = re.compile(rf"{re.escape(_HOST)}:\d+")

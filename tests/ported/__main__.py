@@ -9,13 +9,13 @@ import asyncio
 import sys
 
 from tests.ported.comparison import SERVERS, compare
-from tests.ported.mechanical import HEAD, row
-from tests.ported.mechanical import compare as compare_mechanical
+from tests.ported.patched import HEAD, row
+from tests.ported.patched import compare as compare_patched
 from tests.ported.published import PUBLISHED
 
 
 def main(names: list[str]) -> int:
-    return min(1, _compare_examples(names) + _compare_mechanical(names))
+    return min(1, _compare_examples(names) + _compare_patched(names))
 
 
 def _compare_examples(names: list[str]) -> int:
@@ -32,13 +32,13 @@ def _compare_examples(names: list[str]) -> int:
     return faults
 
 
-def _compare_mechanical(names: list[str]) -> int:
-    """The servers that `answerback port` ported."""
+def _compare_patched(names: list[str]) -> int:
+    """The servers that are patched."""
     faults, rows = 0, [HEAD]
     for server in PUBLISHED:
         if names and server.name not in names:
             continue
-        result = asyncio.run(compare_mechanical(server))
+        result = asyncio.run(compare_patched(server))
         faults += _print_faults(result.faults)
         rows.append(row(server, result))
     sys.stdout.write("\n".join([*rows, ""]) if len(rows) > 1 else "")

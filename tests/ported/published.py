@@ -1,4 +1,4 @@
-"""The published servers that `answerback port` ports, with the edits and the calls of each.
+"""The published servers that patches turn into Apps, with the calls of each.
 
 `PLACE` in an argument is the server's own folder, which has a small project.
 """
@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.ported.mechanical import Edit, Published
+from tests.ported.patched import Published
 
 SDK = "mcp==1.30.0"
 OURS = "msgspec>=0.20,<0.23"
 WORD = {"filename": "PLACE/report.docx"}
 ONE = {"presentation_id": "one"}
 BARS = {"title": "Bars", "y_label": "ms", "categories": ["a", "b"]}
-AWS = "awslabs/aws_api_mcp_server"
-CHART = "chart_mcp/__init__.py"
 PROJECT = {"project": "sample"}
-_ALL_TEXTS = "errors={Exception: ToolError}"
-"""FastMCP and the SDK show the text of every exception, so a port that shows it too says so."""
 
 REDIS = """
 from fakeredis import TcpFakeServer
@@ -89,14 +85,6 @@ PUBLISHED = (
             ("remove_project_tool", {"name": "sample"}),
             ("remove_project_tool", {"name": "sample"}),
         ],
-        (
-            Edit(
-                "mcp_server_tree_sitter/server.py",
-                'App("tree_sitter")',
-                f'App("tree_sitter", {_ALL_TEXTS})',
-            ),
-            Edit("mcp_server_tree_sitter/server.py", "import App", "import App, ToolError"),
-        ),
     ),
     Published(
         "powerpoint",
@@ -173,8 +161,6 @@ PUBLISHED = (
             ("delete", {"key": "PLACE:d"}),
             ("llen", {"name": "PLACE:b"}),
         ],
-        # It returns a text if it fails, which its annotation does not say.
-        (Edit("src/tools/list.py", "llen(name: str) -> int:", "llen(name: str) -> int | str:"),),
         service=REDIS,
     ),
     Published(
@@ -204,14 +190,6 @@ PUBLISHED = (
             ("check_temp_directory", {}),
             ("configure_file_watcher", {"enabled": False}),
         ],
-        (
-            Edit(
-                "code_index_mcp/server.py",
-                'App("CodeIndexer", ',
-                f'App("CodeIndexer", {_ALL_TEXTS}, ',
-            ),
-            Edit("code_index_mcp/server.py", "import App,", "import App, ToolError,"),
-        ),
     ),
     Published(
         "blender",
@@ -232,19 +210,6 @@ PUBLISHED = (
             ("blender://nothing", {}),
             ("disable_telemetry", {}),
         ],
-        (
-            Edit(
-                "blender_mcp/server.py",
-                "mcp._mcp_server.list_tools()(_list_tools_for_client)",
-                "",
-            ),
-            Edit(
-                "blender_mcp/server.py",
-                "lifespan=server_lifespan,",
-                f"lifespan=server_lifespan, {_ALL_TEXTS},",
-            ),
-            Edit("blender_mcp/server.py", "import App,", "import App, ToolError,"),
-        ),
         env={"BLENDER_PORT": "PORT", "BLENDER_MCP_DISABLE_TELEMETRY": "1"},
         service=BLENDER,
     ),
@@ -275,16 +240,6 @@ PUBLISHED = (
             ("generate_chart_from_template", {"template": "stream", "data": {}}),
             ("generate_chart_from_template", {"template": "ffmpeg"}),
         ],
-        # A low-level server, which `port` leaves to a person.
-        (
-            Edit(CHART, "from mcp.server import Server", "from answerback import App, ToolError"),
-            Edit(CHART, "from mcp.server.stdio import stdio_server", ""),
-            Edit(CHART, 'Server("chart-mcp")', f'App("chart-mcp", {_ALL_TEXTS})'),
-            Edit(CHART, "@app.list_tools()", ""),
-            Edit(CHART, "@app.call_tool()", ""),
-            Edit(CHART, "async def generate_", "@app.tool\nasync def generate_"),
-            Edit(CHART, "asyncio.run(async_main())", 'app.run(["mcp"])'),
-        ),
     ),
     Published(
         "word",
@@ -338,31 +293,6 @@ PUBLISHED = (
             ("suggest_aws_commands", {"query": " "}),
             ("suggest_aws_commands", {"query": "x" * 2001}),
         ],
-        (
-            Edit(f"{AWS}/server.py", "name='AWS-API-MCP',", f"name='AWS-API-MCP', {_ALL_TEXTS},"),
-            Edit(f"{AWS}/server.py", "import App, Context", "import App, Context, ToolError"),
-            Edit(
-                f"{AWS}/core/aws/service.py",
-                "from fastmcp.server.elicitation import AcceptedElicitation",
-                "from answerback import Declined",
-            ),
-            Edit(
-                f"{AWS}/core/aws/service.py",
-                "            not isinstance(elicitation_result, AcceptedElicitation)\n"
-                "            or not elicitation_result.data.answer\n",
-                "            not elicitation_result.answer\n",
-            ),
-            Edit(
-                f"{AWS}/core/aws/service.py",
-                "    except McpError as e:",
-                "    except Declined:\n"
-                "        raise AwsApiMcpError('User rejected the execution of the command.')\n"
-                "    except McpError as e:",
-            ),
-            Edit(f"{AWS}/core/common/config.py", "{ctx.fastmcp.name}", "AWS-API-MCP"),
-            Edit(f"{AWS}/core/common/config.py", "ctx.session.client_params", "ctx.request.client"),
-            Edit(f"{AWS}/core/common/config.py", "client_params.clientInfo", "client_params"),
-        ),
         env={"AWS_REGION": "us-east-1", "REQUIRE_MUTATION_CONSENT": "true"},
     ),
 )

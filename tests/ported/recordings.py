@@ -17,7 +17,7 @@ from typing import Any
 
 from mcp import Client, MCPError, StdioServerParameters
 from tests.ported.comparison import SERVERS, Server, command_of, environment_of, installed, prepare
-from tests.ported.mechanical import QUIET, SAMPLE, Published, decline, served
+from tests.ported.patched import QUIET, SAMPLE, Published, decline, served
 from tests.ported.published import PUBLISHED
 
 Call = tuple[str, Mapping[str, Any]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.ported.mechanical import Told, is_as_good
+from tests.ported.patched import Told, is_as_good
 
 
 def told(text: str, data: object = None, *, is_error: bool = False, image: str = "") -> Told:

@@ -20,7 +20,7 @@ from .program import Program, write_stderr
 
 _STDIN = "-"
 _PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.
-_FORMATS = ("text", "json", "sarif", "junit", "github")
+_FORMATS = ("text", "json", "sarif")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
 proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, any other as
@@ -127,16 +127,10 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
     match form:
         case "json":
             return plain.JsonLinesReport(out), None
-        case "github":
-            return plain.GitHubReport(out), None
         case "sarif":
             from ..rules.reports.sarif import SarifReport
 
             return SarifReport(out, __version__), None
-        case "junit":
-            from ..rules.reports.junit import JUnitReport
-
-            return JUnitReport(out), None
     console = _console(stream)
     if console is None:
         return plain.LineReport(out), None

@@ -37,7 +37,6 @@ COMMANDS = {
     "cgi": "answer one CGI request of a web server",
     "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
     "new": "write a small project with a server and its tests",
-    "port": "turn a server of FastMCP or the official SDK into an App",
     "types": "infer the types of replies from recorded ones, and check others by them",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
@@ -53,7 +52,6 @@ COMMANDS = {
 WITHOUT_TARGET = {
     "install": "claude calculator.py",
     "new": "my-notes",
-    "port": "server.py",
     "types": "replies.jsonl",
     "lint": "replies.jsonl",
     "rule": "AB101",

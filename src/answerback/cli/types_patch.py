@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import io
 import os
 import sys
@@ -11,16 +12,98 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
+from typing import NamedTuple
 
 from ..inference.inferred_types import ANY, NONE, TEXT, InferredType, UnionOf
 from ..inference.inferring import SeenReplies
 from ..inference.python_source import annotation, definitions, import_lines
 from ..tools.tool import Tool
-from .porting.python_file import PythonFile
 
+_Node = ast.expr | ast.stmt
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _PLAIN_OPTIONS = {"indent", "ensure_ascii", "sort_keys", "separators"}
 """The options of `json.dumps` that change the text and not the data."""
+
+
+class _Edit(NamedTuple):
+    """Replaces the bytes from *start* to *end*."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Note(NamedTuple):
+    """A sentence for the person who applies the patch."""
+
+    line: int
+    text: str
+
+
+class PythonFile:
+    """A file, its syntax tree, and the edits and notes that were made for it.
+
+    Positions are bytes of its UTF-8 form, as in a syntax tree.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError, SyntaxError or UnicodeDecodeError if the file cannot be read."""
+        content = path.read_bytes()
+        self.path = path
+        self.text = content.decode(tokenize.detect_encoding(io.BytesIO(content).readline)[0])
+        self.tree = ast.parse(self.text, str(path))
+        self.nodes = list(ast.walk(self.tree))
+        self.notes: list[Note] = []
+        self._bytes = self.text.encode()
+        self._line_starts = [0]
+        # `str.splitlines` also breaks at form feeds and the like, which Python's lines do not.
+        for line in io.StringIO(self.text, newline=""):
+            self._line_starts.append(self._line_starts[-1] + len(line.encode()))
+        self._edits: list[_Edit] = []
+
+    def start(self, node: _Node) -> int:
+        return self._line_starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: _Node) -> int:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._line_starts[node.end_lineno - 1] + node.end_col_offset
+
+    def code(self, node: _Node) -> str:
+        """Return the node's own text."""
+        return self._bytes[self.start(node) : self.end(node)].decode()
+
+    def note(self, node: _Node, text: str) -> None:
+        self.notes.append(Note(node.lineno, text))
+
+    def replace(self, node: _Node, text: str) -> None:
+        self._edits.append(_Edit(self.start(node), self.end(node), text))
+
+    def insert(self, position: int, text: str) -> None:
+        self._edits.append(_Edit(position, position, text))
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self._edits)
+
+    def diff(self) -> str:
+        """Return the edits as a patch. An edit inside of another one is left out."""
+        parts, position = [], 0
+        # Insertions are first, and an edit is before those inside of it.
+        for edit in sorted(
+            self._edits, key=lambda each: (each.start, each.end > each.start, -each.end)
+        ):
+            if edit.start >= position:
+                parts += [self._bytes[position : edit.start], edit.text.encode()]
+                position = edit.end
+        changed = b"".join([*parts, self._bytes[position:]]).decode()
+        old, new = (text.splitlines(keepends=True) for text in (self.text, changed))
+        name = self.path.as_posix().lstrip("/")
+        lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}")
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in lines
+        )
 
 
 def patched_files(
@@ -249,15 +332,15 @@ def _insert_after_imports(file: PythonFile, imports: Collection[str], parts: lis
     lines = "\n".join(imports)
     text = "\n\n\n".join(parts)
     if last is None:
-        file.insert_before(body[0], "\n\n\n".join(filter(None, [lines, text])) + "\n\n\n")
+        file.insert(file.start(body[0]), "\n\n\n".join(filter(None, [lines, text])) + "\n\n\n")
         return
     if lines:
         before = [node for node in head if _is_of_standard_library(node)]
         gap = "\n" if before else "\n\n"
-        file.insert_after(before[-1] if before else last, f"{gap}{lines}")
+        file.insert(file.end(before[-1] if before else last), f"{gap}{lines}")
     if text:
         follows = file.text.encode()[file.end(last) :].startswith(b"\n\n\n")
-        file.insert_after(last, f"\n\n\n{text}" + ("" if follows else "\n"))
+        file.insert(file.end(last), f"\n\n\n{text}" + ("" if follows else "\n"))
 
 
 def _is_of_standard_library(node: ast.Import | ast.ImportFrom) -> bool:

@@ -62,7 +62,7 @@ CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z])
 UNSAFE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
+_UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
 
 
 def render(data: Any, *, is_part: bool = False) -> str:
@@ -71,7 +71,7 @@ def render(data: Any, *, is_part: bool = False) -> str:
     With *is_part*, the data is a part of what was found, so the text does not say "Found 5 users".
     """
     if isinstance(data, str):
-        return UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
+        return _UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
     text = "\n".join(_capped(_lines(data, "Showing" if is_part else "Found")))
     # A list of one string would read like a printed object if the string is "[object Object]".
     return f"- {text}" if is_unencoded(text) else text
@@ -84,7 +84,7 @@ def render_line(text: str) -> str:
 
 def escape_json(text: str) -> str:
     """Return JSON of the same value, with characters that a terminal would obey escaped."""
-    return UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _lines(data: Any, verb: str) -> Iterator[str]:

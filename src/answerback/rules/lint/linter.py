@@ -80,9 +80,6 @@ class Report:
     def add(self, found: FileFinding) -> None:
         raise NotImplementedError
 
-    def file_done(self, name: str, replies: int) -> None:
-        """Write what belongs after a file's findings."""
-
     def done(self, counts: LintCounts) -> None:
         """Write what belongs after all files."""
 
@@ -106,14 +103,13 @@ class Linter:
         *on_read* is called with the number of bytes of each piece. Raises NothingToLint.
         """
         messages, fixed = self._message_count, self.counts.fixed
-        replies, self._other_text = self.counts.replies, b""
+        self._other_text = b""
         self._conversation = Conversation(self._options.dialect, self._options.version)
         for piece in read_pieces(file):
             raw = self._lint_piece(name, piece)
             if copy is not None:
                 copy.write(raw)
             on_read(len(piece.raw))
-        self._report.file_done(name, self.counts.replies - replies)
         if self._message_count == messages:
             raise NothingToLint(f"{name} {_why_no_replies(self._other_text)}")
         return self.counts.fixed > fixed

@@ -1,1 +1,1 @@
-"""Formats for findings: plain lines, JSON, GitHub commands, SARIF, JUnit, a terminal."""
+"""Formats for findings: plain lines, JSON, SARIF, a terminal."""

@@ -1,4 +1,4 @@
-"""Reports with one line per finding: as compilers write them, as JSON, as GitHub commands."""
+"""Reports with one line per finding: as compilers write them, or as JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ...dialects.readable import escape_json, render
 from ...types.describe import counted
 from ..finding import Severity
 from ..lint.linter import FileFinding, LintCounts, Report
-
-_GITHUB_COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 class LineReport(Report):
@@ -37,24 +35,6 @@ class JsonLinesReport(LineReport):
         finding = msgspec.structs.asdict(found.finding)
         place = {"file": found.file, "line": found.line}
         return escape_json(msgspec.json.encode({**place, **finding}).decode())
-
-
-class GitHubReport(LineReport):
-    """Workflow commands, which make GitHub show a finding beside its line."""
-
-    def line(self, found: FileFinding) -> str:
-        finding = found.finding
-        command, title = _GITHUB_COMMANDS[finding.severity], f"{finding.rule} {finding.name}"
-        place = f"file={_property(found.file)},line={found.line},title={_property(title)}"
-        return render(f"::{command} {place}::{_data(f'{finding.message} ({finding.hint})')}")
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def summary(counts: LintCounts) -> str:

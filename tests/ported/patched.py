@@ -1,7 +1,8 @@
-"""Ports published servers by `answerback port` and a few edits, and compares both, call by call.
+"""Patches published servers, so that they use Answerback, and compares both, call by call.
 
 The packages come from the registry, into environments of their own in the folder `.ported`. A copy
-of the server's files is ported there. Nothing of it is kept in this repository but the edits.
+of the server's files is patched there. Only the changed lines are kept in this repository, in
+`patches/`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from tests.ported.comparison import ENVIRONMENTS, ROOT, installed
 
 ANSWERBACK = ROOT / "src"
+PATCHES = Path(__file__).with_name("patches")
 SAMPLE = Path(__file__).with_name("sample")
 """A small project, which the servers for code read."""
 FIRST_TIME = 1.7e9
@@ -41,15 +43,6 @@ _FRAMING = re.compile(
 
 
 @dataclass
-class Edit:
-    """A change that a person makes after `answerback port`."""
-
-    file: str
-    old: str
-    new: str
-
-
-@dataclass
 class Published:
     """A published server, and what is done with it."""
 
@@ -57,12 +50,11 @@ class Published:
     package: str
     pins: tuple[str, ...]
     files: tuple[str, ...]
-    """The files and folders of `site-packages` that are ported."""
+    """The files and folders of `site-packages` that are patched."""
     start: str
     """The Python statement that starts it."""
     calls: list[tuple[str, dict[str, Any]]]
     """Tools and their arguments; also the URIs of resources, and prompts after `prompt:`."""
-    edits: tuple[Edit, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     service: str = ""
     """A program that both servers need. It prints its port: `PORT` in *start* and *env*."""
@@ -82,17 +74,16 @@ class Told:
 class Result:
     tools: int
     changed: int
-    edited: int
     calls: int
     faults: list[str]
 
 
 async def compare(server: Published) -> Result:
-    """Port a server, call both, and return what is worse."""
+    """Patch a server, call both, and return what is worse."""
     # One of the servers prints to stdout, and the official client logs each line.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     environment = installed(server.name, server.pins)
-    folder, changed = _port(server, environment)
+    folder, changed = _patch(server, environment)
     with tempfile.TemporaryDirectory() as place:
         with served(server, environment) as ready:
             theirs = await _told(ready, environment, Path(place, "theirs"), [])
@@ -103,11 +94,11 @@ async def compare(server: Published) -> Result:
     for (tool, arguments), *both in zip(server.calls, theirs[1], ours[1], strict=True):
         if not is_as_good(*both):
             faults.append(f"{tool} {arguments}:\n    theirs {both[0]}\n    ours   {both[1]}")
-    return Result(len(ours[0]), changed, len(server.edits), len(server.calls), faults)
+    return Result(len(ours[0]), changed, len(server.calls), faults)
 
 
-def _port(server: Published, environment: Path) -> tuple[Path, int]:
-    """Return the folder with the ported copy, and the number of lines that `port` changed."""
+def _patch(server: Published, environment: Path) -> tuple[Path, int]:
+    """Return the folder with the patched copy, and the number of lines that the patch replaces."""
     (packages,) = environment.glob("lib/python*/site-packages")
     folder = ENVIRONMENTS / f"{server.name}-ported"
     shutil.rmtree(folder, ignore_errors=True)
@@ -118,15 +109,12 @@ def _port(server: Published, environment: Path) -> tuple[Path, int]:
             shutil.copytree(source, folder / name)
         else:
             shutil.copy(source, folder / name)
-    port = [sys.executable, "-m", "answerback", "port", str(folder)]
-    diff = subprocess.run(port, capture_output=True, text=True, check=True).stdout
-    subprocess.run([*port, "--write"], capture_output=True, check=True)
-    for edit in server.edits:
-        file = folder / edit.file
-        text = file.read_text()
-        assert edit.old in text, f"{edit.file} has no {edit.old!r}"
-        file.write_text(text.replace(edit.old, edit.new))
-    return folder, len(re.findall(r"^-(?!--)", diff, re.MULTILINE))
+    patch = PATCHES / f"{server.name}.patch"
+    # Inside of a repository, git would take the paths from its root.
+    env = os.environ | {"GIT_CEILING_DIRECTORIES": str(ENVIRONMENTS)}
+    apply = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", str(patch)]
+    subprocess.run(apply, cwd=folder, env=env, check=True)
+    return folder, len(re.findall(r"^-(?!--)", patch.read_text(), re.MULTILINE))
 
 
 @contextmanager
@@ -273,10 +261,7 @@ def _json(text: str) -> Any:
 def row(server: Published, result: Result) -> str:
     """A line of the table."""
     good = result.calls - len(result.faults)
-    return (
-        f"{server.package:34} {result.tools:5} {result.changed:7} {result.edited:6} "
-        f"{result.calls:6} {good:8}"
-    )
+    return f"{server.package:34} {result.tools:5} {result.changed:13} {result.calls:6} {good:8}"
 
 
-HEAD = f"{'server':34} tools  ported edited  calls  as good"
+HEAD = f"{'server':34} tools  changed lines  calls  as good"
