@@ -109,6 +109,29 @@ def test_the_pages_of_a_task_continue(app: App) -> None:
     assert run_with(app, steps) == NUMBERS
 
 
+def test_the_pages_of_tasks_continue_in_plain_calls(app: App) -> None:
+    @app.tool(task="optional")
+    def pages() -> Page[int]:
+        return Page(NUMBERS, total=len(NUMBERS))
+
+    async def steps(client: TaskClient) -> list[int]:
+        found: list[int] = []
+        arguments: dict[str, Any] = {}
+        declared, turn = client.capabilities, 0
+        while True:
+            client.capabilities = declared if turn % 3 else {}
+            result = await client.request("tools/call", name="pages", arguments=arguments)
+            if turn % 3:
+                result = (await client.until(result["taskId"]))["result"]
+            page = result["structuredContent"]
+            found += page["items"]
+            if page["next"] is None:
+                return found
+            arguments, turn = {"cursor": page["next"]}, turn + 1
+
+    assert run_with(app, steps) == NUMBERS
+
+
 def test_a_client_that_listens_gets_the_cut_result() -> None:
     meta = {
         PREFIX + "protocolVersion": "2026-07-28",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.dialects.test_laws import DIALECTS, Case, bounded, cases, contents, metas
 from tests.rules.test_bad_replies import BAD
@@ -15,7 +15,7 @@ from tests.rules.test_good_replies import GOOD
 
 from answerback import Image, Reply, failure, success, validate
 from answerback.contract import Dialect
-from answerback.core.reply import Error
+from answerback.core.reply import Cut, Error
 from answerback.records.recorded_bodies import reply_json
 from answerback.rules.catalogue import RULES
 from answerback.rules.json_values import walk_values
@@ -109,6 +109,7 @@ def test_a_reply_that_is_too_large_when_encoded_is_found(char: str, length: int)
 
 @bounded
 @given(replies)
+@example(Reply(data=["Ada"], cuts=(Cut("", 1, 7253, "items"),)))
 def test_each_finding_is_reported_once_with_a_pointer_into_the_recorded_reply(
     reply: Reply[Any],
 ) -> None:

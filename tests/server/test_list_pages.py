@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
+from itertools import count
 from typing import Annotated, Any
 
 import httpx
 import pytest
 from msgspec import Meta
 
-from answerback import App, Context, Forbidden, Page
+from answerback import App, Context, Forbidden, Page, connect
 
 ROWS = [{"id": each} for each in range(7)]
 
 
 def shop() -> App:
-    app = App("shop")
+    app = App("shop", budget=1_000)
 
     @app.tool
     def rows() -> list[dict[str, int]]:
         return ROWS
+
+    @app.tool
+    def numbers(n: int) -> list[int]:
+        return list(range(n))
 
     @app.tool
     def yields(n: int) -> Iterator[int]:
@@ -90,6 +96,67 @@ def test_a_part_of_a_page_has_a_cursor_that_continues_it() -> None:
                     return found
 
     assert asyncio.run(main()) == list(range(10))
+
+
+def test_a_page_may_continue_on_another_wire() -> None:
+    app = shop()
+
+    async def main() -> list[int]:
+        transport = httpx.ASGITransport(app.asgi(hosts=["test"]))
+        found: list[int] = []
+        sent: dict[str, Any] = {"n": 3_000}
+        async with (
+            httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+            connect(app) as server,
+        ):
+            for turn in count():
+                if turn % 3 == 0:
+                    page = (await server.call("yields", sent)).data
+                else:
+                    response = await client.post("/functions/yields?limit=40", json=sent)
+                    found += response.json()["items"]
+                    page = (await client.get(response.links["next"]["url"])).json()
+                found += page["items"]
+                sent["cursor"] = page["next"]
+                if page["next"] is None:
+                    break
+        return found
+
+    assert asyncio.run(main()) == list(range(3_000))
+
+
+def test_a_cursor_of_mcp_is_not_the_address_of_a_part() -> None:
+    app = shop()
+
+    async def main() -> httpx.Response:
+        transport = httpx.ASGITransport(app.asgi(hosts=["test"]))
+        async with (
+            httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+            connect(app) as server,
+        ):
+            page = (await server.call("yields", n=3_000)).data
+            return await client.get(f"/functions/yields/pages/{page['next']}")
+
+    response = asyncio.run(main())
+    assert response.status_code == 410
+    assert response.headers["X-Error-Code"] == "CURSOR_EXPIRED"
+
+
+@pytest.mark.parametrize("name", ["numbers", "yields"])
+def test_the_cost_of_a_part_does_not_grow_with_the_list(name: str) -> None:
+    async def cost(n: int) -> float:
+        """Return the least CPU seconds of a part."""
+        transport = httpx.ASGITransport(shop().asgi(hosts=["test"]))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            response = await client.post(f"/functions/{name}?limit=20", json={"n": n})
+            costs = []
+            for _ in range(20):
+                began = time.process_time()
+                response = await client.get(response.links["next"]["url"])
+                costs.append(time.process_time() - began)
+            return min(costs)
+
+    assert asyncio.run(cost(60_000)) < 3 * asyncio.run(cost(1_000))
 
 
 def test_a_reply_that_cannot_be_parted_is_sent_whole() -> None:

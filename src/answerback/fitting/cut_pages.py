@@ -9,11 +9,10 @@ import msgspec
 
 from ..core.list_page import KeptPart
 from ..core.reply import Cut
-from .kept_lists import ITEMS, START
+from .kept_lists import ITEMS, first_part, part_after
 from .wholes import PREFIX
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_items = msgspec.json.Decoder(list[msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
 
@@ -25,7 +24,7 @@ class Paging(NamedTuple):
     cursor: Callable[[KeptPart], str]
     """Returns the cursor that continues at a part."""
     sizes: Sequence[int] = ()
-    """The bytes of each kept item from the part on."""
+    """The bytes of each kept item from the part on; empty for a stored reply."""
 
 
 def items_cut(cuts: list[Cut]) -> Cut | None:
@@ -52,11 +51,8 @@ def first_page(whole: bytes, uri: str | None, paging: Paging) -> Paging:
     """Return how a page continues that the tool has just returned; *whole* is kept at *uri*."""
     if uri is None:
         return paging
-    sizes = [memoryview(item).nbytes for item in _items.decode(_members.decode(whole)[ITEMS])]
-    end = len(START) + sum(sizes) + len(sizes) - 1
-    # Only JSON without spaces has its items where their sizes say.
-    at = len(START) if whole.startswith(START) and whole.startswith(b"],", end) else 0
-    part = KeptPart(uri.removeprefix(PREFIX), ITEMS, 0, at, end, len(sizes))
+    items = _members.decode(whole)[ITEMS]
+    part, sizes = first_part(uri.removeprefix(PREFIX), ITEMS, whole, bytes(items))
     return paging._replace(part=part, sizes=sizes)
 
 
@@ -64,9 +60,7 @@ def shortened(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
     """Return the JSON of a page that has lost items, with the cursor for them."""
     following, part = None, paging.part
     if part is not None:
-        at = part.at and part.at + sum(paging.sizes[: cut.returned]) + cut.returned
-        rest = msgspec.structs.replace(part, offset=part.offset + cut.returned, at=at)
-        following = paging.cursor(rest)
+        following = paging.cursor(part_after(part, cut.returned, paging.sizes))
     page = _members.decode(encoded)
     return _encode(page | {"returned": cut.returned, "next": following})
 

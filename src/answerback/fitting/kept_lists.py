@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from ..core.list_page import KeptPart, Page
 from .pieces import FEW
-from .ranges import find
 
 if TYPE_CHECKING:
     from .wholes import Wholes
 
 ITEMS = "items"
-START = b'{"items":['
-"""How the JSON of each page begins."""
+DATA = "data"
+"""The member with the data, where the arguments of its call are kept too."""
+_STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data":{"items":['}
+"""How the JSON of each whole begins, by the path of its list."""
 _BYTES = 4
 """The most bytes of one character in UTF-8."""
 _MORE = 4096
@@ -32,20 +34,38 @@ class _KeptPage(msgspec.Struct):
     next: str | None = None
 
 
+class _KeptCall(msgspec.Struct):
+    data: _KeptPage | list[msgspec.Raw]
+    arguments: msgspec.Raw = msgspec.Raw()
+
+
 _pages = msgspec.json.Decoder(_KeptPage)
+_calls = msgspec.json.Decoder(_KeptCall)
 
 
-def kept_list(body: bytes, part: KeptPart) -> list[msgspec.Raw] | Page[msgspec.Raw]:
-    """Return the rest of a kept list; in a page if it is a page's."""
-    if part.path.endswith(ITEMS):
-        return _kept_page(body, part)
-    return _items.decode(find(body, part.path))[part.offset :]
+class KeptList(NamedTuple):
+    """The items of a kept list from a part on: all of them, or as many as were wanted."""
+
+    data: list[msgspec.Raw] | Page[msgspec.Raw]
+    arguments: bytes
+    """The arguments of the call that returned the list, if they are kept."""
 
 
-def _kept_page(body: bytes, part: KeptPart) -> Page[msgspec.Raw]:
-    """Return a kept page with the rest of its items."""
-    page = _pages.decode(find(body, part.path.removesuffix(ITEMS).removesuffix(".")))
-    return Page(page.items[part.offset :], total=page.total, next=page.next)
+def first_part(id: str, path: str, whole: bytes, items: bytes) -> tuple[KeptPart, list[int]]:
+    """Return the list at *path* of a whole as a part, and the bytes of each of its *items*."""
+    sizes = [memoryview(item).nbytes for item in _items.decode(items)]
+    start = _STARTS[path]
+    end = len(start) + sum(sizes) + len(sizes) - 1
+    # Only JSON without spaces has its items where their sizes say.
+    at = len(start) if whole.startswith(start) and whole.startswith(b"],", end) else 0
+    return KeptPart(id, path, 0, at, end, len(sizes)), sizes
+
+
+def part_after(part: KeptPart, count: int, sizes: Sequence[int]) -> KeptPart:
+    """Return the part that follows the first *count* items of *part*; *sizes* are their bytes."""
+    is_known = part.at and len(sizes) >= count
+    at = part.at + sum(sizes[:count]) + count if is_known else 0
+    return msgspec.structs.replace(part, offset=part.offset + count, at=at)
 
 
 async def read_page(
@@ -53,13 +73,44 @@ async def read_page(
 ) -> Page[msgspec.Raw] | None:
     """Return a kept page from *part* on; None if it is no longer kept.
 
-    It has all the remaining items, or more than fit into *room* characters: only those are read,
-    so that the cost of a page does not depend on the length of the list.
+    It has all the remaining items, or more than fit into *room* characters.
     """
-    if room is None or not part.at:
+    if room is None:
+        found = await _read(wholes, part, owner)
+    else:
+        # A list of few items is cut in another way.
+        enough = lambda length, count: length > room and count > FEW  # noqa: E731
+        found = await _read(wholes, part, owner, room * _BYTES, enough)
+    return found.data if found is not None and isinstance(found.data, Page) else None
+
+
+async def read_list(
+    wholes: Wholes, part: KeptPart, owner: str, limit: int | None
+) -> KeptList | None:
+    """Return at least *limit* items of a kept list, or all the remaining ones; None if it is
+    no longer kept."""
+    if limit is None:
+        return await _read(wholes, part, owner)
+    usual = (part.end - part.at) // max(part.count - part.offset, 1) + 1
+    return await _read(wholes, part, owner, 2 * limit * usual, lambda _, count: count > limit)
+
+
+async def _read(
+    wholes: Wholes,
+    part: KeptPart,
+    owner: str,
+    size: int = 0,
+    is_enough: Callable[[int, int], bool] | None = None,
+) -> KeptList | None:
+    """Return a kept list from *part* on: all of it, or the first items that are enough.
+
+    Only those are read, *size* bytes at first, so that the cost of a page does not depend on the
+    length of the list. *is_enough* gets the characters and the number of the items.
+    """
+    if is_enough is None or not part.at:
         whole = await wholes.find(part.id, owner)
-        return None if whole is None else _kept_page(whole.body, part)
-    size = room * _BYTES + _MORE
+        return None if whole is None else _decoded(whole.body, part, part.offset)
+    size += _MORE
     while True:
         is_rest = part.at + size >= part.end
         window = slice(part.at, part.end if is_rest else part.at + size)
@@ -67,21 +118,28 @@ async def read_page(
         if whole is None:
             return None
         length = window.stop - window.start
-        used = _bytes_of_items(whole.body[:length], room)
+        used = _bytes_of_items(whole.body[:length], is_enough)
         if used is not None or is_rest:
             items = whole.body[: length if used is None else used]
-            page = _pages.decode(START + items + whole.body[length:])
-            return Page(page.items, total=page.total, next=page.next)
+            return _decoded(_STARTS[part.path] + items + whole.body[length:], part)
         size *= 8
 
 
-def _bytes_of_items(window: bytes, room: int) -> int | None:
-    """Return how long the first items are that exceed *room*; None if the window ends before."""
+def _decoded(body: bytes, part: KeptPart, skipped: int = 0) -> KeptList:
+    kept = _KeptCall(_pages.decode(body)) if part.path == ITEMS else _calls.decode(body)
+    data = kept.data
+    if isinstance(data, list):
+        return KeptList(data[skipped:], bytes(kept.arguments))
+    page = Page(data.items[skipped:], total=data.total, next=data.next)
+    return KeptList(page, bytes(kept.arguments))
+
+
+def _bytes_of_items(window: bytes, is_enough: Callable[[int, int], bool]) -> int | None:
+    """Return how long the first items are that are enough; None if the window ends before."""
     text = window.decode(errors="ignore")
     at = count = 0
     try:
-        # A list of few items is cut in another way.
-        while at <= room or count <= FEW:
+        while not is_enough(at, count):
             _, at = _scan(text, at)
             if not text.startswith(",", at):  # The rest of a number may be missing.
                 return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.reply import Reply
+from ..dialects.mcp import CUT
 from ..dialects.mcp_blocks import write_block
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def reply_json(reply: object) -> bytes:
         members["data"] = msgspec.Raw(reply.encoded) if reply.encoded else reply.data
     if reply.error is not None:
         members["error"] = reply.error
-    if reply.meta:
-        members["meta"] = reply.meta
+    meta = {**reply.meta, CUT: reply.cuts} if reply.cuts else reply.meta
+    if meta:
+        members["meta"] = meta
     return _encode(members)

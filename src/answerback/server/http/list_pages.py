@@ -6,6 +6,7 @@ the rest of a list, for those who pass the tool's gates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -21,7 +22,7 @@ from ...dialects import HttpReply
 from ...dialects.common import encoded_data
 from ...error_codes import INVALID_ARGUMENTS
 from ...errors import ToolError
-from ...fitting.kept_lists import ITEMS, kept_list
+from ...fitting.kept_lists import DATA, ITEMS, KeptList, first_part, part_after, read_list
 from ...fitting.wholes import PREFIX
 from ...tools.context import Context
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
@@ -35,19 +36,8 @@ if TYPE_CHECKING:
 PAGES = "/pages/"
 _LIMIT = "limit"
 _GET = "GET, HEAD"
-_DATA = "data"
-"""The member of a kept whole that has the data; `arguments` has the call's arguments."""
 _DIGITS = 10
-
-
-class _Kept(msgspec.Struct):
-    """A kept whole: the data, and the arguments of the call that returned it."""
-
-    arguments: msgspec.Raw
-    data: msgspec.Raw
-
-
-_kept = msgspec.json.Decoder(_Kept)
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class ListPages:
@@ -79,10 +69,12 @@ class ListPages:
         items = data.items if isinstance(data, Page) else data
         if not isinstance(items, list) or len(items) <= limit or call.tool is None:
             return self._writer.write_call(reply, call, request)
-        rest = call.part or await self._keep(reply, call)
-        if rest is None:
+        part, sizes = call.part, call.kept_sizes
+        if part is None or part.path == ITEMS:  # What MCP has kept lacks the arguments.
+            part, sizes = await self._keep(reply, call)
+        if part is None:
             return self._writer.write_call(reply, call, request)
-        rest = msgspec.structs.replace(rest, offset=rest.offset + limit)
+        rest = part_after(part, limit, sizes)
         first: Any = items[:limit]
         if isinstance(data, Page):
             first = Page(first, total=data.total, next=part_cursor(rest, call))
@@ -94,12 +86,19 @@ class ListPages:
         written = self._writer.write_call(reply, call, request)
         return _linked(written, rest, limit, call, request)
 
-    async def _keep(self, reply: Reply[Any], call: Call) -> KeptPart | None:
-        """Keep the whole of a reply; return its list, or None if it cannot be kept."""
-        body = b'{"arguments":%b,"data":%b}' % (call.arguments, encoded_data(reply))
+    async def _keep(self, reply: Reply[Any], call: Call) -> tuple[KeptPart | None, Sequence[int]]:
+        """Keep the whole of a reply; return its list, or None if it cannot be kept, and the bytes
+        of each item."""
+        encoded = encoded_data(reply)
+        body = b'{"data":%b,"arguments":%b}' % (encoded, call.arguments)
         uri = await self._runtime.wholes.keep(body, owner_of_call(call))
-        path = f"{_DATA}.{ITEMS}" if isinstance(reply.data, Page) else _DATA
-        return None if uri is None else KeptPart(uri.removeprefix(PREFIX), path, 0)
+        if uri is None:
+            return None, ()
+        id = uri.removeprefix(PREFIX)
+        if isinstance(reply.data, Page):
+            items = bytes(_members.decode(encoded)[ITEMS])
+            return first_part(id, f"{DATA}.{ITEMS}", body, items)
+        return first_part(id, DATA, body, encoded)
 
     async def answer(self, name: str, request: RestRequest) -> HttpReply:
         """Answer a request for the rest of a list; *name* is the path from the tool's name on."""
@@ -110,36 +109,41 @@ class ListPages:
         call = Call(tool, wire="rest", caller=request.caller, stage="admit")
         call.request = request
         try:
-            rest = await self._rest(call, cursor)
+            kept, limit = await self._kept(call, cursor, request)
             outcome = await self._runtime.admit(call)
             if outcome is ADMITTED:
-                return await self._next(rest, call, request)
+                return await self._next(kept, limit, call, request)
         except ToolError as exc:
             outcome = Reply(error=Error.of(exc))
         return self._writer.write_call(reply_or_refusal(outcome), call, request)
 
-    async def _rest(self, call: Call, cursor: str) -> bytes:
-        """Return the kept whole, and give the call its arguments. Raises ToolError."""
-        call.part = open_cursor(cursor, call).part
-        if call.part is None:
+    async def _kept(
+        self, call: Call, cursor: str, request: RestRequest
+    ) -> tuple[KeptList, int | None]:
+        """Return the rest of a kept list, at least as much as the request asks for, and how much
+        that is; give the call its arguments. Raises ToolError."""
+        limit = self.asked_limit(request)
+        call.part = part = open_cursor(cursor, call).part
+        if part is None or part.path == ITEMS:
             raise cursor_expired()
-        whole = await self._runtime.wholes.find(call.part.id, owner_of(Context(call).user))
-        if whole is None:
+        kept = await read_list(self._runtime.wholes, part, owner_of(Context(call).user), limit)
+        if kept is None:
             raise cursor_expired()
-        kept = _kept.decode(whole.body)
-        call.arguments = bytes(kept.arguments)
-        return whole.body
+        call.arguments = kept.arguments
+        return kept, limit
 
-    async def _next(self, body: bytes, call: Call, request: RestRequest) -> HttpReply:
+    async def _next(
+        self, kept: KeptList, limit: int | None, call: Call, request: RestRequest
+    ) -> HttpReply:
         """Return the next items of a kept list, for a call that passed the tool's gates."""
         assert call.part is not None
         assert call.tool is not None
-        limit = self.asked_limit(request)
-        found = kept_list(body, call.part)
+        found = kept.data
         items = found.items if isinstance(found, Page) else found
         rest = None
         if limit is not None and len(items) > limit:
-            rest = msgspec.structs.replace(call.part, offset=call.part.offset + limit)
+            sizes = [memoryview(item).nbytes for item in items[:limit]]
+            rest = part_after(call.part, limit, sizes)
         data: Any = items[:limit]
         if isinstance(found, Page):
             after = found.next if rest is None else part_cursor(rest, call)
