@@ -1,10 +1,8 @@
-"""`answerback types` infers types from recorded replies, and checks other replies by them."""
+"""`answerback types` infers types from recorded replies, and prints them as a module."""
 
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +13,7 @@ from tests.cli.conftest import Run
 
 from answerback import connect
 
-SERVER = '''
-"""Orders, without types."""
-
+SERVER = """
 import json
 
 from answerback import App
@@ -25,46 +21,24 @@ from answerback import App
 app = App("orders")
 
 
-@app.tool(read_only=True, examples=[{"id": 1}, {"id": 2}])
+@app.tool
 def get_order(id: int) -> dict:
-    """Get an order."""
-    order = {"id": id, "lines": [{"sku": "a", "number": 1}]}
-    return order if id == 1 else order | {"note": "gift"}
-
-
-@app.tool(read_only=True)
-def list_orders(limit: int = 10) -> str:
-    """List all orders."""
-    return json.dumps(
-        {"orders": [{"id": 1, "total": 2.5}, {"id": 2, "total": None}], "count": 2}, indent=2
-    )
-
-
-@app.tool(read_only=True)
-def greet(name: str = "you"):
-    return f"hello {name}"
-
-
-@app.tool(read_only=True)
-async def tags(
-    more: dict[str, int] | None = None,
-):  # a comment: with a colon
-    return [{"tag": "a", "uses": 1}]
+    return {"id": id, "lines": [{"sku": "a", "number": 1}]}
 
 
 @app.tool
-def delete_order(id: int):
-    return {"deleted": id}
+def list_orders() -> str:
+    return json.dumps({"orders": [{"id": 1, "total": 2.5}, {"id": 2, "total": None}], "count": 2})
 
 
-@app.tool(read_only=True)
+@app.tool
 def count() -> int:
     return 2
 
 
 if __name__ == "__main__":
     app.run()
-'''
+"""
 
 
 @pytest.fixture
@@ -190,28 +164,21 @@ def test_equal_records_are_one_class_and_names_do_not_collide(
 
 
 def test_a_result_is_a_wrapper_or_the_functions_own_member(
-    recorded: Callable[..., Path], server: Path, answerback: Run
+    recorded: Callable[..., Path], answerback: Run
 ) -> None:
     """The official SDK wraps objects too; its text has them without the wrapper."""
     wrapped = {"content": [{"type": "text", "text": '{"id": 1}'}]}
     own = {"content": [{"type": "text", "text": '{"result": {"id": 1}}'}]}
     data = {"structuredContent": {"result": {"id": 1}}}
     number = {"structuredContent": {"result": 7}}
-    server.write_text(
-        "from answerback import App\napp = App('x')\n"
-        + "".join(f"@app.tool\ndef {name}() -> dict: ...\n" for name in ("a", "b", "c"))
-    )
     lines = {"a": wrapped | data, "b": own | data, "c": number}
     recorded(*(json.dumps({"tool": tool, "reply": reply}) for tool, reply in lines.items()))
 
     types = answerback("types", "replies.jsonl").stdout
-    of_app = answerback("types", "replies.jsonl", "server.py").stdout
 
     assert "class AReply(TypedDict):\n    id: int\n" in types
     assert "class BReply(TypedDict):\n    result: BResult\n" in types
     assert '"c": int,' in types
-    assert "class AReply(TypedDict):\n    id: int\n" in of_app
-    assert "class CReply(TypedDict):\n    result: int\n" in of_app
 
 
 def test_failures_and_images_have_no_type(recorded: Callable[..., Path], answerback: Run) -> None:
@@ -241,7 +208,6 @@ def test_lines_that_cannot_be_read_are_reported_by_their_numbers(
     assert '"get": list[int],  # 1 reply' in done.stdout
     assert done.stderr.splitlines()[:-1] == [
         "replies.jsonl:2: this is not JSON",
-        "replies.jsonl:3: this is not JSON",
         "replies.jsonl:4: this is not JSON",
         "replies.jsonl:5: the reply does not name its tool; "
         'write {"tool": "name", "reply": …} on a line',
@@ -303,6 +269,72 @@ def test_a_tap_is_read_with_the_names_of_its_requests(server: Path, answerback: 
     assert of_tap.stdout == of_records.stdout
 
 
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add"}}
+SUM = {"jsonrpc": "2.0", "id": 1, "result": {"structuredContent": {"sum": 10}}}
+EXCHANGE = {
+    "request": {"method": "POST", "postData": {"text": json.dumps(CALL)}},
+    "response": {"status": 200, "content": {"text": json.dumps(SUM)}},
+}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [json.dumps(CALL), json.dumps(SUM)],
+        [json.dumps([CALL, SUM], indent=2)],
+        [f"12:00 -> {json.dumps(CALL)}", f"12:01 <- {json.dumps(SUM)}"],
+        [json.dumps({"log": {"entries": [EXCHANGE]}}, indent=2)],
+    ],
+    ids=["frames", "array", "log", "HAR"],
+)
+def test_what_lint_reads_is_read_from_a_file_of_any_name(
+    lines: list[str], recorded: Callable[..., Path], answerback: Run
+) -> None:
+    recorded(*lines, name="session.dat")
+
+    done = answerback("types", "session.dat")
+
+    assert "class AddReply(TypedDict):\n    sum: int\n" in done.stdout
+    assert done.exit == 0
+
+
+def test_stdin_is_read_together_with_files(recorded: Callable[..., Path], answerback: Run) -> None:
+    recorded(line("get", {"id": 1}))
+
+    done = answerback("types", "replies.jsonl", "-", stdin=line("get", {"id": None}).encode())
+
+    assert "    id: int | None\n" in done.stdout
+    assert '"get": GetReply,  # 2 replies' in done.stdout
+
+
+def test_servers_that_share_a_tap_have_ids_of_their_own(
+    recorded: Callable[..., Path], answerback: Run
+) -> None:
+    """The requests that a server sends to its client have ids of their own too."""
+    other = CALL | {"params": {"name": "greet"}}
+    question = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "decline"}}
+    greeting = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "hi"}]}}
+    recorded(
+        *(
+            json.dumps({"direction": direction, "server": server, "message": message})
+            for direction, server, message in [
+                ("sent", "a", CALL),
+                ("sent", "b", other),
+                ("received", "a", question),
+                ("sent", "a", answer),
+                ("received", "b", greeting),
+                ("received", "a", SUM),
+            ]
+        )
+    )
+
+    done = answerback("types", "replies.jsonl")
+
+    assert '"add": AddReply,  # 1 reply' in done.stdout
+    assert '"greet": str,  # 1 reply' in done.stdout
+
+
 def test_records_without_content_say_how_to_keep_it(server: Path, answerback: Run) -> None:
     audit = str(server.parent / "audit.jsonl")
     with connect([sys.executable, str(server), "mcp", "--audit", audit]) as client:
@@ -325,189 +357,3 @@ def test_deep_data_has_a_type_down_to_a_limit(
 
     assert "Any" in done.stdout
     assert done.exit == 0
-
-
-def test_an_app_alone_says_which_tools_need_replies_and_calls_none(
-    server: Path, answerback: Run
-) -> None:
-    done = answerback("types", "server.py")
-
-    assert done.exit == 2
-    assert "no types: delete_order, get_order, greet, list_orders, tags;" in done.stderr
-    assert done.stdout == ""
-
-
-def test_call_only_calls_tools_that_say_that_they_are_read_only(
-    server: Path, answerback: Run
-) -> None:
-    server.write_text(
-        SERVER.replace('return {"deleted"', 'print("DELETED")\n    return {"deleted"')
-    )
-
-    done = answerback("types", "server.py", "--call")
-
-    assert '"get_order": GetOrderReply,  # 2 replies' in done.stdout
-    assert '"tags": list[TagsItem],  # 1 reply' in done.stdout
-    assert "delete_order" not in done.stdout
-    assert "delete_order: not called, because it does not say that it is read-only" in done.stderr
-    assert "DELETED" not in done.stderr
-
-
-def test_any_server_can_be_called(server: Path, answerback: Run) -> None:
-    done = answerback("types", f"{shlex.quote(sys.executable)} {server} mcp", "--call")
-
-    assert '"list_orders": ListOrdersReply,  # 1 reply' in done.stdout
-    assert "get_order: not called, because it needs arguments" in done.stderr
-
-
-def test_an_app_of_its_own_program_needs_no_target(server: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(server), "types", "--call"], capture_output=True, text=True, check=True
-    )
-
-    assert '"get_order": GetOrderReply,  # 2 replies' in run.stdout
-
-
-def test_the_patch_makes_a_server_with_types_of_one_without(
-    server: Path, answerback: Run, tmp_path: Path
-) -> None:
-    before = answerback("call", "server.py", "list_orders")
-
-    patch = answerback("types", "server.py", "--call", "--patch")
-    subprocess.run(["git", "apply", "-"], input=patch.stdout, text=True, cwd=tmp_path, check=True)
-    after = answerback("call", "server.py", "list_orders")
-    again = answerback("types", "server.py", "--call", "--check")
-
-    text = server.read_text()
-    assert "def get_order(id: int) -> GetOrderReply:" in text
-    assert 'def greet(name: str = "you") -> str:' in text
-    assert ") -> list[TagsItem]:  # a comment: with a colon" in text
-    assert "def delete_order(id: int):" in text
-    assert text.index("class GetOrderReply") < text.index("app = App(")
-    assert json.loads(json.loads(before.stdout)["result"]) == json.loads(after.stdout)
-    assert (again.stderr.splitlines()[-1], again.exit) == ("6 of 6 replies fit", 0)
-
-
-@pytest.mark.parametrize(
-    ("returned", "note"),
-    [
-        ("return json.dumps({'a': 1}) if id else 'none'", "is not `return json.dumps(…)`"),
-        ("return json.dumps({'a': 1}, default=str)", "`json.dumps` has options here"),
-    ],
-)
-def test_a_function_whose_text_is_made_otherwise_is_left_to_the_author(
-    returned: str, note: str, server: Path, answerback: Run
-) -> None:
-    server.write_text(
-        "import json\nfrom answerback import App\napp = App('x')\n\n"
-        f"@app.tool(read_only=True)\ndef get(id: int = 1) -> str:\n    {returned}\n"
-    )
-
-    done = answerback("types", "server.py", "--call", "--patch")
-
-    assert done.stdout == ""
-    assert note in done.stderr
-    assert "server.py:" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("declared", "returned", "patched"),
-    [
-        ("", "return {'a': 1} if id else 'none'", " -> GetReply"),
-        ("", "if not id:\n        return f'no {id}'\n    return {'a': 1}", " -> GetReply | str"),
-        ("", "if not id:\n        return\n    return {'a': 1}", " -> GetReply | None"),
-        (" -> dict | None", "return {'a': 1}", " -> GetReply | None"),
-        (" -> Optional[dict]", "return {'a': 1}", " -> GetReply | None"),
-        (" -> Union[str, dict]", "return {'a': 1}", " -> GetReply | str"),
-        (" -> dict[str, Any] | str", "return {'a': 1}", " -> GetReply | str"),
-        (" -> dict[str, Any]", "return {'a': 1}", " -> GetReply"),
-        (" -> list[dict]", "return [{'a': 1}]", " -> list[GetItem]"),
-        (" -> int | str", "return 1", None),
-        (" -> dict[str, int]", "return {'a': 1}", None),
-        (" -> list[str]", "return ['a']", None),
-    ],
-)
-def test_the_patch_keeps_what_a_function_may_return_besides(
-    declared: str, returned: str, patched: str | None, server: Path, answerback: Run
-) -> None:
-    server.write_text(
-        "from typing import *\nfrom answerback import App\napp = App('x')\n\n"
-        f"@app.tool(read_only=True)\ndef get(id: int = 1){declared}:\n    {returned}\n"
-    )
-
-    done = answerback("types", "server.py", "--call", "--patch")
-
-    signature = None if patched is None else f"+def get(id: int = 1){patched}:\n"
-    assert (done.stdout == "") if signature is None else (signature in done.stdout)
-
-
-def test_check_says_which_reply_does_not_fit_where(
-    recorded: Callable[..., Path], server: Path, answerback: Run
-) -> None:
-    server.write_text(
-        "from typing import TypedDict\nfrom answerback import App\napp = App('x')\n"
-        "class Order(TypedDict):\n    id: int\n    tags: list[str]\n"
-        "@app.tool\ndef get(id: int) -> Order: ...\n@app.tool\ndef text() -> str: ...\n"
-    )
-    recorded(
-        line("get", {"id": 1, "tags": []}),
-        line("get", {"id": "1", "tags": ["a", 7]}),
-        line("get", {"id": 1, "tags": [], "color": "red"}),
-        line("get", {"error": "not found"}),
-        line("text", {"any": "JSON"}),
-        line("other", {"a": 1}),
-    )
-
-    done = answerback("types", "replies.jsonl", "server.py", "--check")
-
-    assert done.stdout.splitlines() == [
-        "replies.jsonl:2: get: id: expected int, got str '1'",
-        "replies.jsonl:2: get: tags[1]: expected str, got int 7",
-        "replies.jsonl:3: get: color: the type does not have this member",
-    ]
-    assert done.stderr.splitlines() == [
-        "other: there is no type of this tool",
-        "2 of 4 replies fit",
-    ]
-    assert done.exit == 1
-
-
-def test_replies_are_checked_by_a_printed_module(
-    recorded: Callable[..., Path], answerback: Run, tmp_path: Path
-) -> None:
-    recorded(line("get", {"id": 1}))
-    (tmp_path / "reply_types.py").write_text(answerback("types", "replies.jsonl").stdout)
-
-    fitting = answerback("types", "replies.jsonl", "reply_types.py", "--check")
-    other = line("get", {"id": None}).encode()
-    misfit = answerback("types", "-", "reply_types.py", "--check", stdin=other)
-
-    assert fitting.exit == 0
-    assert misfit.stdout == "stdin:1: get: id: expected int, got null\n"
-    assert misfit.exit == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["replies.jsonl", "--patch"], "--patch needs the App: add its file"),
-        (["replies.jsonl", "--check"], "--check needs the App: add its file"),
-        (["replies.jsonl", "--call"], "--call needs an App or a server to call"),
-        (["server.py", "other.py"], "give one App or server, not 2"),
-        (["server.py", "--patch", "--check"], "give --patch or --check, not both"),
-        (["server.py", "--check"], "there are no replies to check"),
-    ],
-)
-def test_options_that_miss_something_say_what(
-    arguments: list[str],
-    message: str,
-    recorded: Callable[..., Path],
-    server: Path,
-    answerback: Run,
-) -> None:
-    recorded(line("get", {"id": 1}))
-
-    done = answerback("types", *arguments)
-
-    assert message in done.stderr
-    assert done.exit == 2

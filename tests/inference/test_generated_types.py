@@ -9,20 +9,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.inference.judging import loaded, misfits
 
-from answerback.inference.declared_types import DeclaredType
-from answerback.inference.inferring import SeenReplies
+from answerback.inference.inferred_types import SeenReplies
 from answerback.inference.python_source import module_source
-from answerback.inference.recorded_replies import RecordedReply
-from answerback.inference.reply_data import ReplyData
-from answerback.reading.typed_data import decoder_for
+from answerback.inference.recorded_replies import RecordedReply, ReplyData
 
 # Shrinking takes minutes, and adds little: the values are small.
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
@@ -48,37 +44,21 @@ RECORDS = st.lists(st.fixed_dictionaries({"id": st.integers()}, optional={"n": J
 TOOLS = st.dictionaries(NAMES, st.lists(JSON | RECORDS, min_size=1, max_size=6), max_size=3)
 
 
+def recorded(replies: dict[str, list[Any]]) -> list[RecordedReply]:
+    return [
+        RecordedReply(tool, ReplyData("data", value), "here")
+        for tool, values in replies.items()
+        for value in values
+    ]
+
+
 def generated(replies: dict[str, list[Any]], *, dataclasses: bool = False) -> str:
     seen = SeenReplies()
-    for tool, values in replies.items():
-        for value in values:
-            seen.add(RecordedReply(tool, ReplyData("data", value), "here"))
+    for each in recorded(replies):
+        seen.add(each)
     module = module_source(seen.types(), dataclasses=dataclasses)
     assert module_source(seen.types(), dataclasses=dataclasses) == module, "the second time"
     return module
-
-
-def loaded(source: str) -> Any:
-    """The table of a generated module."""
-    module = ModuleType("generated_types")
-    sys.modules[module.__name__] = module
-    exec(compile(source, "generated_types.py", "exec"), vars(module))
-    return module.REPLY_TYPES
-
-
-def misfits(replies: dict[str, list[Any]], types: dict[str, Any]) -> list[Any]:
-    found = []
-    for tool, values in replies.items():
-        declared, decoder = DeclaredType(types[tool]), decoder_for(types[tool])
-        for value in values:
-            problems = [str(each) for each in declared.problems(value)]
-            try:
-                decoder.decode(b'{"data":%b}' % msgspec.json.encode(value))
-            except Exception as exc:  # noqa: BLE001 -- whatever it is, the value does not fit
-                problems.append(repr(exc))
-            if problems:
-                found.append((tool, value, problems))
-    return found
 
 
 @settings(
@@ -93,7 +73,7 @@ def test_every_value_fits_the_type_that_was_inferred_from_it(
 ) -> None:
     source = generated(replies, dataclasses=dataclasses)
 
-    assert misfits(replies, loaded(source)) == []
+    assert misfits(recorded(replies), loaded(source)) == []
 
 
 @pytest.mark.slow
@@ -126,7 +106,7 @@ def test_generated_modules_type_check(tmp_path: Path) -> None:
             name = f"generated_{number}_{'dataclasses' if dataclasses else 'dicts'}.py"
             source = generated(sample, dataclasses=dataclasses)
             (tmp_path / name).write_text(source)
-            assert misfits(sample, loaded(source)) == []
+            assert misfits(recorded(sample), loaded(source)) == []
 
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "."]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.inference.test_generated_types import loaded
+from tests.inference.judging import loaded, misfits, typed
 from tests.inference.trimming import REPLIES
 from tests.reading.live_servers import everything, filesystem, memory
 
-from answerback.inference.declared_types import DeclaredType
-from answerback.inference.inferring import SeenReplies
+from answerback.inference.inferred_types import SeenReplies
 from answerback.inference.python_source import module_source
-from answerback.inference.recorded_replies import RecordedReply, read_replies
-from answerback.inference.reply_data import data_of
+from answerback.inference.recorded_replies import RecordedReply, data_of, read_replies
 
 FILES = sorted(REPLIES.glob("*.jsonl"))
 
 
 def replies_in(file: Path) -> list[RecordedReply]:
-    found = list(read_replies(str(file), io.BufferedReader(io.BytesIO())))
-    assert all(isinstance(each, RecordedReply) for each in found)
-    return [each for each in found if isinstance(each, RecordedReply)]
+    with file.open("rb") as recording:
+        found = list(read_replies(recording, file.name))
+    assert all(each.data.kind != "unreadable" for each in found)
+    return found
 
 
 def source_of(replies: list[RecordedReply]) -> str:
@@ -33,14 +30,6 @@ def source_of(replies: list[RecordedReply]) -> str:
     for each in replies:
         seen.add(each)
     return module_source(seen.types())
-
-
-def typed_and_misfits(replies: list[RecordedReply]) -> tuple[int, list[Any]]:
-    """How many replies have a type, and those that do not fit it, with their problems."""
-    types: dict[str, Any] = loaded(source_of(replies))
-    typed = [each for each in replies if each.found.kind in ("data", "text")]
-    found = [(each, DeclaredType(types[each.tool]).problems_of(each.found)) for each in typed]
-    return len(typed), [(each.place, problems) for each, problems in found if problems]
 
 
 def test_there_are_the_replies_of_eleven_published_servers() -> None:
@@ -51,10 +40,10 @@ def test_there_are_the_replies_of_eleven_published_servers() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.stem))
 def test_every_reply_of_a_published_server_fits_its_type(file: Path) -> None:
-    typed, misfits = typed_and_misfits(replies_in(file))
+    replies = replies_in(file)
 
-    assert typed > 0
-    assert misfits == []
+    assert typed(replies)
+    assert misfits(replies, loaded(source_of(replies))) == []
 
 
 @pytest.mark.slow
@@ -83,7 +72,5 @@ def test_every_reply_of_the_reference_servers_fits_its_type(
         if each.sent is not None and "/" not in tool
     ]
 
-    typed, misfits = typed_and_misfits(replies)
-
-    assert typed > 100
-    assert misfits == []
+    assert len(typed(replies)) > 100
+    assert misfits(replies, loaded(source_of(replies))) == []

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.inference.judging import loaded, misfits, typed
 from tests.ported.comparison import ENVIRONMENTS
 from tests.ported.recordings import Recorded, record_all
+
+from answerback.inference.recorded_replies import read_replies
 
 _HEAD = f"{'server':34} replies  typed  tools  classes  mypy    fit"
 
@@ -38,18 +40,19 @@ def _typed(recorded: Recorded, folder: Path) -> tuple[str, bool]:
     inferred = _run("-m", "answerback", "types", str(replies))
     module.write_text(inferred.stdout)
     mypy = _run("-m", "mypy", "--strict", "--config-file=", str(module))
-    check = _run("-m", "answerback", "types", str(replies), str(module), "--check")
-    found = re.search(r"([\d,]+) of ([\d,]+) repl", check.stderr)
-    fitting, typed = found.groups() if found is not None else ("0", "0")
+    with replies.open("rb") as file:
+        found = typed(read_replies(file, replies.name))
+    problems = misfits(found, loaded(inferred.stdout)) if inferred.returncode == 0 else []
+    fitting = len({each.place for each in found} - {each.partition(": ")[0] for each in problems})
     tools = len({line["tool"] for line in recorded.lines})
     classes = inferred.stdout.count("TypedDict)") + inferred.stdout.count("TypedDict(\n")
     row = (
-        f"{recorded.package:34} {len(recorded.lines):7} {typed:>6} {tools:6} {classes:8}  "
-        f"{'ok' if mypy.returncode == 0 else 'FAILED':6}  {fitting} of {typed}"
+        f"{recorded.package:34} {len(recorded.lines):7} {len(found):6} {tools:6} {classes:8}  "
+        f"{'ok' if mypy.returncode == 0 else 'FAILED':6}  {fitting} of {len(found)}"
     )
-    is_good = inferred.returncode == mypy.returncode == check.returncode == 0
+    is_good = inferred.returncode == mypy.returncode == 0 and not problems
     if not is_good:
-        sys.stderr.write(inferred.stderr + mypy.stdout + check.stdout + check.stderr)
+        sys.stderr.write("\n".join([inferred.stderr, mypy.stdout, *problems, ""]))
     return row, is_good
 
 

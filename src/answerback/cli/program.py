@@ -37,7 +37,7 @@ COMMANDS = {
     "cgi": "answer one CGI request of a web server",
     "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
     "new": "write a small project with a server and its tests",
-    "types": "infer the types of replies from recorded ones, and check others by them",
+    "types": "infer the types of replies from recorded ones",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",

@@ -1,1 +1,1 @@
-"""Infers types from recorded replies, writes them as Python, and checks other replies by them."""
+"""Infers types from recorded replies, and writes them as Python."""

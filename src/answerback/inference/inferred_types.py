@@ -1,30 +1,50 @@
-"""Decides which type fits all values of a place, from the evidence.
+"""Counts the values that replies have at each place, and decides which type fits all of them.
 
-A type is a tree of the classes here. Every value that was counted fits it.
+A type is a tree of the classes here; every value that was counted fits it. The size of the counts
+depends on how the replies differ, not on their number. Names and Python text are not known here.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import date, datetime
+from math import isfinite
 from typing import TypeAlias
 
 import msgspec
 
-from .evidence import Evidence, Texts
+from ..core.json_value import Json
+from ..types.coerce import fits
+from ..types.nodes import Scalar
+from .recorded_replies import RecordedReply
 
+MAX_MEMBERS = 100
+"""An object with more different keys is a dict with free keys."""
+MAX_PLACES = 100_000
+"""After so many places, new ones are not looked into: their type is `Any`."""
+MAX_DEPTH = 100
+"""Deeper values are not looked into."""
+MAX_NESTED = 12
+"""Deeper objects and arrays are `Any`."""
 MIN_DATES = 3
 """A place has dates if it has at least so many texts, and all of them are dates."""
+MAX_TEXTS = 8
+"""A place is a `Literal` if it has at most so many different texts,"""
 MIN_LITERAL_VALUES = 20
-"""A place is a `Literal` if it has at least so many texts,"""
+"""and at least so many in all,"""
 MIN_LITERAL_REPLIES = 5
 """from at least so many replies,"""
 MIN_LITERAL_USES = 3
-"""each of which occurs at least so often. `evidence.MAX_TEXTS` bounds how many may differ."""
+"""each of which occurs at least so often."""
 MIN_VARYING_KEYS = 6
 """Objects whose keys differ from object to object are dicts if they have so many keys in all."""
-MAX_NESTED = 12
-"""Deeper objects and arrays are `Any`."""
+_MAX_WORD = 40
 _MIN_TREE_MEMBERS = 2
+_MIN_MERGED = 2
+"""Records with fewer members are equal too often by chance."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE_NODE, _DATETIME_NODE = Scalar(date), Scalar(datetime)
 _WORD = re.compile(r"[A-Za-z][\w./+-]*", re.ASCII)
 _FREE_KEY = re.compile(
     r"-?\d+"
@@ -70,12 +90,12 @@ class Member(msgspec.Struct):
 class RecordType(msgspec.Struct, eq=False):
     """Objects with the same members; two of them are equal if they are one."""
 
-    tool: str
     path: tuple[str, ...]
-    """The names of the members that lead here, `Item` for an array and `Value` for a dict."""
+    """The tool, and the names of the members that lead here: `Item` for an array, `Value` for a
+    dict."""
     objects: int
     replies: int
-    members: dict[str, Member] = {}
+    members: dict[str, Member]
     name: str = ""
 
 
@@ -83,23 +103,219 @@ InferredType: TypeAlias = Plain | LiteralOf | ListOf | DictOf | UnionOf | Record
 ANY, NONE, TEXT = Plain("Any"), Plain("None"), Plain("str")
 
 
-def infer_type(tool: str, evidence: Evidence) -> InferredType:
-    """Return the type of a tool's data; a reply that is only a text is `str`."""
-    return _Inference(tool).type_of(evidence, (), is_whole_reply=True)
+class ToolType(msgspec.Struct):
+    """A tool's type, and the number of replies behind it."""
+
+    tool: str
+    kind: InferredType
+    replies: int
+
+
+class SeenReplies:
+    """The replies of all tools so far; it numbers them, and bounds the number of places."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, Evidence] = {}
+        self.content: set[str] = set()
+        """The tools that have replies with content only, such as an image."""
+        self.reply = 0
+        self.depth = 0
+        """The number of arrays and objects around the value that is counted."""
+        self._places = 0
+
+    def add(self, recorded: RecordedReply) -> None:
+        """Count a reply; after too many tools, those with new names are left out."""
+        if recorded.tool not in self.tools:
+            if not self.take_place():
+                return
+            self.tools[recorded.tool] = Evidence()
+        match recorded.data.kind:
+            case "data":
+                self.reply += 1
+                self.tools[recorded.tool].add(recorded.data.value, self)
+            case "content":
+                self.content.add(recorded.tool)
+
+    def take_place(self) -> bool:
+        """Return whether one more place may be looked into."""
+        self._places += 1
+        return self._places <= MAX_PLACES
+
+    def types(self) -> list[ToolType]:
+        """Return the types of the tools that have data, in the order of their names."""
+        inference = _Inference()
+        return [
+            ToolType(tool, inference.type_of(evidence, (tool,)), evidence.count)
+            for tool, evidence in sorted(self.tools.items())
+            if evidence.count
+        ]
+
+
+class Texts:
+    """The texts of a place: the values of the first few different ones, and their form."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.values: dict[str, int] | None = {}
+        """How often each text occurs; None if there are more than MAX_TEXTS, or long ones."""
+        self.are_dates = True
+        self.are_datetimes = True
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        self._remember(text, 1)
+        has_date = bool(_DATE.match(text))
+        self.are_dates = self.are_dates and has_date and fits(_DATE_NODE, text)
+        self.are_datetimes = self.are_datetimes and has_date and fits(_DATETIME_NODE, text)
+
+    def merge(self, other: Texts) -> None:
+        self.count += other.count
+        self.are_dates = self.are_dates and other.are_dates
+        self.are_datetimes = self.are_datetimes and other.are_datetimes
+        if other.values is None:
+            self.values = None
+        else:
+            for text, times in other.values.items():
+                self._remember(text, times)
+
+    def _remember(self, text: str, times: int) -> None:
+        if self.values is not None:
+            self.values[text] = self.values.get(text, 0) + times
+            if len(self.values) > MAX_TEXTS or len(text) > _MAX_WORD:
+                self.values = None
+
+
+class Evidence:
+    """All values that one tool's replies have at one place."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.replies = 0
+        """The number of replies with a value here."""
+        self.nulls = self.bools = self.ints = self.floats = 0
+        self.texts: Texts | None = None
+        self.items: Evidence | None = None
+        """The items of all arrays here."""
+        self.objects = 0
+        self.object_replies = 0
+        """The number of replies with an object here."""
+        self.members: dict[str, Evidence] | None = None
+        """The members of all objects here, by their names in the order of their first use."""
+        self.values: Evidence | None = None
+        """The members of all objects here, if they have too many names."""
+        self.same_as: Evidence | None = None
+        """The place around this one that has the same objects, as in a tree."""
+        self.is_tree = False
+        """Whether another place is the same as this one."""
+        self.is_opaque = False
+        """Whether a value here was not looked into."""
+        self._last_reply = self._last_object_reply = 0
+
+    def add(self, value: Json, seen: SeenReplies) -> None:
+        """Count a value, and what is in it."""
+        self.count += 1
+        if self._last_reply != seen.reply:
+            self._last_reply = seen.reply
+            self.replies += 1
+        match value:
+            case None:
+                self.nulls += 1
+            case bool():
+                self.bools += 1
+            case int():
+                self.ints += 1
+            case float():
+                self.floats += 1
+                # JSON has no NaN and no infinity: such numbers are sent as null.
+                self.nulls += not isfinite(value)
+            case str():
+                self.texts = self.texts or Texts()
+                self.texts.add(value)
+            case list() | dict() if seen.depth >= MAX_DEPTH:
+                self.is_opaque = True
+            case list() | dict():
+                seen.depth += 1
+                self._add_parts(value, seen)
+                seen.depth -= 1
+
+    def _add_parts(self, value: list[Json] | dict[str, Json], seen: SeenReplies) -> None:
+        if isinstance(value, list):
+            if self.items is None:
+                self.items = Evidence()
+                self.is_opaque |= not seen.take_place()
+            for item in () if self.is_opaque else value:
+                self.items.add(item, seen)
+            return
+        self.objects += 1
+        if self._last_object_reply != seen.reply:
+            self._last_object_reply = seen.reply
+            self.object_replies += 1
+        if self.members is None:
+            self.members = {}
+        for name, member in value.items():
+            if self.is_opaque:
+                return
+            if self.values is None and name not in self.members:
+                if len(self.members) >= MAX_MEMBERS:
+                    self.members, self.values = {}, self.merged_values()
+                else:
+                    self.members[name] = Evidence()
+                    self.is_opaque |= not seen.take_place()
+            place = self.members[name] if self.values is None else self.values
+            place.add(member, seen)
+
+    def merged_values(self) -> Evidence:
+        """Return the members' values together, as those of a dict with free keys."""
+        if self.values is not None:
+            return self.values
+        merged = Evidence()
+        for member in (self.members or {}).values():
+            merged.merge(member)
+        return merged
+
+    def merge(self, other: Evidence) -> None:
+        """Add what was seen at another place of the same tool."""
+        self.count += other.count
+        # The same replies may have both; at least so many have one.
+        self.replies = max(self.replies, other.replies)
+        self.nulls += other.nulls
+        self.bools += other.bools
+        self.ints += other.ints
+        self.floats += other.floats
+        self.is_opaque |= other.is_opaque
+        self.same_as = self.same_as or other.same_as
+        if other.texts is not None:
+            self.texts = self.texts or Texts()
+            self.texts.merge(other.texts)
+        if other.items is not None:
+            self.items = self.items or Evidence()
+            self.items.merge(other.items)
+        self.objects += other.objects
+        self.object_replies = max(self.object_replies, other.object_replies)
+        if other.members is None:
+            return
+        if self.members is None:
+            self.members = {}
+        names = self.members.keys() | other.members.keys()
+        if self.values is not None or other.values is not None or len(names) > MAX_MEMBERS:
+            values = self.merged_values()
+            values.merge(other.merged_values())
+            self.members, self.values = {}, values
+            return
+        for name, member in other.members.items():
+            self.members.setdefault(name, Evidence()).merge(member)
 
 
 class _Inference:
-    """The inference for one tool; it knows the records around a place, which may be recursive."""
+    """The inference for all tools; it makes one record of equal ones."""
 
-    def __init__(self, tool: str) -> None:
-        self._tool = tool
+    def __init__(self) -> None:
         self._open: dict[int, RecordType] = {}
-        """The records whose members are being worked out, by the id of their evidence."""
+        """The records around a place, which may be recursive, by the ids of their evidence."""
+        self._known: dict[object, RecordType] = {}
 
-    def type_of(
-        self, evidence: Evidence, path: tuple[str, ...], *, is_whole_reply: bool = False
-    ) -> InferredType:
-        if evidence.is_opaque:
+    def type_of(self, evidence: Evidence, path: tuple[str, ...]) -> InferredType:
+        if evidence.is_opaque or (evidence.items is not None and len(path) > MAX_NESTED):
             return ANY
         members: list[InferredType] = []
         if evidence.bools:
@@ -107,50 +323,99 @@ class _Inference:
         if evidence.ints or evidence.floats:
             members.append(Plain("float" if evidence.floats else "int"))
         if evidence.texts is not None:
-            members.append(TEXT if is_whole_reply else _text_type(evidence.texts, evidence.replies))
+            is_reply = len(path) == 1
+            members.append(TEXT if is_reply else _text_type(evidence.texts, evidence.replies))
         if evidence.items is not None:
-            members.append(self._list(evidence.items, path))
+            members.append(ListOf(self.type_of(evidence.items, (*path, "Item"))))
         objects = evidence if evidence.same_as is None else evidence.same_as
         if objects.members is not None:
-            members.append(self._object(objects, path))
+            members.append(self._type_of_objects(objects, path))
         if evidence.nulls:
             members.append(NONE)
-        if not members or ANY in members:
+        # A part that only had nulls may have anything else; a tool may return nothing.
+        is_unknown = not members or (members == [NONE] and len(path) > 1)
+        if is_unknown or ANY in members:
             return ANY
         return members[0] if len(members) == 1 else UnionOf(tuple(members))
 
-    def _list(self, items: Evidence, path: tuple[str, ...]) -> InferredType:
-        if len(path) >= MAX_NESTED:
-            return ANY
-        return ListOf(self._known(items, (*path, "Item")))
-
-    def _known(self, evidence: Evidence, path: tuple[str, ...]) -> InferredType:
-        """Return a place's type; `Any` for one that only had nulls."""
-        found = self.type_of(evidence, path)
-        return ANY if found == NONE else found
-
-    def _object(self, evidence: Evidence, path: tuple[str, ...]) -> InferredType:
+    def _type_of_objects(self, evidence: Evidence, path: tuple[str, ...]) -> InferredType:
         if (known := self._open.get(id(evidence))) is not None:
             return known
-        if len(path) >= MAX_NESTED:
+        if len(path) > MAX_NESTED:
             return ANY
-        if not evidence.is_tree and has_free_keys(evidence):
-            return DictOf(self._known(evidence.merged_values(), (*path, "Value")))
-        fold_recursion(evidence)
+        if not evidence.is_tree and _has_free_keys(evidence):
+            return DictOf(self.type_of(evidence.merged_values(), (*path, "Value")))
+        # Folding one member adds the branches of others, such as those of `left` and `right`.
+        while any(_fold(evidence, name) for name in list(evidence.members or ())):
+            pass
         if evidence.values is not None:
             # The branches of the tree have too many different members.
             return DictOf(ANY)
-        record = RecordType(self._tool, path, evidence.objects, evidence.object_replies, {})
+        record = RecordType(path, evidence.objects, evidence.object_replies, {})
         self._open[id(evidence)] = record
         for name, member in (evidence.members or {}).items():
-            kind = self.type_of(member, (*path, name))
-            is_required = member.count == evidence.objects
-            if kind == NONE:
-                record.members[name] = Member(ANY, member.count, is_required, is_always_null=True)
-            else:
-                record.members[name] = Member(kind, member.count, is_required)
+            record.members[name] = Member(
+                self.type_of(member, (*path, name)),
+                member.count,
+                is_required=member.count == evidence.objects,
+                is_always_null=member.nulls == member.count and not member.floats,
+            )
         del self._open[id(evidence)]
-        return record
+        return self._merged(record)
+
+    def _merged(self, record: RecordType) -> RecordType:
+        """Return an equal record that is known, with this one's objects; else this one."""
+        is_part_of_tree = any(each in self._open.values() for each in records_in(record, set()))
+        if len(record.members) < _MIN_MERGED or is_part_of_tree:
+            return record
+        key = frozenset(
+            (name, member.is_required, _key(member.kind, record))
+            for name, member in record.members.items()
+        )
+        known = self._known.setdefault(key, record)
+        # The replies of two tools have each a type of its own.
+        if known is record or len(known.path) == len(record.path) == 1:
+            return record
+        both = known.replies, record.replies
+        # The same replies of one tool may have both.
+        known.replies = max(both) if known.path[0] == record.path[0] else sum(both)
+        known.objects += record.objects
+        for name, member in record.members.items():
+            known.members[name].count += member.count
+        # It is named after the place that is nearer to its reply.
+        known.path = min(known.path, record.path, key=lambda path: (len(path), path))
+        return known
+
+
+def _key(kind: InferredType, owner: RecordType) -> object:
+    """Return a value that is equal for equal types; a record's own name for itself is one."""
+    match kind:
+        case RecordType():
+            return "itself" if kind is owner else id(kind)
+        case ListOf(item=item):
+            return "list", _key(item, owner)
+        case DictOf(value=value):
+            return "dict", _key(value, owner)
+        case UnionOf(members=members):
+            return "union", frozenset(_key(each, owner) for each in members)
+    return kind
+
+
+def records_in(kind: InferredType, seen: set[RecordType]) -> Iterator[RecordType]:
+    """Yield the records of a type that are not *seen* yet: first those that others need."""
+    match kind:
+        case ListOf(item=item):
+            yield from records_in(item, seen)
+        case DictOf(value=value):
+            yield from records_in(value, seen)
+        case UnionOf(members=members):
+            for each in members:
+                yield from records_in(each, seen)
+        case RecordType() if kind not in seen:
+            seen.add(kind)
+            for member in kind.members.values():
+                yield from records_in(member.kind, seen)
+            yield kind
 
 
 def _text_type(texts: Texts, replies: int) -> InferredType:
@@ -158,59 +423,47 @@ def _text_type(texts: Texts, replies: int) -> InferredType:
         return Plain("date")
     if texts.count >= MIN_DATES and texts.are_datetimes:
         return Plain("datetime")
-    if _is_enumeration(texts, replies):
-        return LiteralOf(tuple(sorted(texts.values or ())))
+    # A `Literal` needs strong evidence that there are no other values than those seen.
+    values = texts.values or {}
+    is_frequent = texts.count >= MIN_LITERAL_VALUES and replies >= MIN_LITERAL_REPLIES
+    is_each_frequent = len(values) > 1 and min(values.values()) >= MIN_LITERAL_USES
+    if is_frequent and is_each_frequent and all(map(_WORD.fullmatch, values)):
+        return LiteralOf(tuple(sorted(values)))
     return TEXT
 
 
-def _is_enumeration(texts: Texts, replies: int) -> bool:
-    """Return whether the evidence is strong that there are no other values than those seen."""
-    values = texts.values
-    if values is None or len(values) < 2:
-        return False
-    if texts.count < MIN_LITERAL_VALUES or replies < MIN_LITERAL_REPLIES:
-        return False
-    return all(
-        times >= MIN_LITERAL_USES and _WORD.fullmatch(text) for text, times in values.items()
-    )
-
-
-def _can_be_name(key: str) -> bool:
-    return bool(key) and key.isprintable() and not {'"', "\\"} & set(key)
-
-
-def has_free_keys(evidence: Evidence) -> bool:
+def _has_free_keys(evidence: Evidence) -> bool:
     """Return whether the objects are dicts whose keys are data, not records with named members."""
-    if evidence.values is not None or not evidence.members:
-        return True
     names = evidence.members
-    if not all(map(_can_be_name, names)):
+    if evidence.values is not None or not names:
+        return True
+    if not all(name and name.isprintable() and not {'"', "\\"} & set(name) for name in names):
         return True
     free = sum(bool(_FREE_KEY.fullmatch(name)) for name in names)
     if free * 3 >= len(names) * 2:
         return True
-    is_varying = len(names) >= MIN_VARYING_KEYS and all(
-        member.count * 2 <= evidence.objects for member in names.values()
-    )
-    return is_varying and len(set(evidence.merged_values().kinds())) == 1
-
-
-def fold_recursion(evidence: Evidence) -> None:
-    """Count the branches of a tree at its root; `same_as` then leads back to the root."""
-    is_changed = True
-    while is_changed:
-        # Folding one member adds the branches of others, such as those of `left` and `right`.
-        is_changed = any(_fold(evidence, name) for name in list(evidence.members or ()))
+    most = max(member.count for member in names.values())
+    if len(names) < MIN_VARYING_KEYS or most * 2 > evidence.objects:
+        return False
+    values = evidence.merged_values()
+    numbers = values.ints + values.floats
+    kinds = (values.bools, numbers, values.texts, values.items, values.objects)
+    return sum(map(bool, kinds)) == 1
 
 
 def _fold(root: Evidence, name: str) -> bool:
-    """Move a member's objects to the root if they are like it; return whether they are."""
-    members = root.members or {}
-    place = _place_of_objects(members[name])
+    """Count a member's objects at the root if they are like it, as the branches of a tree are.
+
+    `same_as` then leads back to the root. Return whether they are alike.
+    """
+    known = root.members or {}
+    member = known[name]
+    place = member if member.members is not None else member.items
     if place is None or place.members is None or place.values is not None:
         return False
-    is_known = place.same_as is root
-    if not is_known and not _is_like(root, place.members, name):
+    names = place.members.keys()
+    is_like = name in names and len(names) >= _MIN_TREE_MEMBERS and names <= known.keys()
+    if place.same_as is not root and not is_like:
         return False
     branch = Evidence()
     branch.members, branch.objects = place.members, place.objects
@@ -218,15 +471,3 @@ def _fold(root: Evidence, name: str) -> bool:
     root.is_tree = True
     root.merge(branch)
     return True
-
-
-def _place_of_objects(member: Evidence) -> Evidence | None:
-    """Return where a member has objects: it is one, or its items are."""
-    if member.members is not None:
-        return member
-    return member.items
-
-
-def _is_like(root: Evidence, members: dict[str, Evidence], name: str) -> bool:
-    known = (root.members or {}).keys()
-    return name in members and len(members) >= _MIN_TREE_MEMBERS and members.keys() <= known

@@ -1,12 +1,14 @@
-"""Writes inferred types as Python: TypedDicts or dataclasses, each after those that it needs."""
+"""Writes inferred types as Python: TypedDicts or dataclasses, each after those that it needs.
+
+The names of the classes depend on the replies only, not on their order.
+"""
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
-from collections.abc import Collection, Iterable, Sequence
-
-import msgspec
+from collections.abc import Collection, Sequence
 
 from ..types.describe import counted
 from .inferred_types import (
@@ -17,126 +19,121 @@ from .inferred_types import (
     Member,
     Plain,
     RecordType,
+    ToolType,
     UnionOf,
+    records_in,
 )
-from .type_names import IMPORTED, TABLE, all_records
 
+_HEAD = '"""The types of replies, inferred from recorded ones by `answerback types`."""'
+_TABLE = "REPLY_TYPES"
 _IMPORTS = {
     "dataclasses": ("dataclass",),
     "datetime": ("date", "datetime"),
     "typing": ("Any", "Literal", "NotRequired", "TypedDict"),
 }
-_HEAD = '"""The types of replies, inferred from recorded ones by `answerback types`."""'
+_IMPORTED = frozenset(name for names in _IMPORTS.values() for name in names)
+_RESERVED = frozenset({*_IMPORTED, *dir(builtins), *keyword.kwlist, _TABLE})
 # A field of such a name hides the type from the annotations after it; a dataclass takes `type.mro`
 # for the default of `mro`.
 _HIDING = frozenset(
-    {"bool", "dict", "float", "int", "list", "mro", "str", *IMPORTED, *keyword.kwlist}
+    {"bool", "dict", "float", "int", "list", "mro", "str", *_IMPORTED, *keyword.kwlist}
 )
+_MAX_NAME = 80
+_WORDS = re.compile(r"[A-Za-z0-9]+")
 # Texts are not names: `"date"` needs no import.
 _NAME_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*|\b[A-Za-z]\w*""")
 
 
-class ToolType(msgspec.Struct):
-    """A tool's type, and the number of replies behind it."""
-
-    tool: str
-    kind: InferredType
-    replies: int
-
-
 def module_source(tools: Sequence[ToolType], *, dataclasses: bool = False) -> str:
-    """Return a module with the types of all tools, and a table of them by the tools' names."""
-    parts = [*definitions(tools, dataclasses=dataclasses), _table(tools)]
-    return f"{_HEAD}\n\n{import_lines(parts)}\n\n\n" + "\n\n\n".join(parts) + "\n"
-
-
-def import_lines(parts: Iterable[str]) -> str:
-    """Return the imports that the definitions need."""
-    used = {name for part in parts for name in _NAME_OR_TEXT.findall(part)}
-    lines = []
-    for module, names in _IMPORTS.items():
-        if found := [name for name in names if name in used]:
-            lines.append(f"from {module} import {', '.join(found)}")
-    return "\n".join(lines)
-
-
-def definitions(tools: Sequence[ToolType], *, dataclasses: bool = False) -> list[str]:
-    """Return the definitions of all records, each after those that it needs."""
-    records = all_records({each.tool: each.kind for each in tools})
+    """Name the records, and return a module with the types and a table of them by their tools."""
+    seen: set[RecordType] = set()
+    records = [record for each in tools for record in records_in(each.kind, seen)]
+    _name_records(records)
     # A member of the same name would hide a class from the annotations after it.
     classes = {record.name for record in records}
     written: set[str] = set()
-    found = []
+    parts = []
     for record in records:
-        lines = _record_lines(record, written, classes, dataclasses=dataclasses)
-        found.append("\n".join([_comment(record), *lines]))
+        parts.append(_definition(record, written, classes, dataclasses=dataclasses))
         written.add(record.name)
-    return found
+    rows = (
+        f"    {_quoted(each.tool)}: {_annotation(each.kind)},"
+        f"  # {counted(each.replies, 'reply', 'replies')}\n"
+        for each in tools
+    )
+    parts.append(f"{_TABLE}: dict[str, Any] = {{\n{''.join(rows)}}}")
+    used = {name for part in parts for name in _NAME_OR_TEXT.findall(part)}
+    imports = []
+    for module, names in _IMPORTS.items():
+        if found := [name for name in names if name in used]:
+            imports.append(f"from {module} import {', '.join(found)}")
+    return "\n\n\n".join([f"{_HEAD}\n\n" + "\n".join(imports), *parts]) + "\n"
 
 
-def annotation(kind: InferredType, defined: Collection[str] | None = None) -> str:
+def _name_records(records: Sequence[RecordType]) -> None:
+    """Name each record after its tool and the members that lead to it."""
+    used = set(_RESERVED)
+    for record in sorted(records, key=lambda each: each.path):
+        tool, *path = record.path
+        words = _WORDS.findall(" ".join([tool, *(path or ["Reply"])]))
+        name = "".join(word[0].upper() + word[1:] for word in words) or "Reply"
+        wanted = (f"Tool{name}" if name[0].isdigit() else name)[:_MAX_NAME]
+        record.name, number = wanted, 2
+        while record.name in used:
+            record.name, number = f"{wanted}{number}", number + 1
+        used.add(record.name)
+
+
+def _annotation(kind: InferredType, defined: Collection[str] | None = None) -> str:
     """Return a type as it stands in an annotation; a class that is not *defined* is quoted."""
     match kind:
         case Plain(name=name):
             return name
         case LiteralOf(values=values):
-            return f"Literal[{', '.join(map(quoted, values))}]"
+            return f"Literal[{', '.join(map(_quoted, values))}]"
         case ListOf(item=item):
-            return f"list[{annotation(item, defined)}]"
+            return f"list[{_annotation(item, defined)}]"
         case DictOf(value=value):
-            return f"dict[str, {annotation(value, defined)}]"
+            return f"dict[str, {_annotation(value, defined)}]"
         case UnionOf(members=members):
-            return _union(members, defined)
+            texts = [_annotation(each, defined) for each in members]
+            if not any(text.startswith('"') for text in texts):
+                return " | ".join(texts)
+            # `"Node" | None` is an error when it runs, so the whole is quoted.
+            return _quoted(" | ".join(_annotation(each) for each in members))
         case RecordType(name=name):
-            is_defined = defined is None or name in defined
-            return name if is_defined else quoted(name)
+            return name if defined is None or name in defined else _quoted(name)
 
 
-def _union(members: Sequence[InferredType], defined: Collection[str] | None) -> str:
-    texts = [annotation(each, defined) for each in members]
-    if not any(text.startswith('"') for text in texts):
-        return " | ".join(texts)
-    # `"Node" | None` is an error when it runs, so the whole is quoted.
-    return quoted(" | ".join(annotation(each) for each in members))
-
-
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """Return a Python literal of the text, in double quotes if they need no escape."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
-def _comment(record: RecordType) -> str:
-    objects = "" if record.objects == record.replies else f"{counted(record.objects, 'object')} in "
-    return f"# {objects}{counted(record.replies, 'reply', 'replies')}"
-
-
-def _record_lines(
+def _definition(
     record: RecordType, written: Collection[str], classes: Collection[str], *, dataclasses: bool
-) -> list[str]:
-    if not all(_can_be_field(name, classes) for name in record.members):
-        return _functional_lines(record, written)
-    head = [f"class {record.name}(TypedDict):"]
+) -> str:
+    objects = "" if record.objects == record.replies else f"{counted(record.objects, 'object')} in "
+    comment = f"# {objects}{counted(record.replies, 'reply', 'replies')}"
     members = list(record.members.items())
+    if not all(_can_be_field(name, classes) for name in record.members):
+        head, tail = f'{record.name} = TypedDict(\n    "{record.name}",\n    {{', ["    },", ")"]
+        lines = [
+            f"        {_quoted(name)}: {_field(member, written)},{_note(member, record)}"
+            for name, member in members
+        ]
+        return "\n".join([comment, head, *lines, *tail])
+    head = f"class {record.name}(TypedDict):"
     if dataclasses:
-        head = ["@dataclass", f"class {record.name}:"]
+        head = f"@dataclass\nclass {record.name}:"
         # Fields with a default come last.
         members.sort(key=lambda each: not each[1].is_required)
-    fields = (
+    lines = [
         f"    {name}: {_field(member, written, dataclasses=dataclasses)}{_note(member, record)}"
         for name, member in members
-    )
-    return [*head, *fields]
-
-
-def _functional_lines(record: RecordType, written: Collection[str]) -> list[str]:
-    """Return a TypedDict with names that cannot be those of a class's fields."""
-    members = (
-        f"        {quoted(name)}: {_field(member, written)},{_note(member, record)}"
-        for name, member in record.members.items()
-    )
-    head = f"{record.name} = TypedDict("
-    return [head, f"    {quoted(record.name)},", "    {", *members, "    },", ")"]
+    ]
+    return "\n".join([comment, head, *lines])
 
 
 def _can_be_field(name: str, classes: Collection[str]) -> bool:
@@ -145,7 +142,7 @@ def _can_be_field(name: str, classes: Collection[str]) -> bool:
 
 
 def _field(member: Member, written: Collection[str], *, dataclasses: bool = False) -> str:
-    text = annotation(member.kind, written)
+    text = _annotation(member.kind, written)
     if member.is_required:
         return text
     if not dataclasses:
@@ -163,12 +160,3 @@ def _note(member: Member, record: RecordType) -> str:
     if not member.is_required:
         notes.append(f"in {member.count} of {record.objects}")
     return f"  # {', '.join(notes)}" if notes else ""
-
-
-def _table(tools: Sequence[ToolType]) -> str:
-    rows = (
-        f"    {quoted(each.tool)}: {annotation(each.kind)},"
-        f"  # {counted(each.replies, 'reply', 'replies')}"
-        for each in tools
-    )
-    return "\n".join([f"{TABLE}: dict[str, Any] = {{", *rows, "}"])

@@ -1,183 +1,186 @@
-"""Reads recorded replies with the names of their tools, one after another.
+"""Reads recorded replies one after another, each with the name of its tool and its data.
 
-It reads lines `{"tool": …, "reply": …}`, the records of `--audit` (SQLite and JSONL), the taps of
-`connect`, and the logs that `lint` reads. It holds no more in memory than the largest reply.
+It reads what `lint` reads, lines `{"tool": …, "reply": …}`, and the records of `--audit` (SQLite
+and JSONL). It holds no more in memory than the largest reply, and knows nothing of types.
 """
 
 from __future__ import annotations
 
+import io
 import re
-from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
-from typing import Any
+from typing import IO, Any, Literal
 
 import msgspec
 
+from ..core.content import Text
 from ..core.json_value import Json
-from ..core.received_limits import MAX_BYTES
-from ..errors import AnswerbackError
+from ..core.reply import Reply
+from ..errors import MalformedReply
+from ..reading.read_reply import INVALID_FORMAT, TOO_LARGE, read
+from ..reading.sources import load_json
 from ..records.event import ASKED, CANCELLED, Event
 from ..records.reader import StoredRecord
-from ..records.reader import decode as decode_record
 from ..records.reader import read as read_records
 from ..rules.lint.conversation import Conversation
-from ..rules.lint.json_in_logs import INVALID, NO_VALUE, read_pieces
-from ..rules.validation import decode_json
-from .reply_data import ReplyData, data_of, data_of_record
+from ..rules.lint.json_in_logs import INVALID, NO_VALUE, Piece, read_pieces
 
-STDIN = "-"
 _SQLITE_HEADER = b"SQLite format 3\0"
-_PEEKED = 1024
 _FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")
 """The start of an object in one line, and not of one over several lines."""
-_NOT_JSON = "this is not JSON"
 _NO_CONTENT = "the record has no content; record it with --audit-keep content"
 _NO_TOOL = 'the reply does not name its tool; write {"tool": "name", "reply": …} on a line'
 
 
-class CannotInfer(AnswerbackError):
-    """A file cannot be read, or there is nothing to infer types from."""
+class ReplyData(msgspec.Struct, frozen=True):
+    """The value that a tool's function returned, as far as its reply shows it."""
 
-    code = "CANNOT_INFER"
+    kind: Literal["data", "content", "failure", "unreadable"]
+    """Content is a reply with blocks such as images, and no data."""
+    value: Json = None
+    """The data; for a reply that is only a text, the text."""
+    why: str = ""
+    """Why the reply cannot be read."""
 
 
 class RecordedReply(msgspec.Struct, frozen=True):
     """A reply's data, and where it was recorded."""
 
     tool: str
-    found: ReplyData
+    data: ReplyData
     place: str
-    """The file and the line, or the record's number."""
+    """The file, and the line or the record's number."""
 
 
-class UnreadableLine(msgspec.Struct, frozen=True):
-    """A line or record that has no reply in it, and why."""
-
-    place: str
-    why: str
-
-
-Recorded = RecordedReply | UnreadableLine
-
-
-def read_replies(name: str, stdin: BufferedReader) -> Iterator[Recorded]:
-    """Yield the replies of a file, or of *stdin* for `-`; raises CannotInfer."""
-    if name == STDIN:
-        yield from _Lines("stdin").read(stdin)
-        return
-    try:
-        with open(name, "rb") as file:
-            if file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER:
-                yield from _read_database(name)
-                return
-            file.seek(0)
-            yield from _Lines(name).read(file)
-    except OSError as exc:
-        raise CannotInfer(f"cannot read {name}: {exc.strerror or exc}") from None
-
-
-def _read_database(name: str) -> Iterator[Recorded]:
-    for stored in read_records(name):
-        if isinstance(stored, StoredRecord):
-            event = decode_record(stored)
-            place = f"{name}: record {stored.number}"
-            if event is None:
-                yield UnreadableLine(place, "this is not a record")
-            else:
-                yield from _of_event(event, place)
-
-
-def _of_event(event: Event, place: str) -> Iterator[Recorded]:
-    if event.kind != "tool" or event.code in (ASKED, CANCELLED):
-        return
-    if event.failed:
-        yield RecordedReply(event.tool, ReplyData("failure"), place)
-    elif event.reply is None:
-        yield UnreadableLine(place, _NO_CONTENT)
-    else:
-        yield RecordedReply(event.tool, data_of_record(event.reply), place)
-
-
-class _Lines:
-    """The lines of one file, and what they say about the calls so far."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._conversations: dict[str, Conversation] = {}
-
-    def read(self, file: BufferedReader) -> Iterator[Recorded]:
-        # Line by line if the file begins so: a line that was cut off does not hide the next ones.
-        if _FIRST_LINE.match(file.peek(_PEEKED)):
-            yield from self._of_lines(file)
-            return
-        for piece in read_pieces(file):
-            place = f"{self._name}:{piece.line}"
+def read_replies(file: BufferedReader, name: str) -> Iterator[RecordedReply]:
+    """Yield the replies of a file that is open under its *name*; raises CannotRead."""
+    head = file.peek(1024)
+    parts: Iterable[IO[bytes]] = [file]
+    if head.startswith(_SQLITE_HEADER):
+        records = read_records(name)
+        parts = (io.BytesIO(each.body) for each in records if isinstance(each, StoredRecord))
+    elif _FIRST_LINE.match(head):
+        # Line by line: a line that was cut off does not hide the next ones.
+        parts = map(io.BytesIO, file)
+    conversations: dict[str, Conversation] = defaultdict(Conversation)
+    for number, part in enumerate(parts):
+        for piece in read_pieces(part):
+            place = f"{name}:{number + piece.line}"
             if piece.value is INVALID:
-                yield UnreadableLine(place, _NOT_JSON)
+                yield _unreadable("this is not JSON", place)
             elif piece.value is not NO_VALUE:
-                yield from self._of_value(piece.value, place, in_log_text=piece.in_log_text)
+                yield from _replies_in_piece(piece, place, conversations)
 
-    def _of_lines(self, file: BufferedReader) -> Iterator[Recorded]:
-        number = 0
-        while line := file.readline(MAX_BYTES):
-            number += 1
-            place = f"{self._name}:{number}"
-            if len(line) == MAX_BYTES and not line.endswith(b"\n"):
-                yield UnreadableLine(place, f"the line is longer than {MAX_BYTES} bytes")
-                _skip_line(file)
-                continue
+
+def _replies_in_piece(
+    piece: Piece, place: str, conversations: dict[str, Conversation]
+) -> Iterator[RecordedReply]:
+    server, messages = "", [piece.value]
+    match piece.value:
+        case {"event": {"event": str()} as body} | ({"event": str(), "time": str()} as body):
             try:
-                value = decode_json(line.removeprefix(BOM_UTF8)) if line.strip() else NO_VALUE
-            except (ValueError, RecursionError):
-                yield UnreadableLine(place, _NOT_JSON)
-                continue
-            if value is not NO_VALUE:
-                yield from self._of_value(value, place, in_log_text=False)
-
-    def _of_value(self, value: Any, place: str, *, in_log_text: bool) -> Iterator[Recorded]:
-        match value:
-            case {"event": {"event": str()} as event} | ({"event": str(), "time": str()} as event):
-                yield from self._of_record(event, place)
-            case {"tool": str(tool), "reply": reply}:
-                yield RecordedReply(tool, data_of(reply), place)
-            case {"direction": "sent" | "received" as direction}:
-                yield from self._of_tap(direction, value, place)
-            case {"chain": str(), "seq": int(), "hash": str()}:
-                yield UnreadableLine(place, "this is not a record")
-            case _:
-                yield from self._of_log("", value, place, in_log_text=in_log_text)
-
-    def _of_record(self, event: dict[str, Any], place: str) -> Iterator[Recorded]:
-        try:
-            yield from _of_event(msgspec.convert(event, Event), place)
-        except msgspec.ValidationError as exc:
-            yield UnreadableLine(place, f"this is not a record: {exc}")
-
-    def _of_tap(self, direction: str, line: Mapping[str, Json], place: str) -> Iterator[Recorded]:
-        message, server = line.get("message"), str(line.get("server", ""))
-        # The server's own requests have ids of their own, as do the answers to them.
-        for each in message if isinstance(message, list) else [message]:
-            if isinstance(each, dict) and ("method" in each) == (direction == "sent"):
-                yield from self._of_log(server, each, place)
-
-    def _of_log(
-        self, server: str, value: Json, place: str, *, in_log_text: bool = False
-    ) -> Iterator[Recorded]:
-        known = self._conversations.setdefault(server, Conversation())
-        for logged in known.replies(value, in_log_text=in_log_text):
+                event = msgspec.convert(body, Event)
+            except msgspec.ValidationError as exc:
+                yield _unreadable(f"this is not a record: {exc}", place)
+                return
+            if event.kind == "tool" and event.code not in (ASKED, CANCELLED):
+                yield RecordedReply(event.tool, _data_of_event(event), place)
+            return
+        case {"tool": str(tool), "reply": reply}:
+            yield RecordedReply(tool, data_of(reply), place)
+            return
+        case {"direction": "sent" | "received" as direction, **line}:
+            # Servers that share a tap use the same ids, and so do a server's requests to its host:
+            # only the client's requests and the answers to them are read.
+            server, frame = str(line.get("server", "")), line.get("message")
+            messages = [
+                each
+                for each in (frame if isinstance(frame, list) else [frame])
+                if isinstance(each, dict) and ("method" in each) == (direction == "sent")
+            ]
+    for message in messages:
+        for logged in conversations[server].replies(message, in_log_text=piece.in_log_text):
             if logged.tool:
                 found = data_of(logged.reply, logged.context.schema)
                 yield RecordedReply(logged.tool, found, place)
-            elif not _is_other_message(logged.reply):
-                yield UnreadableLine(place, _NO_TOOL)
+            # Neither a list of tools nor an error of the protocol is a tool's reply.
+            elif not isinstance(logged.reply, dict) or not {"tools", "jsonrpc"} & set(logged.reply):
+                yield _unreadable(_NO_TOOL, place)
 
 
-def _skip_line(file: BufferedReader) -> None:
-    while (rest := file.readline(MAX_BYTES)) and not rest.endswith(b"\n"):
-        pass
+def _data_of_event(event: Event) -> ReplyData:
+    if event.failed:
+        return ReplyData("failure")
+    if not isinstance(event.reply, dict):
+        return ReplyData("unreadable", why=_NO_CONTENT)
+    if "data" in event.reply:
+        # A record has the data itself, never `{"result": …}` around it.
+        return _data(event.reply["data"])
+    return data_of({"content": event.reply.get("content") or []})
 
 
-def _is_other_message(value: Json) -> bool:
-    """Return whether it is a list of tools, or an error of the protocol."""
-    return isinstance(value, dict) and ("tools" in value or "jsonrpc" in value)
+def _unreadable(why: str, place: str) -> RecordedReply:
+    return RecordedReply("", ReplyData("unreadable", why=why), place)
+
+
+def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
+    """Return a reply's data, from any form of a reply that `read` reads.
+
+    *schema* is the tool's output schema.
+    """
+    found = read(reply, output_schema=schema)
+    if found.error is not None:
+        if found.error.code in (INVALID_FORMAT, TOO_LARGE):
+            return ReplyData("unreadable", why=found.error.message)
+        return ReplyData("failure")
+    if found.has_data:
+        is_wrapped = schema is None and _is_wrapped(found)
+        return _data(found.data["result"] if is_wrapped else found.data)
+    match found.content:
+        case ():
+            return ReplyData("data", None)
+        case (Text(text=text),):
+            return ReplyData("data", text)
+    return ReplyData("content")
+
+
+def _is_wrapped(reply: Reply[Any]) -> bool:
+    """Return whether `{"result": …}` is a wrapper, for a server whose schema is not known.
+
+    Only an object may stand by itself in `structuredContent`. A server that wraps an object too
+    shows it without the wrapper in its text.
+    """
+    data = reply.data
+    is_in_mcp = reply.shape is None and reply.data_from == "structuredContent"
+    if not is_in_mcp or not isinstance(data, dict) or data.keys() != {"result"}:
+        return False
+    if not isinstance(data["result"], dict):
+        return True
+    match reply.content:
+        case ():
+            return False
+        case (Text(text=text),):
+            return bool(_json_in(text) != data)
+    return True
+
+
+def _data(value: Json) -> ReplyData:
+    """Return data; a text that is JSON, as many functions return it, is the data in it."""
+    inner = _json_in(value) if isinstance(value, str) else msgspec.UNSET
+    if inner is msgspec.UNSET:
+        return ReplyData("data", value)
+    # `read` also sees a failure in the text that a function returned: `{"error": …}`.
+    is_failure = isinstance(inner, dict) and read(inner).error is not None
+    return ReplyData("failure") if is_failure else ReplyData("data", inner)
+
+
+def _json_in(text: str) -> Json:
+    """Return the object or array in a text; UNSET if there is none."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return msgspec.UNSET
+    try:
+        return load_json(text)
+    except MalformedReply:
+        return msgspec.UNSET
