@@ -323,7 +323,6 @@ SMALL_MODULES = {
     "records/logging_sink.py",
     # They need PostgreSQL, which servers of one host do not have.
     "gates/used_rows.py",
-    "resilience/sharing.py",
     # It knows the kernel, and nothing of the tasks that use it.
     "tasks/file_notice.py",
     # Only a tool that asks for its request loads it; a CGI program starts for every call.

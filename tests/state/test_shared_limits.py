@@ -20,7 +20,6 @@ from answerback.calls.runtime import runtime_on_loop
 from answerback.errors import RateLimited
 from answerback.registry.declarations import registry_of
 from answerback.resilience import Breaker, Limit
-from answerback.resilience.breaker import ServiceState
 from answerback.resilience.shared_limits import SharedLimits
 from answerback.server.shared_state import use_state
 from answerback.state.shared import SharedState
@@ -185,14 +184,14 @@ def test_waiting_for_the_database_does_not_block_the_event_loop(
 
 
 def test_a_call_that_another_part_refuses_gives_its_token_back(start: Start) -> None:
-    service = ServiceState(1, 3600, ManualClock().now)
-    breaker = Breaker("limits-bank", failures=1, reset=3600, store=service)
+    clock = ManualClock()
+    breaker = Breaker("limits-bank", failures=1, reset=3600, clock=clock)
     host = start(limit=Limit("1/h"), breaker=breaker)
-    service.follow(3600)
+    breaker.leave(breaker.enter(), True)
 
     refused = host.search()
     wait_until(lambda: not host.limits._given_back)
-    service.follow(None)
+    clock.time += 3600
 
     assert refused == "UNAVAILABLE"
     assert [host.search(), host.search()] == ["passed", "RATE_LIMITED"]

@@ -8,7 +8,7 @@ asks for all calls that wait, together.
 from __future__ import annotations
 
 from _thread import allocate_lock
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from concurrent.futures import Future
 from time import monotonic
 from typing import TypeAlias
@@ -23,6 +23,7 @@ from ..state.shared import SharedState
 from ..state.token_rows import TokenRows, Wanted
 from .asking import MustAsk
 from .limit import MAX_KEYS, Buckets, Limit
+from .policy import Policy
 
 _BLOCKS = 4
 """The processes together hold at most a quarter of a limit as unspent tokens."""
@@ -178,13 +179,19 @@ class SharedLimits:
         self._cleans_at = 0.0
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
 
-    def share(self, limit: Limit, name: str) -> None:
-        """Count a limit in the database under this name, unless its author gave it a store."""
-        own = limit.store
-        if type(own) is Buckets:
-            place = f"{self._app}\0{name}\0{limit.rate}"
-            limit.store = shared = SharedBuckets(self, place, own)
-            self._shared.append((limit, own, shared))
+    def share(self, policies: Mapping[str, object]) -> None:
+        """Count the limits in the database that are not counted there yet.
+
+        A policy has its tool's name, the same on all hosts. A store of the author is kept.
+        """
+        for name, policy in policies.items():
+            limits = policy.limits if isinstance(policy, Policy) else ()
+            for number, limit in enumerate(limits):
+                own = limit.store
+                if type(own) is Buckets:
+                    place = f"{self._app}\0{name} {number}\0{limit.rate}"
+                    limit.store = shared = SharedBuckets(self, place, own)
+                    self._shared.append((limit, own, shared))
 
     def start(self) -> None:
         """Count in the database again after `close`. The first counted call starts the thread."""
