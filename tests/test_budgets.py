@@ -154,7 +154,7 @@ def test_no_class_has_more_than_25_methods() -> None:
 # These read annotations and values of any type.
 ANY_PACKAGES = {"types", "rules", "models", "reading", "dialects", "inference"}
 # Annotations that are `Any` and nothing else; the number may only fall.
-BARE_ANY = 174
+BARE_ANY = 172
 
 
 def annotations(node: ast.AST) -> Iterator[ast.expr | None]:
