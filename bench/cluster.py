@@ -1,18 +1,21 @@
-"""Tasks in PostgreSQL: pick-up, reads, lost workers, claims, growth, idle processes.
+"""Tasks in PostgreSQL: pick-up, reads, lost workers, claims, growth, idle processes; limits.
 
 The database waits for the disk, and runs on the same machine.
 """
 
 from __future__ import annotations
 
+import http.client
 import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -37,6 +40,8 @@ ROUNDS, BURST = 10, 20
 FINISHED = UNSERVED = 100_000
 IDLE_SECONDS = 20.0
 CALL_STARTS, CALL_SECONDS, CONNECTIONS = 5, 0.5, 16
+LIMITED_SECONDS = 5.0
+JSON = {"Content-Type": "application/json"}
 MADE, LIVE, BATCH, PER_SECOND = 200_000, 20_000, 2_000, 2_000
 NAP = 10
 """The seconds between looks of autovacuum: less than the default of 60, as the tasks of ten minutes
@@ -52,7 +57,8 @@ def measure() -> list[Figure]:
                 *_waiting_and_growth(server, stack),
                 *_claims_beside_a_queue(server, stack),
                 *_idle(server, stack),
-                *_calls_without_it(server, stack),
+                _calls_without_it(server, stack),
+                *_limited_calls(server, stack),
                 _bloat(server, stack),
             ]
     finally:
@@ -256,28 +262,53 @@ def _cpu(when: str, place: Place) -> Figure:
     )
 
 
-def _calls_without_it(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
-    """The CPU time of calls that do not ask the database, as a multiple of that without one."""
+def _calls_without_it(server: Postgres, stack: ExitStack) -> Figure:
+    """The CPU time of a call that does not ask the database, as a multiple of that without one."""
     place = Place(server, stack)
-    tools = {"plain": "a call that needs no state", "limited": "a call with a passed shared limit"}
-    costs: dict[str, list[tuple[float, float]]] = {tool: [] for tool in tools}
+    costs: list[tuple[float, float]] = []
     # Two processes of the same program differ by some percent, so both are started anew.
     for _ in range(CALL_STARTS):
         with _started(place.url, "serve") as shared, _served() as own:
-            for tool, found in costs.items():
-                rounds = [(_call_cpu(*shared, tool), _call_cpu(*own, tool)) for _ in range(ROUNDS)]
-                found.append((min(each[0] for each in rounds), min(each[1] for each in rounds)))
-    for tool, what in tools.items():
-        ratio = statistics.median(shared / own for shared, own in costs[tool])
-        pairs = ", ".join(f"{own * 1e6:.1f} and {shared * 1e6:.1f}" for shared, own in costs[tool])
-        detail = f"µs CPU without and with, of {CALL_STARTS} starts: {pairs}"
-        yield Figure(f"{what}, times without", ratio, 1.05, True, detail)
+            rounds = [(_call_cpu(*shared), _call_cpu(*own)) for _ in range(ROUNDS)]
+            costs.append((min(each[0] for each in rounds), min(each[1] for each in rounds)))
+    ratio = statistics.median(shared / own for shared, own in costs)
+    pairs = ", ".join(f"{own * 1e6:.1f} and {shared * 1e6:.1f}" for shared, own in costs)
+    detail = f"µs CPU without and with, of {CALL_STARTS} starts: {pairs}"
+    return Figure("a call that needs no state, times without", ratio, 1.05, True, detail)
 
 
-def _call_cpu(port: int, pid: int, tool: str) -> float:
+def _limited_calls(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
+    """Calls with a shared limit at two hosts, which count by the same row of the database."""
+    place = Place(server, stack)
+    with _started(place.url, "serve") as one, _started(place.url, "serve") as other:
+        ends = time.perf_counter() + LIMITED_SECONDS
+
+        def call(port: int) -> list[float]:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            moments = [time.perf_counter()]
+            while moments[-1] < ends:
+                connection.request("POST", "/functions/limited", '{"n": 1}', JSON)
+                response = connection.getresponse()
+                assert response.status == 200, response.read()
+                response.read()
+                moments.append(time.perf_counter())
+            return [after - before for before, after in pairwise(moments)]
+
+        with ThreadPoolExecutor() as threads:
+            found = list(threads.map(call, [one[0], other[0]] * 2))
+    trip = statistics.median(_times(lambda: place.database.rows("SELECT 1")))
+    times = [each for seconds in found for each in seconds]
+    median, rate = 1000 * statistics.median(times), len(times) / LIMITED_SECONDS
+    where = "two hosts, one key"
+    detail = f"two connections for each host; SELECT 1 takes {trip:.2f} ms"
+    yield Figure(f"a call with a shared limit, {where}, p50 in ms", median, 3, True, detail)
+    yield Figure(f"calls with a shared limit a second, {where}", rate, 500, False, detail)
+
+
+def _call_cpu(port: int, pid: int) -> float:
     """The server's CPU seconds for one call over REST."""
     before = _cpu_seconds(pid)
-    message = request(port, f"/functions/{tool}", b'{"n": 1}')
+    message = request(port, "/functions/plain", b'{"n": 1}')
     rate = calls_per_second(port, message, CONNECTIONS, CALL_SECONDS)
     return (_cpu_seconds(pid) - before) / (rate * CALL_SECONDS)
 

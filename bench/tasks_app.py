@@ -38,7 +38,7 @@ def plain(n: int) -> int:
 
 @app.tool(inline=True, limit=Limit("1000000000/s"))
 def limited(n: int) -> int:
-    """Take a call from the process's block of a limit that all processes share."""
+    """Count by a limit that all processes share."""
     return n
 
 

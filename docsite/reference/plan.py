@@ -255,8 +255,8 @@ NOT_MADE = {
 """Classes whose objects users get and do not make: their constructors are not shown."""
 INTERNAL = {
     *("Retry.option", "Retry.policy", "Retry.wait_after", "Breaker.option", "Breaker.policy"),
-    *("Breaker.enter", "Breaker.holds", "Breaker.leave", "Limit.key", "Limit.enter"),
-    *("Limit.count", "Limit.start", "Limit.leave", "Limit.give_back"),
+    *("Breaker.enter", "Breaker.holds", "Breaker.leave", "Limit.key"),
+    *("Limit.count", "Limit.check", "Limit.start", "Limit.leave", "Limit.give_back"),
     *("Limit.option", "Limit.policy", "Login.choice", "Login.records", "Login.for_server"),
     *("OAuth.options", "OAuth.metadata", "OAuth.pages", "DevelopmentOAuth.pages"),
     *("ApiKeys.security_schemes", "ModelTools.rules", "FilledPrompt.read", "ServerFacts.of"),

@@ -191,15 +191,15 @@ def test_a_rate_lets_its_number_of_calls_through_at_once(
     limit = Limit(rate, clock=clock)
 
     for _ in range(count):
-        limit.enter(None)
+        limit.call(len, "")
     with pytest.raises(RateLimited):
-        limit.enter(None)
+        limit.call(len, "")
     clock.time += seconds
     for _ in range(count):
-        limit.enter(None)
+        limit.call(len, "")
 
     with pytest.raises(RateLimited):
-        limit.enter(None)
+        limit.call(len, "")
 
 
 async def statuses_from(addresses: list[str]) -> list[int]:

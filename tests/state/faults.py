@@ -135,7 +135,7 @@ def _compare(run: Run) -> None:
     kept, seen = Counter(run.cluster.final_states().values()), Counter(load.states.values())
     if kept != seen:
         load.wrong.append(f"the database has {dict(kept)}, and the clients saw {dict(seen)}")
-    # Killed servers lose the tokens that they hold, and without the database each counts its part.
+    # Without the database each process counts its part.
     passed = load.calls["passed"]
     if load.calls["refused"] and not RATION / 2 < passed < 2 * RATION:
         load.wrong.append(f"{passed} calls passed a limit of {RATION}")

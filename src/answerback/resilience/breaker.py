@@ -66,8 +66,6 @@ class ServiceState:
         self._is_open = False
         self._probe_at = 0.0
         """When the next probe may begin; during a probe, when it is given up."""
-        self.listeners: list[Callable[[], None]] = []
-        """Called after a call of this process has opened or closed it."""
 
     @property
     def state(self) -> State:
@@ -109,39 +107,16 @@ class ServiceState:
                 return False
             if not failed:
                 self._period += self._is_open
-                was_open = self._is_open
                 self._count, self._is_open = 0, False
-            else:
-                self._count += 1
-                if not self._is_open and self._count < self.failures:
-                    return False
-                was_open = False
-                self._open(self.reset)
-        if failed or was_open:
-            for listener in self.listeners:
-                listener()
-        return failed
-
-    def follow(self, seconds: float | None) -> bool:
-        """Open for so many seconds, or close for None, because another process has.
-
-        Return whether that changes the state.
-        """
-        with self._lock:
-            was_open = self._is_open
-            if seconds is not None:
-                self._open(seconds)
-            elif was_open:
-                self._period += 1
-                self._count, self._is_open = 0, False
-            return was_open != self._is_open
-
-    def _open(self, seconds: float) -> None:
-        """Open; the lock is held."""
-        self._is_open = True
-        self._period += 1
-        self.trips += 1
-        self._probe_at = self._now() + seconds
+                return False
+            self._count += 1
+            if not self._is_open and self._count < self.failures:
+                return False
+            self._is_open = True
+            self._period += 1
+            self.trips += 1
+            self._probe_at = self._now() + self.reset
+            return True
 
 
 _SERVICES: WeakValueDictionary[str, ServiceState] = WeakValueDictionary()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from _thread import allocate_lock
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 
 from ..core.authentication import User
 from ..core.request_info import RequestInfo
@@ -14,6 +14,9 @@ from .caller_errors import rate_limited
 from .clock import REAL_CLOCK, Clock
 from .option_checks import check_clock, check_count, check_first, check_plain, check_store
 from .policy import Part, Policy
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Per: TypeAlias = "Literal['all', 'user', 'client', 'address'] | Callable[[Any], Hashable]"
 
@@ -38,6 +41,31 @@ class LimitStore(Protocol):
 
     def give_back(self, key: Hashable) -> None:
         """Undo the count of a call that did not run, because another limit refused it."""
+
+
+class PendingCount:
+    """A call that a shared database counts.
+
+    *answer* is what `LimitStore.take` returns; *count_alone* counts the call if it comes too late.
+    """
+
+    __slots__ = ("answer", "count_alone")
+
+    def __init__(self, answer: Future[float], count_alone: Callable[[], float]) -> None:
+        self.answer = answer
+        self.count_alone = count_alone
+
+
+class AskingStore(Protocol):
+    """A LimitStore, or one that a database has to answer for."""
+
+    def take(self, key: Hashable) -> float | PendingCount: ...
+
+    def give_back(self, key: Hashable) -> None: ...
+
+
+Ask: TypeAlias = "Callable[[PendingCount, float | None], Awaitable[float]]"
+"""Returns what `LimitStore.take` returns; after so many seconds this process counts the call."""
 
 
 class Buckets:
@@ -118,7 +146,7 @@ class Limit(Part):
         self.rate = rate
         self.per: Per = per
         self.concurrent = concurrent
-        self.store: LimitStore | None = None
+        self.store: AskingStore | None = None
         if rate is not None:
             count, seconds = _read_rate(rate)
             # An empty store may be falsy.
@@ -146,18 +174,17 @@ class Limit(Part):
         user = None if per == "address" else ctx.user
         return _address(ctx.request, call) if user is None else _user_key(user, per)
 
-    def enter(self, key: Hashable) -> None:
-        """Count a call; raises RateLimited."""
-        self.start(key)
-        try:
-            self.count(key)
-        except BaseException:
-            self.leave(key)
-            raise
+    def count(self, key: Hashable) -> PendingCount | None:
+        """Count a call by the rate; raises RateLimited, unless a database has to answer first."""
+        wait = 0.0 if self.store is None else self.store.take(key)
+        if isinstance(wait, PendingCount):
+            return wait
+        self.check(wait)
+        return None
 
-    def count(self, key: Hashable) -> None:
-        """Count a call by the rate; raises RateLimited."""
-        if self.store is not None and (wait := self.store.take(key)) > 0:
+    def check(self, wait: float) -> None:
+        """Raise RateLimited if the call has to wait for so many seconds."""
+        if wait > 0:
             raise rate_limited(str(self.rate), wait)
 
     def start(self, key: Hashable) -> None:

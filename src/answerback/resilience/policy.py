@@ -16,10 +16,9 @@ import msgspec
 from ..registry.declarations import HealthState
 from ..tools.context import RunningCall
 from ..tools.tool_options import ToolSettings, limits_of
-from .asking import MustAsk
 from .option_checks import check_function
 from .policy_run import PolicyRun
-from .running import answered, run_async, run_sync
+from .running import ask_on_loop, run_async, run_sync
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
@@ -98,13 +97,6 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     async def count(self, call: RunningCall) -> Callable[[], None]:
         """Count a new task by the rates; return a function that undoes it. Raises RateLimited."""
-        while True:
-            try:
-                return self._count(call)
-            except MustAsk as asked:
-                await answered(asked)
-
-    def _count(self, call: RunningCall) -> Callable[[], None]:
         counted: list[tuple[Limit, Hashable]] = []
 
         def undo() -> None:
@@ -114,7 +106,9 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         try:
             for limit in self.limits:
                 key = limit.key(call)
-                limit.count(key)
+                pending = limit.count(key)
+                if pending is not None:
+                    limit.check(await ask_on_loop(pending))
                 counted.append((limit, key))
         except BaseException:
             undo()

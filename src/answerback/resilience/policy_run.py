@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,8 +18,12 @@ from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_valu
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
-    from .limit import Limit
+    from .limit import Ask, Limit, PendingCount
     from .policy import Policy
+
+_NOTICEABLE = 0.1
+"""A shorter wait for a shared database is not taken from the call's time-out, so that the error of
+a late call names the number that its author wrote."""
 
 
 class PolicyRun(msgspec.Struct, eq=False):
@@ -35,6 +40,8 @@ class PolicyRun(msgspec.Struct, eq=False):
     _entered: list[tuple[Limit, Hashable]] = []
     _ticket: int | None = None
     _failed: bool | None = None
+    _waited: float = 0.0
+    """The seconds that a shared database took to count the call, if one can notice them."""
 
     @property
     def clock(self) -> Clock:
@@ -47,31 +54,59 @@ class PolicyRun(msgspec.Struct, eq=False):
         breaker = self._policy.breaker
         return "" if breaker is None else breaker.state
 
-    def begin(self) -> None:
+    async def begin(self, ask: Ask) -> None:
         """Pass the limits and the breaker; raises RateLimited or Unavailable."""
         policy = self._policy
+        retry = policy.retry
+        # Without a deadline the clock only counts questions, and most functions cannot ask any.
+        if retry is not None and (retry.deadline is not None or self._can_ask()):
+            self.watch = Stopwatch(retry.clock.now)
         try:
             for limit in policy.limits:
-                self._enter(limit)
+                pending = self._enter(limit)
+                if pending is not None:
+                    await self._answer(ask, pending)
             if policy.breaker is not None:
                 self._ticket = policy.breaker.enter()
         except BaseException:
             self._give_back()
             raise
-        retry = policy.retry
-        # Without a deadline the clock only counts questions, and most functions cannot ask any.
-        if retry is not None and (retry.deadline is not None or self._can_ask()):
-            self.watch = Stopwatch(retry.clock.now)
 
-    def _enter(self, limit: Limit) -> None:
+    def _enter(self, limit: Limit) -> PendingCount | None:
         call = self.call
         # The rates counted a task when it was created.
         is_task = call is not None and call.is_counted
         if is_task and callable(limit.per):
-            return  # It may need the request, which a task does not have.
+            return None  # It may need the request, which a task does not have.
         key = None if call is None else limit.key(call)
-        (limit.start if is_task else limit.enter)(key)
+        limit.start(key)
+        try:
+            pending = None if is_task else limit.count(key)
+        except BaseException:
+            limit.leave(key)
+            raise
         self._entered.append((limit, key))
+        return pending
+
+    async def _answer(self, ask: Ask, pending: PendingCount) -> None:
+        """Wait until the last entered limit is counted; raises RateLimited.
+
+        It takes at most half of the call's time, because the function needs the rest.
+        """
+        limit, key = self._entered[-1]
+        timeout = None if self._tool is None else self._tool.timeout
+        known = [each for each in (self.seconds_left(), timeout) if each is not None]
+        began = monotonic()
+        try:
+            limit.check(await ask(pending, min(known) / 2 if known else None))
+        except BaseException:
+            # It was not counted, so nothing is given back.
+            self._entered.pop()
+            limit.leave(key)
+            raise
+        took = monotonic() - began
+        if took > _NOTICEABLE:
+            self._waited += took
 
     def _give_back(self) -> None:
         for limit, key in self._entered:
@@ -92,7 +127,10 @@ class PolicyRun(msgspec.Struct, eq=False):
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline; None without one."""
         retry = self._policy.retry
-        if retry is None or retry.deadline is None or self.watch is None:
+        if retry is None:
+            timeout = None if self._tool is None else self._tool.timeout
+            return max(0.0, timeout - self._waited) if timeout and self._waited else None
+        if retry.deadline is None or self.watch is None:
             return None
         return max(0.0, retry.deadline - self.watch.seconds())
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..calls.runners import ON_LOOP, run_at_once
 from ..core.stopped_clocks import RUNNING
-from .asking import MustAsk
 from .policy_run import PolicyRun
 from .service_failure import read_failure
 
+if TYPE_CHECKING:
+    from .limit import Ask, PendingCount
+
 Operation = Callable[[float | None], Any]
 """Makes one attempt within the given seconds; returns a value or a coroutine."""
-_Wait = Callable[[PolicyRun, float], Coroutine[Any, Any, None]]
 
 
 async def run_async(run: PolicyRun, operation: Operation) -> Any:
     """Return the value of *operation*, which is retried as the policy says."""
-    while True:
-        try:
-            return await _run(run, operation, _wait_on_loop)
-        except MustAsk as asked:
-            await answered(asked)
+    return await _run(run, operation, ask_on_loop)
 
 
 def run_sync(run: PolicyRun, operation: Operation) -> Any:
@@ -32,15 +29,11 @@ def run_sync(run: PolicyRun, operation: Operation) -> Any:
     A function that returns a coroutine, as a lambda may, has not run yet: the result is then a
     coroutine that runs it with `run_async`.
     """
-    while True:
-        try:
-            return run_at_once(_run(run, operation, _wait_in_thread))
-        except MustAsk as asked:
-            asked.answer.result()
+    return run_at_once(_run(run, operation, _ask_in_thread))
 
 
-async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
-    run.begin()
+async def _run(run: PolicyRun, operation: Operation, ask: Ask) -> Any:
+    await run.begin(ask)
     # Questions to the user pause the call's clock; only a retry has one.
     token = None if run.watch is None else RUNNING.set((*RUNNING.get(), run.watch))
     try:
@@ -49,7 +42,7 @@ async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
             try:
                 value = operation(run.seconds_left())
                 if isinstance(value, CoroutineType):
-                    if wait_for is _wait_in_thread:
+                    if ask is _ask_in_thread:
                         run.undo()
                         return run_async(run, _beginning_with(value, operation))
                     value = await value
@@ -65,7 +58,7 @@ async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
                 wait = run.wait_after(None, failure)
                 if wait is None:
                     return value
-            await wait_for(run, wait)
+            await _pause(run, wait, in_thread=ask is _ask_in_thread)
             run.check_cancelled()
     finally:
         if token is not None:
@@ -73,12 +66,22 @@ async def _run(run: PolicyRun, operation: Operation, wait_for: _Wait) -> Any:
         run.end()
 
 
-async def answered(asked: MustAsk) -> None:
-    """Wait on the event loop until the shared database has answered."""
+async def ask_on_loop(pending: PendingCount, seconds: float | None = None) -> float:
+    """Wait on the event loop until the shared database has counted a call."""
     await ON_LOOP
     import asyncio
 
-    await asyncio.wrap_future(asked.answer)
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(pending.answer), seconds)
+    except TimeoutError:
+        return pending.count_alone()
+
+
+async def _ask_in_thread(pending: PendingCount, seconds: float | None) -> float:
+    try:
+        return pending.answer.result(seconds)
+    except TimeoutError:
+        return pending.count_alone()
 
 
 def _beginning_with(first: object, operation: Operation) -> Operation:
@@ -87,10 +90,9 @@ def _beginning_with(first: object, operation: Operation) -> Operation:
     return lambda left: made.pop() if made else operation(left)
 
 
-async def _wait_on_loop(run: PolicyRun, seconds: float) -> None:
-    await ON_LOOP
-    await run.clock.sleep(seconds)
-
-
-async def _wait_in_thread(run: PolicyRun, seconds: float) -> None:
-    run.clock.wait(seconds)
+async def _pause(run: PolicyRun, seconds: float, *, in_thread: bool) -> None:
+    if in_thread:
+        run.clock.wait(seconds)
+    else:
+        await ON_LOOP
+        await run.clock.sleep(seconds)

@@ -1,151 +1,77 @@
 """Limits that the processes of several hosts share.
 
-The database keeps a bucket of tokens for each limit and key. Each process takes a block of tokens
-and spends them without asking. A limit that is too small for blocks asks for each call. One thread
-asks for all calls that wait, together.
+The database keeps a bucket of tokens for each limit and key, and each limited call takes a token
+with one statement. One thread of the process asks, so that no event loop waits. While the database
+is away, each process counts its part of the limit.
 """
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from time import monotonic
-from typing import TypeAlias
 
 import msgspec
 
 from ..errors import Unavailable
 from ..state.background_work import BackgroundWork
+from ..state.database import NOW
 from ..state.members import BEAT
 from ..state.sealing import place_of
 from ..state.shared import SharedState
-from ..state.token_rows import TokenRows, Wanted
-from .asking import MustAsk
-from .limit import MAX_KEYS, Buckets, Limit
+from .limit import MAX_KEYS, Buckets, Limit, PendingCount
+from .policy import Policy
 
-_BLOCKS = 4
-"""The processes together hold at most a quarter of a limit as unspent tokens."""
-_SPENT_SOON = 1.0
-"""The seconds in which a call spends the token that was asked for it."""
 _CLEANING = 60.0
 """The seconds between two removals of full buckets."""
-
-Asked: TypeAlias = "tuple[SharedBuckets, Hashable]"
-
-
-class Lease(msgspec.Struct):
-    """The tokens of one key that this process holds."""
-
-    bucket: bytes
-    """The name of the key's bucket, the same in every process."""
-    left: int = 0
-    good_until: float = 0.0
-    refused_until: float = 0.0
-    """Until then the database has no token."""
-    is_asking: bool = False
-    """Whether more tokens are on their way."""
+_BATCH = 1_000
+_MAX_ROWS = 1_000_000
+"""With more buckets, those that are full soonest are removed too."""
 
 
 class SharedBuckets:
-    """The store of one limit: counts calls by the tokens that the database grants this process.
-
-    Any thread may use it, and no method waits for the database.
-    """
+    """The store of one limit. Any thread may use it, and no method waits for the database."""
 
     def __init__(self, limits: SharedLimits, name: str, own: Buckets) -> None:
         self._limits = limits
         self._name = name
         self._own = own
-        self._now = own.now
-        self._half = MAX_KEYS // 2
-        self._young: dict[Hashable, Lease] = {}
-        self._old: dict[Hashable, Lease] = {}
-        self._lock = allocate_lock()
+        self._refused_until: dict[Hashable, float] = {}
+        """Until then the database has no token, so that a flood of refused calls does not ask."""
         self._share: tuple[int, Buckets] = (1, own)
         """The number of processes, and the buckets that count while the database is away."""
 
-    def take(self, key: Hashable) -> float:
-        """Count a call; raises MustAsk if the database must be asked first."""
-        with self._lock:
-            now = self._now()
-            lease = self._lease(key)
-            if lease.left > 0 and now < lease.good_until:
-                lease.left -= 1
-                self._fill_up(key, lease, now)
-                return 0.0
-            if now < lease.refused_until:
-                return lease.refused_until - now
+    def take(self, key: Hashable) -> float | PendingCount:
+        """Count a call; a PendingCount waits for the database."""
         if self._limits.is_away:
-            return self._own_share().take(key)
-        raise MustAsk(self._limits.ask(self, key))
+            return self.count_alone(key)
+        left = self._refused_until.get(key, 0.0) - self._own.now()
+        return left if left > 0 else self._limits.ask(self._wanted(key, 1))
 
     def give_back(self, key: Hashable) -> None:
         if self._limits.is_away:
             self._own_share().give_back(key)
-        elif block := self._block():
-            with self._lock:
-                lease = self._lease(key)
-                lease.left = min(lease.left + 1, block)
         else:
-            self._limits.give_back(self, key)
+            self._refused_until.pop(key, None)
+            self._limits.ask(self._wanted(key, -1))
 
-    def wanted(self, key: Hashable, calls: int) -> Wanted:
-        """Return how many tokens to ask for if so many *calls* wait."""
-        block = self._block()
-        with self._lock:
-            lease = self._lease(key)
-            return self._tokens(lease, max(0, block - lease.left) if block else calls)
+    def count_alone(self, key: Hashable) -> float:
+        """Count a call by this process's part of the limit."""
+        return self._own_share().take(key)
 
-    def returned(self, key: Hashable, calls: int) -> Wanted:
-        """Return what gives the tokens of so many *calls* back."""
-        with self._lock:
-            return self._tokens(self._lease(key), -calls)
+    def refuse(self, key: Hashable, seconds: float) -> None:
+        """Remember that the database has no token for so many seconds."""
+        if len(self._refused_until) >= MAX_KEYS:
+            self._refused_until.clear()
+        self._refused_until[key] = self._own.now() + seconds
 
-    def _tokens(self, lease: Lease, count: int) -> Wanted:
+    def _wanted(self, key: Hashable, count: int) -> Wanted:
+        # Raises if the key has no `repr`: that is the call's failure, not the database's.
+        bucket = place_of(self._name, repr(key))
         seconds = self._own.seconds
-        return Wanted(lease.bucket, count, seconds / self._own.count, seconds)
-
-    def grant(self, key: Hashable, count: int, wait: float | None) -> None:
-        """Add tokens. *wait* is the seconds until there are more; None if there may be some now."""
-        block = self._block()
-        with self._lock:
-            now = self._now()
-            lease = self._lease(key)
-            lease.left = count + (lease.left if now < lease.good_until else 0)
-            lease.good_until = now + (self._own.seconds if block else _SPENT_SOON)
-            if wait is not None:
-                lease.refused_until = now + wait
-
-    def end_question(self, key: Hashable) -> None:
-        """Allow the next question: the database has answered, or it does not."""
-        with self._lock:
-            self._lease(key).is_asking = False
-
-    def _block(self) -> int:
-        return int(self._own.count) // (_BLOCKS * self._limits.processes)
-
-    def _fill_up(self, key: Hashable, lease: Lease, now: float) -> None:
-        """Ask for more tokens before the last one is spent; the lock is held."""
-        block = self._block()
-        if not block:
-            return
-        # There may be more processes than when the tokens were granted.
-        lease.left = min(lease.left, block)
-        is_low = lease.left <= block // 2 and now >= lease.refused_until
-        if is_low and not lease.is_asking and not self._limits.is_away:
-            lease.is_asking = True
-            self._limits.ask(self, key)
-
-    def _lease(self, key: Hashable) -> Lease:
-        """Return the lease of a key; the lock is held. Memory is bounded as in Buckets."""
-        lease = self._young.get(key)
-        if lease is None:
-            lease = self._old.pop(key, None) or Lease(place_of(self._name, repr(key)))
-            self._young[key] = lease
-            if len(self._young) >= self._half:
-                self._old, self._young = self._young, {}
-        return lease
+        return Wanted(self, key, bucket, count, seconds / self._own.count, seconds)
 
     def _own_share(self) -> Buckets:
         """Return the buckets of this process, for its part of the limit."""
@@ -155,9 +81,24 @@ class SharedBuckets:
             count = self._own.count / processes
             # A bucket holds at least one token, which may take longer to come back.
             seconds = self._own.seconds / min(count, 1.0)
-            buckets = Buckets(max(count, 1.0), seconds, self._now)
+            buckets = Buckets(max(count, 1.0), seconds, self._own.now)
             self._share = processes, buckets
         return buckets
+
+
+class Wanted(msgspec.Struct, frozen=True, eq=False):
+    """A token to take out of a bucket, or to give back."""
+
+    store: SharedBuckets
+    key: Hashable
+    bucket: bytes
+    """The bucket's name, the same in every process. Only a fingerprint of it is stored."""
+    count: int
+    """1, or -1 to give the token back."""
+    each: float
+    """The seconds in which one token comes back."""
+    seconds: float
+    """The seconds in which an empty bucket is full again."""
 
 
 class SharedLimits:
@@ -169,22 +110,28 @@ class SharedLimits:
         self.is_away = False
         """Whether the database does not answer; each process then counts its part of a limit."""
         self._app = app
-        self._rows = TokenRows(shared)
+        self._database = shared.database
+        self._fingerprints = shared.fingerprints
         self._members = shared.members(app)
-        self._lock = allocate_lock()
-        self._asked: dict[Asked, list[Future[None]]] = {}
-        self._given_back: dict[Asked, int] = {}
+        # A give-back is asked before the calls that come after it.
+        self._asked: deque[tuple[Wanted, Future[float]]] = deque()
         self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
         self._cleans_at = 0.0
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
 
-    def share(self, limit: Limit, name: str) -> None:
-        """Count a limit in the database under this name, unless its author gave it a store."""
-        own = limit.store
-        if type(own) is Buckets:
-            place = f"{self._app}\0{name}\0{limit.rate}"
-            limit.store = shared = SharedBuckets(self, place, own)
-            self._shared.append((limit, own, shared))
+    def share(self, policies: Mapping[str, object]) -> None:
+        """Count the limits in the database that are not counted there yet.
+
+        A policy has its tool's name, the same on all hosts. A store of the author is kept.
+        """
+        for name, policy in policies.items():
+            limits = policy.limits if isinstance(policy, Policy) else ()
+            for number, limit in enumerate(limits):
+                own = limit.store
+                if type(own) is Buckets:
+                    place = f"{self._app}\0{name} {number}\0{limit.rate}"
+                    limit.store = shared = SharedBuckets(self, place, own)
+                    self._shared.append((limit, own, shared))
 
     def start(self) -> None:
         """Count in the database again after `close`. The first counted call starts the thread."""
@@ -201,73 +148,90 @@ class SharedLimits:
         self.is_away = True
         self._work.close()
 
-    def ask(self, store: SharedBuckets, key: Hashable) -> Future[None]:
-        """Ask for tokens soon; the future is done when the store has them, or cannot get any."""
-        answer: Future[None] = Future()
-        with self._lock:
-            self._asked.setdefault((store, key), []).append(answer)
+    def ask(self, wanted: Wanted) -> PendingCount:
+        """Ask soon; without the database, this process's part of the limit is the answer."""
+        answer: Future[float] = Future()
+        self._asked.append((wanted, answer))
         self._work.wake()
         if self._work.is_closed:
-            self._end(self._take_asked())
-        return answer
-
-    def give_back(self, store: SharedBuckets, key: Hashable) -> None:
-        """Give a token back to the database soon."""
-        with self._lock:
-            self._given_back[store, key] = self._given_back.get((store, key), 0) + 1
-        self._work.wake()
+            self._answer_alone()
+        return PendingCount(answer, lambda: wanted.store.count_alone(wanted.key))
 
     def _answer_all(self) -> None:
         """Do what is due; the thread calls this."""
-        asked: dict[Asked, list[Future[None]]] = {}
         is_away = True
         try:
             self._beat()
-            self._return_tokens()
-            asked = self._take_asked()
-            self._answer(asked)
+            for wanted, answer in self._take_asked():
+                if answer.cancelled():
+                    continue
+                try:
+                    wait = self._take_token(wanted)
+                except Exception:
+                    self._asked.appendleft((wanted, answer))
+                    raise
+                if answer.set_running_or_notify_cancel():
+                    answer.set_result(wait)
+                self._beat()
             is_away = self._work.is_closed
         except Unavailable:
             pass  # Already logged.
         finally:
             self.is_away = is_away
-            self._end(asked)
             if is_away:
-                self._end(self._take_asked())
+                self._answer_alone()
 
     def _beat(self) -> None:
-        """Count the processes and clean the table, if it is time for that."""
+        """Count the processes and remove full buckets, if it is time for that."""
         self.processes = max(1, len(self._members.beat(at_once=self.is_away)))
         now = monotonic()
         if now >= self._cleans_at:
-            if self._rows.remove_full():
+            if self.remove_full():
                 self._work.wake()
             else:
                 self._cleans_at = now + _CLEANING
 
-    def _return_tokens(self) -> None:
-        with self._lock:
-            given, self._given_back = self._given_back, {}
-        if given:
-            self._rows.take([store.returned(key, count) for (store, key), count in given.items()])
+    def _answer_alone(self) -> None:
+        """Let the calls go on that wait for the database."""
+        for wanted, answer in self._take_asked():
+            if wanted.count > 0 and answer.set_running_or_notify_cancel():
+                answer.set_result(wanted.store.count_alone(wanted.key))
 
-    def _take_asked(self) -> dict[Asked, list[Future[None]]]:
-        with self._lock:
-            asked, self._asked = self._asked, {}
-        return asked
+    def _take_asked(self) -> Iterator[tuple[Wanted, Future[float]]]:
+        with suppress(IndexError):  # It is empty, or another thread has taken the last one.
+            while True:
+                yield self._asked.popleft()
 
-    def _answer(self, asked: dict[Asked, list[Future[None]]]) -> None:
-        if not asked:
-            return
-        wanted = [store.wanted(key, len(calls)) for (store, key), calls in asked.items()]
-        for (store, key), want, granted in zip(asked, wanted, self._rows.take(wanted), strict=True):
-            is_all = granted.count >= want.count
-            store.grant(key, granted.count, None if is_all else granted.wait)
+    def _take_token(self, wanted: Wanted) -> float:
+        """Take a token; return 0, or the seconds until the next one. Raises Unavailable."""
+        [(taken, wait)] = self._database.rows(
+            "SELECT taken, wait FROM answerback.take_tokens"
+            "(%s::bytea[], %s::bigint[], %s::double precision[], %s::double precision[])",
+            [self._fingerprints.of(wanted.bucket)],
+            [wanted.count],
+            [wanted.each],
+            [wanted.seconds],
+        )
+        if taken:
+            return 0.0
+        wanted.store.refuse(wanted.key, wait)
+        return float(wait)
 
-    def _end(self, asked: dict[Asked, list[Future[None]]]) -> None:
-        """Let the calls go on that waited for the answers."""
-        for (store, key), answers in asked.items():
-            store.end_question(key)
-            for answer in answers:
-                if answer.set_running_or_notify_cancel():
-                    answer.set_result(None)
+    def remove_full(self) -> bool:
+        """Remove a batch of full buckets; return whether there may be more. Raises Unavailable."""
+        with self._database.transaction(durable=False) as cursor:
+            cursor.execute(
+                "DELETE FROM answerback.limits WHERE key IN (SELECT key FROM answerback.limits"
+                f" WHERE full_at < {NOW} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+            )
+            removed = cursor.rowcount
+            if removed == 0:
+                # The planner's estimate: counting would read the whole table.
+                cursor.execute(
+                    "DELETE FROM answerback.limits WHERE key IN (SELECT key FROM answerback.limits"
+                    " WHERE (SELECT reltuples FROM pg_class"
+                    f" WHERE oid = 'answerback.limits'::regclass) > {_MAX_ROWS}"
+                    f" ORDER BY full_at LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+                )
+                removed = cursor.rowcount
+        return removed >= _BATCH

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
     from ..registry.declarations import Change, Registry
-    from ..resilience.sharing import PolicySharing
+    from ..resilience.shared_limits import SharedLimits
     from ..state.shared import SharedState
 
 
 def use_state(runtime: Runtime, shared: SharedState | None) -> bool:
-    """Keep tasks, keys, sessions, limits and breakers in *shared*, if there is one."""
+    """Keep tasks, keys, sessions and limits in *shared*, if there is one."""
     if shared is None:
         return False
     # It needs the driver of the database.
@@ -23,18 +23,18 @@ def use_state(runtime: Runtime, shared: SharedState | None) -> bool:
     registry = runtime.registry
     runtime.state = shared
     runtime.task_store = PostgresStore(shared, registry.name)
-    shared.add(_Policies(registry, shared))
+    shared.add(_Limits(registry, shared))
     return True
 
 
-class _Policies:
-    """Shares the limits and breakers of an app, also of entries that are registered later."""
+class _Limits:
+    """Shares the limits of an app, also of entries that are registered later."""
 
     def __init__(self, registry: Registry, shared: SharedState) -> None:
         self._registry = registry
         self._shared = shared
         self._lock = allocate_lock()
-        self._sharing: PolicySharing | None = None
+        self._limits: SharedLimits | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self.start()
 
@@ -63,9 +63,10 @@ class _Policies:
         if not found:
             return
         with self._lock:
-            if self._sharing is None:
-                # Imported here, so that apps without limits and breakers do not pay for it.
-                from ..resilience.sharing import PolicySharing
+            if self._limits is None:
+                # Imported here, so that apps without limits do not pay for it.
+                from ..resilience.shared_limits import SharedLimits
 
-                self._sharing = PolicySharing(self._shared, self._registry.name)
-            self._sharing.share(found)
+                self._limits = SharedLimits(self._shared, self._registry.name)
+                self._shared.add(self._limits)
+            self._limits.share(found)
