@@ -446,7 +446,7 @@ PACKAGE_LINES = {
     "state": 1_600,
     "tasks": 2_900,
     "testing": 350,
-    "tools": 4_400,
+    "tools": 4_150,
     "types": 6_600,
 }
 

@@ -263,7 +263,7 @@ def test_a_place_for_a_person_is_named_with_its_line_in_the_file_as_it_is_now(
     text = (
         "from fastmcp import FastMCP, Context\nfrom mcp.types import ToolAnnotations\n"
         "mcp = FastMCP('x', middleware=[a])\n@mcp.tool\nasync def f(ctx: Context):\n"
-        "    ctx.set_state('a', 1)\n    raise ValueError('no')\nmcp.from_openapi()\n"
+        "    ctx.session.go()\n    raise ValueError('no')\nmcp.add_prompt(f)\n"
     )
     (tmp_path / "server.py").write_text(text)
     main(["port", str(tmp_path / "server.py")])
@@ -274,7 +274,7 @@ def test_a_place_for_a_person_is_named_with_its_line_in_the_file_as_it_is_now(
     after = notes(capsys)
     assert [note.split(":")[0] for note in before[:-1]] == ["3", "6", "7", "8"]
     assert [note.split(":")[0] for note in after[:-1]] == ["2", "5", "6", "7"]
-    assert before[1] == "6: set_state stays: keep state in your own objects"
+    assert before[3] == "8: add_prompt stays: write app.prompt(fn)"
     assert after[-1] == "1 file changed, 4 places to look at; run the tests, then: git diff"
 
 

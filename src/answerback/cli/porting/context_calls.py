@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...tools.foreign_words import CONTEXT
+from ...tools.other_frameworks import HINTS
 from .imports import Imported
 from .names import CONTEXT_ATTRIBUTES, LEVELS
 from .python_file import PythonFile
@@ -68,8 +68,8 @@ def _port_member(source: PythonFile, node: ast.Attribute) -> None:
         source.replace(parent, f"{source.code(node.value)}.{_OF_THE_REQUEST[outer]}")
     elif node.attr in CONTEXT_ATTRIBUTES:
         source.rename_attribute(node, CONTEXT_ATTRIBUTES[node.attr])
-    elif node.attr in CONTEXT:
-        source.note(node, f"{node.attr} stays: {CONTEXT[node.attr]}")
+    elif node.attr in HINTS["Context"]:
+        source.note(node, f"{node.attr} stays: {HINTS['Context'][node.attr]}")
     elif node.attr in _CHANGED:
         source.note(node, _CHANGED[node.attr])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from ...tools.foreign_words import PACKAGE
+from ...tools.other_frameworks import HINTS
 from .names import FRAMEWORKS, MODULES_OF_RESULTS, NEW_NAMES
 from .python_file import PythonFile
 
@@ -137,7 +137,9 @@ def _note_name(source: PythonFile, statement: ast.ImportFrom, name: str) -> None
     if statement.module == "mcp.server" and name == "Server":
         hint = "write one typed function for each tool; the page coming-from-the-sdk shows how"
     else:
-        hint = PACKAGE.get(name, "find what does its work here, and remove the import")
+        hint = HINTS["from answerback import"].get(
+            name, "find what does its work here, and remove the import"
+        )
     source.note(statement, f"{statement.module}.{name} stays: {hint}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from ...tools.foreign_words import APP, OPTIONS, RUN
+from ...tools.other_frameworks import HINTS as WORDS
 from .imports import Imported
 from .names import (
     HINTS,
@@ -25,7 +25,7 @@ _APP_OPTIONS = frozenset(
 )
 _APP_ADVICE = {
     "auth": "write auth=OAuth(…) or auth=ApiKeys(…), of answerback.auth",
-    "middleware": APP["middleware"],
+    "middleware": WORDS["App"]["add_middleware"],
 }
 _ENTRY_OPTIONS = frozenset(
     {"name", "title", "description", "icons", "meta", "tags", "timeout", "mime_type", "uri"}
@@ -113,7 +113,8 @@ class ServerCalls:
             elif name in REMOVED_OPTIONS:
                 removed.append(keyword)
                 source.note(
-                    keyword, f"{name}= was removed: {OPTIONS.get(name, 'it has no use here')}"
+                    keyword,
+                    f"{name}= was removed: {WORDS['option'].get(name, 'it has no use here')}",
                 )
             elif name not in _APP_OPTIONS or name in RENAMED_OPTIONS:
                 source.note(keyword, f"{name}= stays: {_APP_ADVICE.get(name) or _advice(name)}")
@@ -164,7 +165,7 @@ class ServerCalls:
     ) -> bool:
         members = self._members(value)
         if members is None or members.keys() - HINTS.keys():
-            advice = OPTIONS["annotations"]
+            advice = WORDS["option"]["annotations"]
             self._source.note(keyword, f"annotations= stays: {advice}")
             return True
         options = [
@@ -233,7 +234,7 @@ class ServerCalls:
         if new != self._source.code(call):
             self._source.replace(call, new)
         for name in options.keys() - {"transport", *_SERVE_OPTIONS}:
-            advice = RUN.get(name) or OPTIONS.get(name, "it is a flag of serve, or not needed")
+            advice = WORDS["option"].get(name, "it is a flag of serve, or not needed")
             self._source.note(call, f"{name}= was removed: {advice}")
 
     def _words_for(self, options: dict[str, ast.expr]) -> str:
@@ -270,7 +271,9 @@ class ServerCalls:
                 source.rename_attribute(function, "include")
                 source.replace(call.keywords[0], f'prefix="{prefix}_"')
             case _:
-                source.note(call, f"{function.attr} stays: {APP['mount']}")
+                source.note(
+                    call, f"{function.attr} stays: write app.include(other, prefix='other_')"
+                )
 
     def _port_attribute(self, node: ast.Attribute) -> None:
         if not self._holds_server(node.value):
@@ -283,8 +286,8 @@ class ServerCalls:
                     "MCP is served at /mcp of app.asgi(); give the application that mounts "
                     "it lifespan=app.lifespan",
                 )
-        elif node.attr in APP:
-            self._source.note(node, f"{node.attr} stays: {APP[node.attr]}")
+        elif node.attr in WORDS["App"]:
+            self._source.note(node, f"{node.attr} stays: {WORDS['App'][node.attr]}")
         elif node.attr.startswith("_"):
             self._source.note(node, f"{node.attr} is an inner part of the other framework")
 
@@ -292,4 +295,4 @@ class ServerCalls:
 def _advice(name: str) -> str:
     if name == "**":
         return "check that all of the options are ours"
-    return OPTIONS.get(name, "check what it means here")
+    return WORDS["option"].get(name, "check what it means here")
