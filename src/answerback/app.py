@@ -462,9 +462,9 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
 
 def _missing_member(name: str) -> AttributeError:
-    from .tools.other_frameworks import missing_app_member
+    from .tools.other_frameworks import missing_member
 
-    return missing_app_member(name, dir(App))
+    return missing_member("App", name, dir(App))
 
 
 def _remind_to_run() -> None:

@@ -116,8 +116,7 @@ def test_a_lambda_with_a_parameter_is_refused_although_it_has_a_name() -> None:
     ("options", "advice"),
     [
         ({"instructions": "Be brief."}, "write description="),
-        ({"host": "0.0.0.0"}, "serve --host 127.0.0.1"),
-        ({"mask_error_details": True}, "raise ToolError to show a message"),
+        ({"host": "0.0.0.0"}, "write app.run(['serve', '--host', '127.0.0.1'])"),
     ],
 )
 def test_an_option_of_another_framework_s_server_names_the_new_way(
@@ -172,7 +171,7 @@ def test_run_with_the_arguments_of_another_framework_names_the_new_way(
     [
         ("info", "write ctx.log(message, 'info')"),
         ("warning", "write ctx.log(message, 'warning')"),
-        ("report_progress", "write ctx.progress(done, total, message)"),
+        ("report_progress", "did you mean 'progress'?"),
         ("request_context", "write ctx.request for the request"),
     ],
 )

@@ -205,9 +205,9 @@ class Context(Generic[StateT]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            from .other_frameworks import missing_context_member
+            from .other_frameworks import missing_member
 
-            raise missing_context_member(name, dir(Context))
+            raise missing_member("Context", name, dir(Context))
 
     @property
     def tool(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import UnionType
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 HIDDEN_CONTEXT = "*context"
 """Receives the Context if a tool with dependencies takes none; not a parameter's name."""
+_FRAMEWORKS = frozenset({"docket", "fastapi", "fastmcp", "mcp", "starlette", "uncalled_for"})
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,11 +104,12 @@ class _SignatureReader:
 
     def add(self, parameter: str, annotation: object, default: object) -> None:
         """Add a parameter that is not plain."""
-        # Imported at the first parameter that is not plain.
-        from .foreign_markers import refuse_foreign_marker
-
         where = f"parameter {parameter!r} of {self._owner}"
-        refuse_foreign_marker(parameter, annotation, default, where)
+        # A marker of another framework can stand here only if the framework is loaded.
+        if not _FRAMEWORKS.isdisjoint(sys.modules):
+            from .other_frameworks import refuse_foreign_marker
+
+            refuse_foreign_marker(parameter, annotation, default, where)
         # Functions that are made in a loop have defaults that no caller may replace.
         keeps_default = self._by_schema and default is not msgspec.NODEFAULT
         if parameter not in self._hints and not keeps_default:
