@@ -128,9 +128,6 @@ HOMES = {
     "login login_prompt scope subscription subscription_prompt",
     "answerback.models": "ConversionReport ModelTools ToolReport to_anthropic to_gemini to_openai "
     "to_openai_responses",
-    "answerback.models.langchain": "to_langchain",
-    "answerback.models.openai_agents": "to_openai_agents",
-    "answerback.models.pydantic_ai": "to_pydantic_ai",
     "answerback.options": "Access ReplyLimits Shown Task TaskLimits Values",
     "answerback.records": "Entry Event JSONL Logging OpenTelemetry Records SQLite Sink Store",
     "answerback.resilience": "Breaker BreakerStore Clock Limit LimitStore Retry",
