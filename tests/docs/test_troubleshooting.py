@@ -14,8 +14,8 @@ MISTAKES = (ROOT / "tests" / "mistakes" / "mistakes.md").read_text()
 SOURCES = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
 
 
-def test_there_are_twenty_messages() -> None:
-    assert len(set(MESSAGES)) == 20
+def test_there_are_at_least_twenty_messages() -> None:
+    assert len(set(MESSAGES)) >= 20
 
 
 @pytest.mark.parametrize("message", MESSAGES)

@@ -1,6 +1,6 @@
 """Docstrings in the Google, NumPy and Sphinx styles."""
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -324,7 +324,7 @@ def test_hostile_text_is_parsed_in_linear_time(start: str, piece: str) -> None:
     """Quadratic parsing of these texts would take far longer than the limit."""
     doc = "Go.\n\n" + start + piece * (200_000 // len(piece)) + "!"
 
-    began = perf_counter()
+    began = thread_time()
     parse(doc)
 
-    assert perf_counter() - began < 5
+    assert thread_time() - began < 5
