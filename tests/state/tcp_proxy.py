@@ -29,6 +29,8 @@ class Proxy:
         self._following = b""
         self.lost = threading.Event()
         """Set when a reply was swallowed, after `lose_reply`."""
+        self.replied = 0
+        """The bytes that the targets have sent."""
         self._loop = asyncio.new_event_loop()
         self._flows = asyncio.Event()
         self._flows.set()
@@ -122,6 +124,7 @@ class Proxy:
                 if self._loses_after and self._loses_after in data and self._following in sent:
                     self._loses_after = None
                     doomed.set()
+                self.replied += len(data) * is_reply
                 writer.write(data)
                 await writer.drain()
         # Both directions end together: an HTTP or PostgreSQL connection is of no use half open.

@@ -17,7 +17,9 @@ import pytest
 from tests.conftest import Server
 from tests.fitting.kept_app import report, whole_of
 from tests.ports import free_port
+from tests.state.postgres import Postgres
 from tests.state.stores import make_tables
+from tests.state.tcp_proxy import Proxy
 
 from answerback import connect
 from answerback.errors import Unavailable
@@ -95,6 +97,23 @@ def test_a_whole_reply_whose_owner_was_changed_in_the_database_cannot_be_read(
 
     assert store.get("id", "ada") is None
     assert "a whole reply of 'report' cannot be read" in caplog.text
+
+
+def test_a_whole_reply_is_read_from_the_database_without_overhead(
+    open_store: Open, postgres: Postgres, state_url: str
+) -> None:
+    body = bytes(1_000_000)
+    proxy = Proxy([postgres.port])
+    store = open_store(url=state_url.replace(f":{postgres.port}/", f":{proxy.port}/"))
+    store.add("id", body, Owner(), LIMITS)
+    before = proxy.replied
+
+    found = store.get("id", "ada")
+    proxy.close()
+
+    assert found is not None
+    assert found.body == body
+    assert proxy.replied - before < 1.1 * len(body)
 
 
 def test_another_app_in_the_same_database_has_its_own_whole_replies(open_store: Open) -> None:

@@ -71,7 +71,7 @@ def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
 
 def _passes_quick_check(reply: Reply[Any]) -> bool:
     """Return True only if the reply is plain and no rule finds anything."""
-    if reply.meta:
+    if reply.meta or reply.cuts:
         return False
     if reply.error is not None:
         return not reply.content and _error_passes(reply.error)

@@ -132,7 +132,8 @@ class Database:
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, which is a transaction of its own."""
         with self._connection() as connection:
-            cursor = connection.execute(query.encode(), values)
+            # As text, the bytes of a sealed value would be twice as many.
+            cursor = connection.execute(query.encode(), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
     def now(self) -> float:
