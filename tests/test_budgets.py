@@ -429,7 +429,7 @@ PACKAGE_LINES = {
     "cli": 7_200,
     "client": 8_200,
     "core": 3_700,
-    "dialects": 4_650,
+    "dialects": 4_560,
     "fitting": 1_810,
     "gates": 750,
     "http1": 1_100,
