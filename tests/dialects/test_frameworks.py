@@ -10,7 +10,7 @@ from tests.matrix.ours import app
 from tests.matrix.parts import CASES, Case, cell
 
 from answerback import connect, success
-from answerback.dialects.frameworks import FRAMEWORKS
+from answerback.dialects.hosts import FRAMEWORKS
 
 MATRIX = Path(__file__).parents[2] / "docs" / "reference" / "matrix.md"
 

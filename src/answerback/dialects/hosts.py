@@ -1,7 +1,8 @@
-"""Modelled hosts: what the model behind each host is shown of an MCP result.
+"""Modelled hosts and frameworks: what the model behind each is shown of an MCP result.
 
-Each host is a small function of a result, with the date and the source of what it does. Nothing
-here runs a host. A block that no source describes counts as not shown.
+The tables have the date and the source of what each does. Nothing here runs a host or a framework;
+`tests/matrix` runs the frameworks, and a test compares these models with its table. A block that no
+source describes counts as not shown.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ CHARACTERS_PER_TOKEN = 4
 Half: TypeAlias = Literal["structuredContent", "content", "both"]
 """The half of a result that a host shows."""
 Json: TypeAlias = dict[str, Any]
-_KB = 1024
-_MB = 1024 * _KB
+Describe: TypeAlias = Callable[[Json], str | None]
+"""Returns the text in place of a block; None if nothing is shown."""
 
 
 class OutputPart(NamedTuple):
@@ -31,16 +32,11 @@ class OutputPart(NamedTuple):
     """An image or audio, as MCP's block."""
 
 
-OutputParts: TypeAlias = list[OutputPart]
-Describe: TypeAlias = Callable[[Json], str | None]
-"""Returns the text in place of a block; None if nothing is shown."""
-
-
 class HostOutput(NamedTuple):
     """The parts that a model is shown, before the host cuts them."""
 
     half: Half
-    parts: OutputParts
+    parts: list[OutputPart]
     failed: bool
     """Whether the model is told that the call failed."""
 
@@ -53,19 +49,38 @@ class CutByHost(NamedTuple):
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """A host: how it shows a result, with the date and the source of that."""
+    """A host or a framework: how it shows a result, with the date and the source of that."""
 
     title: str
     half: Half
     """What it shows of a result whose halves differ."""
-    show: Callable[[Json], HostOutput]
     date: str
     source: str
     size: str = "not known"
     """What it does with a large reply."""
-    cut: Callable[[list[str], Json, int | None], CutByHost | None] | None = None
-    """Cuts texts that are too large; None if nothing is cut."""
     images: str = "shown"
+    lines: Mapping[str, Describe] = {}
+    """The texts in place of blocks, by the block's type."""
+    media: tuple[str, ...] = ("image",)
+    """The types of the blocks that the model gets as they are."""
+    flags_failure: bool = True
+    """False if the model gets only the text of a failure."""
+    custom_show: Callable[[Json], HostOutput] | None = None
+    """For a host whose way the members above do not describe."""
+    cut: Callable[[list[str], Json, int | None], CutByHost | None] | None = None
+    """Cuts texts that are too large; returns None if nothing is cut."""
+
+    def show(self, result: Json) -> HostOutput:
+        """Return the parts of a result that the model is shown."""
+        if self.custom_show is not None:
+            return self.custom_show(result)
+        failed = self.flags_failure and is_failed(result)
+        if self.half == "structuredContent" and has_data(result):
+            return HostOutput("structuredContent", [_data(result)], failed)
+        parts = _content(result, self.lines, self.media)
+        if self.half == "both" and has_data(result):
+            return HostOutput("both", [*parts, _data(result)], failed)
+        return HostOutput("content", parts, failed)
 
 
 def has_data(result: Json) -> bool:
@@ -84,158 +99,6 @@ def json_text(value: object) -> str:
         return NOT_JSON
 
 
-def data_part(result: Json) -> OutputPart:
-    return OutputPart(("/structuredContent",), json_text(result["structuredContent"]))
-
-
-def content_blocks(result: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the blocks of the content, each with its pointer."""
-    content = result.get("content")
-    for index, block in enumerate(content if isinstance(content, list) else ()):
-        if isinstance(block, dict):
-            yield f"/content/{index}", block
-
-
-def content_parts(
-    result: Json, others: Mapping[str, Describe], media: tuple[str, ...]
-) -> OutputParts:
-    """Return the parts for the content: texts, *media* as they are, *others* as a line."""
-    parts: OutputParts = []
-    for pointer, block in content_blocks(result):
-        kind = str(block.get("type"))
-        if kind == "text":
-            parts.append(OutputPart((pointer,), str(block.get("text", ""))))
-        elif kind in media:
-            parts.append(OutputPart((pointer,), media=block))
-        elif kind == "resource" and "image" in media and (image := _embedded_image(block)):
-            parts.append(OutputPart((pointer,), media=image))
-        elif kind in others and (text := others[kind](block)) is not None:
-            parts.append(OutputPart((pointer,), text))
-    return parts
-
-
-def _resource(block: Json) -> Json:
-    found = block.get("resource")
-    return found if isinstance(found, dict) else {}
-
-
-def _embedded_image(block: Json) -> Json | None:
-    resource = _resource(block)
-    mime = str(resource.get("mimeType", ""))
-    if not mime.startswith("image/") or not isinstance(resource.get("blob"), str):
-        return None
-    return {"type": "image", "data": resource["blob"], "mimeType": mime}
-
-
-def resource_text(block: Json) -> str | None:
-    """Return an embedded text; None for bytes."""
-    text = _resource(block).get("text")
-    return text if isinstance(text, str) else None
-
-
-def _resource_line(block: Json) -> str:
-    """Return an embedded text, or a line about the bytes that are not shown."""
-    resource = _resource(block)
-    named = f"[resource: {resource.get('uri')}, {resource.get('mimeType')}]"
-    return resource_text(block) or named
-
-
-def _link_line(block: Json) -> str:
-    return f"[resource link: {block.get('name')}] {block.get('uri')}"
-
-
-def _saved_line(block: Json) -> str:
-    return f"[{block.get('type')}: {block.get('mimeType')}, saved to a file]"
-
-
-_TEXT_OF_RESOURCES: dict[str, Describe] = {"resource": resource_text}
-_LINES: dict[str, Describe] = {"resource": _resource_line, "resource_link": _link_line}
-
-
-def _claude_code(result: Json) -> HostOutput:
-    if has_data(result):
-        return HostOutput("structuredContent", [data_part(result)], is_failed(result))
-    others = {**_LINES, "audio": _saved_line}
-    return HostOutput("content", content_parts(result, others, ("image",)), is_failed(result))
-
-
-def _codex(result: Json) -> HostOutput:
-    # The model gets no flag for a failure, only its text.
-    if has_data(result):
-        return HostOutput("structuredContent", [data_part(result)], failed=False)
-    blocks = list(content_blocks(result))
-    if not any(block.get("type") in ("image", "audio") for _, block in blocks):
-        whole = json_text([block for _, block in blocks])
-        return HostOutput(
-            "content", [OutputPart(tuple(at for at, _ in blocks), whole)], failed=False
-        )
-    others: dict[str, Describe] = {"resource": json_text, "resource_link": json_text}
-    return HostOutput("content", content_parts(result, others, ("image", "audio")), failed=False)
-
-
-def _both(result: Json) -> HostOutput:
-    parts = content_parts(result, _LINES, ("image",))
-    if has_data(result):
-        parts.append(data_part(result))
-    return HostOutput("both" if has_data(result) else "content", parts, is_failed(result))
-
-
-def _cursor(result: Json) -> HostOutput:
-    return HostOutput(
-        "content", content_parts(result, _TEXT_OF_RESOURCES, ("image",)), is_failed(result)
-    )
-
-
-def _kimi_code(result: Json) -> HostOutput:
-    parts: OutputParts = []
-    for pointer, block in content_blocks(result):
-        mime = str(block.get("mimeType", ""))
-        is_media = mime.startswith(("image/", "audio/"))
-        if block.get("type") == "resource_link" and is_media:
-            # The provider fetches the link itself.
-            parts.append(OutputPart((pointer,), media=block))
-        elif block.get("type") == "resource_link":
-            parts.append(
-                OutputPart((pointer,), f"[not delivered: {mime}; fetch {block.get('uri')}]")
-            )
-        else:
-            alone = {"content": [block]}
-            found = content_parts(alone, {"resource": _resource_line}, ("image", "audio"))
-            parts += [each._replace(pointers=(pointer,)) for each in found]
-    extras: Json = {}
-    if has_data(result) and not _repeats_data(result):
-        extras["structuredContent"] = result["structuredContent"]
-    if meta := _vendor_meta(result.get("_meta")):
-        extras["_meta"] = meta
-    if extras:
-        pointers = tuple(f"/{name}" for name in extras)
-        parts.append(
-            OutputPart(pointers, f"<mcp-result-extras>{json_text(extras)}</mcp-result-extras>")
-        )
-    half: Half = "both" if "structuredContent" in extras else "content"
-    return HostOutput(half, parts, is_failed(result))
-
-
-def _vendor_meta(meta: object) -> Json:
-    """Return the keys of a `_meta` that are not reserved for the protocol."""
-    found = meta if isinstance(meta, dict) else {}
-    return {key: value for key, value in found.items() if not _is_reserved(str(key))}
-
-
-def _is_reserved(key: str) -> bool:
-    labels = key.partition("/")[0].split(".")
-    return any(label in ("modelcontextprotocol", "mcp") for label in labels[:-1])
-
-
-def _repeats_data(result: Json) -> bool:
-    """Return whether a text is the JSON of the data."""
-    return any(
-        decoded(block.get("text")) == result["structuredContent"]
-        for _, block in content_blocks(result)
-        if block.get("type") == "text"
-    )
-
-
 def decoded(text: object) -> object:
     """Return the value of a text that is a JSON object or array; any other value unchanged."""
     if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
@@ -246,71 +109,232 @@ def decoded(text: object) -> object:
         return text
 
 
+def content_blocks(result: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the blocks of the content, each with its pointer."""
+    content = result.get("content")
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(block, dict):
+            yield f"/content/{index}", block
+
+
+def resource_in(block: Json) -> Json:
+    """Return the resource of an embedded block; an empty one if it has none."""
+    found = block.get("resource")
+    return found if isinstance(found, dict) else {}
+
+
+def _data(result: Json) -> OutputPart:
+    return OutputPart(("/structuredContent",), json_text(result["structuredContent"]))
+
+
+def _content(
+    result: Json, lines: Mapping[str, Describe], media: tuple[str, ...]
+) -> list[OutputPart]:
+    """Return the parts for the content: texts, *media* as they are, others by their *lines*."""
+    found = (_part(at, block, lines, media) for at, block in content_blocks(result))
+    return [each for each in found if each is not None]
+
+
+def _part(
+    pointer: str, block: Json, lines: Mapping[str, Describe], media: tuple[str, ...]
+) -> OutputPart | None:
+    kind = str(block.get("type"))
+    if kind == "text":
+        return OutputPart((pointer,), str(block.get("text", "")))
+    if kind in media:
+        return OutputPart((pointer,), media=block)
+    if kind == "resource" and "image" in media:
+        resource = resource_in(block)
+        mime, blob = str(resource.get("mimeType", "")), resource.get("blob")
+        if mime.startswith("image/") and isinstance(blob, str):
+            image = {"type": "image", "data": blob, "mimeType": mime}
+            return OutputPart((pointer,), media=image)
+    text = lines[kind](block) if kind in lines else None
+    return None if text is None else OutputPart((pointer,), text)
+
+
+def _resource_text(block: Json) -> str | None:
+    """Return an embedded text; None for bytes."""
+    text = resource_in(block).get("text")
+    return text if isinstance(text, str) else None
+
+
+def _resource_line(block: Json) -> str:
+    """Return an embedded text, or a line about the bytes that are not shown."""
+    resource = resource_in(block)
+    named = f"[resource: {resource.get('uri')}, {resource.get('mimeType')}]"
+    return _resource_text(block) or named
+
+
+def _link_line(block: Json) -> str:
+    return f"[resource link: {block.get('name')}] {block.get('uri')}"
+
+
+def _saved_line(block: Json) -> str:
+    return f"[{block.get('type')}: {block.get('mimeType')}, saved to a file]"
+
+
+def _uri(block: Json) -> str:
+    return str(block.get("uri"))
+
+
+_RESOURCES: dict[str, Describe] = {"resource": _resource_line}
+_RESOURCES_AND_LINKS: dict[str, Describe] = {**_RESOURCES, "resource_link": _link_line}
+_TEXTS_AND_URIS: dict[str, Describe] = {"resource": _resource_text, "resource_link": _uri}
+
+
+def _codex(result: Json) -> HostOutput:
+    # The model gets no flag for a failure, only its text.
+    if has_data(result):
+        return HostOutput("structuredContent", [_data(result)], failed=False)
+    blocks = list(content_blocks(result))
+    if any(block.get("type") in ("image", "audio") for _, block in blocks):
+        lines: dict[str, Describe] = {"resource": json_text, "resource_link": json_text}
+        return HostOutput("content", _content(result, lines, ("image", "audio")), failed=False)
+    text = json_text([block for _, block in blocks])
+    return HostOutput("content", [OutputPart(tuple(at for at, _ in blocks), text)], failed=False)
+
+
+def _kimi_code(result: Json) -> HostOutput:
+    parts: list[OutputPart] = []
+    for at, block in content_blocks(result):
+        mime = str(block.get("mimeType", ""))
+        if block.get("type") != "resource_link":
+            part = _part(at, block, _RESOURCES, ("image", "audio"))
+            parts += [] if part is None else [part]
+        elif mime.startswith(("image/", "audio/")):
+            # The provider fetches the link itself.
+            parts.append(OutputPart((at,), media=block))
+        else:
+            parts.append(OutputPart((at,), f"[not delivered: {mime}; fetch {_uri(block)}]"))
+    extras: Json = {}
+    if has_data(result) and not _repeats_data(result):
+        extras["structuredContent"] = result["structuredContent"]
+    meta = result.get("_meta")
+    members = meta.items() if isinstance(meta, dict) else ()
+    if vendors := {key: value for key, value in members if not _is_reserved(str(key))}:
+        extras["_meta"] = vendors
+    if extras:
+        text = f"<mcp-result-extras>{json_text(extras)}</mcp-result-extras>"
+        parts.append(OutputPart(tuple(f"/{name}" for name in extras), text))
+    half: Half = "both" if "structuredContent" in extras else "content"
+    return HostOutput(half, parts, is_failed(result))
+
+
+def _is_reserved(key: str) -> bool:
+    """Return whether a key of `_meta` is reserved for the protocol."""
+    labels = key.partition("/")[0].split(".")
+    return any(label in ("modelcontextprotocol", "mcp") for label in labels[:-1])
+
+
+def _texts(result: Json) -> list[object]:
+    return [
+        decoded(block.get("text"))
+        for _, block in content_blocks(result)
+        if block.get("type") == "text"
+    ]
+
+
+def _repeats_data(result: Json) -> bool:
+    """Return whether a text is the JSON of the data."""
+    return any(text == result["structuredContent"] for text in _texts(result))
+
+
 def _opencode(result: Json) -> HostOutput:
     if is_failed(result):
-        return HostOutput("content", content_parts(result, {}, ()), failed=True)
+        return HostOutput("content", _content(result, {}, ()), failed=True)
     if not result.get("content") and has_data(result):
-        return HostOutput("structuredContent", [data_part(result)], failed=False)
-    return HostOutput(
-        "content", content_parts(result, {"resource": _resource_line}, ("image",)), failed=False
-    )
+        return HostOutput("structuredContent", [_data(result)], failed=False)
+    return HostOutput("content", _content(result, _RESOURCES, ("image",)), failed=False)
 
 
 def _open_webui(result: Json) -> HostOutput:
     if is_failed(result):
-        return HostOutput("content", content_parts(result, {}, ()), failed=True)
+        return HostOutput("content", _content(result, {}, ()), failed=True)
     # Audio is a file for the user; the model is not shown it.
-    parts = content_parts(result, {"resource": _resource_line}, ("image",))
-    if not has_data(result) or _repeats_data(result) or _repeats_result(result):
+    parts = _content(result, _RESOURCES, ("image",))
+    if not has_data(result) or _repeats_data(result):
         return HostOutput("content", parts, failed=False)
-    return HostOutput("both", [*parts, data_part(result)], failed=False)
-
-
-def _repeats_result(result: Json) -> bool:
-    """Return whether the only text is the value in `{"result": …}`."""
     data = result["structuredContent"]
-    texts = [
-        block.get("text") for _, block in content_blocks(result) if block.get("type") == "text"
-    ]
-    is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
-    return is_wrapped and len(texts) == 1 and decoded(texts[0]) == data["result"]
+    # Nor is the data shown if the only text is the value in `{"result": …}`.
+    if isinstance(data, dict) and data.keys() == {"result"} and _texts(result) == [data["result"]]:
+        return HostOutput("content", parts, failed=False)
+    return HostOutput("both", [*parts, _data(result)], failed=False)
+
+
+def _langchain(result: Json) -> HostOutput:
+    if _has_audio(result):
+        return HostOutput("content", [], failed=False)
+    return HostOutput("content", _content(result, _TEXTS_AND_URIS, ("image",)), is_failed(result))
+
+
+def _has_audio(result: Json) -> bool:
+    return any(block.get("type") == "audio" for _, block in content_blocks(result))
+
+
+def _pydantic_ai(result: Json) -> HostOutput:
+    is_text = all(block.get("type") == "text" for _, block in content_blocks(result))
+    if not has_data(result) or not (is_text or is_failed(result)):
+        parts = _content(result, _TEXTS_AND_URIS, ("image", "audio"))
+        return HostOutput("content", parts, is_failed(result))
+    data = result["structuredContent"]
+    # Of `{"result": …}` only the value is shown.
+    value = data["result"] if isinstance(data, dict) and data.keys() == {"result"} else data
+    is_inner_text = isinstance(value, str) and value is not data
+    part = OutputPart(("/structuredContent",), value if is_inner_text else json_text(value))
+    return HostOutput("structuredContent", [part], is_failed(result))
+
+
+def _llama_index(result: Json) -> HostOutput:
+    """Return the whole result as Python writes it, `_meta` and the bytes of images too."""
+    names = {"_meta": "meta", "content": "content", "structuredContent": "structured_content"}
+    members = [f"{shown}={result.get(name)!r}" for name, shown in names.items()]
+    return _whole(result, " ".join([*members, f"is_error={is_failed(result)}"]))
+
+
+def _google_genai(result: Json) -> HostOutput:
+    """Return the whole result as JSON, `_meta` and the bytes of images too."""
+    return _whole(result, json_text({"error" if is_failed(result) else "result": result}))
+
+
+def _whole(result: Json, text: str) -> HostOutput:
+    pointers = (*(at for at, _ in content_blocks(result)), "/structuredContent", "/_meta")
+    return HostOutput("both", [OutputPart(pointers, text)], is_failed(result))
+
+
+def _ends(texts: list[str], first: int, last: int, note: str) -> CutByHost:
+    whole = "\n".join(texts)
+    return CutByHost([f"{whole[:first]}…{whole[-last:]}" if last else whole[:first]], note)
 
 
 def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     size = sum(map(len, texts))
-    if is_failed(result):
-        kept = 11_000
-        if size <= kept:
-            return None
-        return CutByHost(
-            [_middle_cut("\n".join(texts), kept)], f"about {kept:,} of {size:,} characters"
-        )
-    if size <= (max_chars or 50_000):
+    if size <= (11_000 if is_failed(result) else max_chars or 50_000):
         return None
-    preview = "\n".join(texts)[: 2 * _KB]
-    return CutByHost([preview], f"the first 2 KB of {size:,} characters; a file has the rest")
+    if is_failed(result):
+        return _ends(texts, 5_500, 5_500, f"about 11,000 of {size:,} characters")
+    return _ends(texts, 2_048, 0, f"the first 2 KB of {size:,} characters; a file has the rest")
 
 
 def _cut_by_codex(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
-    kept = 10_000 * CHARACTERS_PER_TOKEN
     size = sum(map(len, texts))
-    if size <= kept:
+    if size <= 10_000 * CHARACTERS_PER_TOKEN:
         return None
-    note = f"about {kept:,} of {size:,} characters, without the middle"
-    return CutByHost([_middle_cut("\n".join(texts), kept)], note)
+    note = f"about 40,000 of {size:,} characters, without the middle"
+    return _ends(texts, 20_000, 20_000, note)
 
 
 def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
-    whole = "\n".join(texts)
-    if len(whole) <= 50_000:
+    size = len("\n".join(texts))
+    if size <= 50_000:
         return None
-    note = f"the first 4,096 and the last 1,024 of {len(whole):,} characters; a file has the rest"
-    return CutByHost([f"{whole[:4_096]}…{whole[-1_024:]}"], note)
+    note = f"the first 4,096 and the last 1,024 of {size:,} characters; a file has the rest"
+    return _ends(texts, 4_096, 1_024, note)
 
 
 def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
     whole = "\n\n".join(texts)
-    lines, kept = whole.split("\n"), 50 * _KB
+    lines, kept = whole.split("\n"), 50 * 1024
     if len(lines) <= 2_000 and len(whole.encode()) <= kept:
         return None
     shown: list[str] = []
@@ -324,22 +348,23 @@ def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> C
 
 
 def _cut_by_claude_ai(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
-    if len(json_text(result)) <= _MB:
+    if len(json_text(result)) <= 1024 * 1024:
         return None
-    return CutByHost(
-        ["Tool result is too large. Maximum size is 1MB."], "nothing: it is larger than 1 MB"
-    )
+    text = "Tool result is too large. Maximum size is 1MB."
+    return CutByHost([text], "nothing: it is larger than 1 MB")
 
 
-def _middle_cut(text: str, kept: int) -> str:
-    return f"{text[: kept // 2]}…{text[-kept // 2 :]}"
+def _raised_by_langchain(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
+    if not _has_audio(result):
+        return None
+    return CutByHost([], "nothing: it raises NotImplementedError for audio")
 
 
 HOSTS: dict[str, Host] = {
     "claude-code": Host(
         title="Claude Code 2.1.280",
         half="structuredContent",
-        show=_claude_code,
+        lines={**_RESOURCES_AND_LINKS, "audio": _saved_line},
         date="2026-10-05",
         source="anthropics/claude-code #79944, #54737, #72271, #53453; code.claude.com/docs/en/mcp",
         size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens a file and a preview "
@@ -351,7 +376,7 @@ HOSTS: dict[str, Host] = {
     "codex": Host(
         title="Codex",
         half="structuredContent",
-        show=_codex,
+        custom_show=_codex,
         date="2026-08-22",
         source="openai/codex codex-rs/protocol/src/models.rs; #38287",
         size="cuts the middle out at 10,000 tokens",
@@ -361,21 +386,21 @@ HOSTS: dict[str, Host] = {
     "copilot-cli": Host(
         title="Copilot CLI",
         half="both",
-        show=_both,
+        lines=_RESOURCES_AND_LINKS,
         date="2026-08-17",
         source="github/copilot-cli #4515; until May 2026 only structuredContent, #3258",
     ),
     "cursor": Host(
         title="Cursor",
         half="content",
-        show=_cursor,
+        lines={"resource": _resource_text},
         date="2026-09-07",
         source="Kashkovsky/threadnote PR 390; cursor/cursor #3400",
     ),
     "kimi-code": Host(
         title="kimi-code 2.1.0",
         half="both",
-        show=_kimi_code,
+        custom_show=_kimi_code,
         date="2026-11-17",
         source="the package @moonshot-ai/kimi-code 2.1.0",
         size="from 50,000 characters a file, the first 4,096 and the last 1,024",
@@ -385,7 +410,7 @@ HOSTS: dict[str, Host] = {
     "opencode": Host(
         title="opencode 1.18.34",
         half="content",
-        show=_opencode,
+        custom_show=_opencode,
         date="2026-11-17",
         source="the package opencode-ai 1.18.34; anomalyco/opencode #38923",
         size="from 2,000 lines or 50 KB a file and the first lines",
@@ -395,7 +420,7 @@ HOSTS: dict[str, Host] = {
     "open-webui": Host(
         title="open-webui 0.12.4",
         half="both",
-        show=_open_webui,
+        custom_show=_open_webui,
         date="2026-11-17",
         source="the package open-webui 0.12.4",
         images="shown, links to images are not",
@@ -403,14 +428,14 @@ HOSTS: dict[str, Host] = {
     "chatgpt": Host(
         title="ChatGPT",
         half="both",
-        show=_both,
+        lines=_RESOURCES_AND_LINKS,
         date="2026-05-02",
         source="developers.openai.com/apps-sdk/reference; anthropics/claude-code #55677",
     ),
     "claude-ai": Host(
         title="claude.ai",
         half="both",
-        show=_both,
+        lines=_RESOURCES_AND_LINKS,
         date="2026-06-09",
         source="reported in anthropics/claude-code #55677, #54737; the size in #66519",
         size="nothing is shown of more than 1 MB in Claude Desktop",
@@ -418,3 +443,40 @@ HOSTS: dict[str, Host] = {
     ),
 }
 """The modelled hosts by name."""
+
+
+def _framework(package: str, half: Half, **members: Any) -> Host:
+    source = f"the package {package}"
+    return Host(title=package, half=half, date="2026-11-17", source=source, **members)
+
+
+_AS_BASE64 = "as base64 text"
+FRAMEWORKS: dict[str, Host] = {
+    "langchain": _framework(
+        "langchain-mcp-adapters 0.3.2", "content", custom_show=_langchain, cut=_raised_by_langchain
+    ),
+    "openai-agents": _framework(
+        "openai-agents 0.24.0",
+        "content",
+        lines=dict.fromkeys(("audio", "resource", "resource_link"), json_text),
+        flags_failure=False,
+    ),
+    "pydantic-ai": _framework(
+        "pydantic-ai-slim 2.66.0", "structuredContent", custom_show=_pydantic_ai
+    ),
+    "llama-index": _framework(
+        "llama-index-tools-mcp 0.6.0", "both", custom_show=_llama_index, images=_AS_BASE64
+    ),
+    "mcp-use": _framework(
+        "mcp-use 1.7.1",
+        "content",
+        # Links are written as Python writes them.
+        lines={"resource": _resource_text, "resource_link": repr},
+        media=("image", "audio"),
+        flags_failure=False,
+    ),
+    "google-genai": _framework(
+        "google-genai 3.1.0", "both", custom_show=_google_genai, images=_AS_BASE64
+    ),
+}
+"""The modelled frameworks by name."""

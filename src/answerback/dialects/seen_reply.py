@@ -14,17 +14,18 @@ from ..errors import MalformedReply
 from . import as_sent
 from .common import ADDED, META_PREFIX, is_added
 from .failure_text import is_failure_text
-from .frameworks import FRAMEWORKS
 from .hosts import (
     CHARACTERS_PER_TOKEN,
+    FRAMEWORKS,
     HOSTS,
-    CutByHost,
     Half,
-    Host,
     Json,
     OutputPart,
+    content_blocks,
     decoded,
+    is_failed,
     json_text,
+    resource_in,
 )
 from .mcp_blocks import read_block
 
@@ -76,7 +77,11 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
 
 def reply_seen_by(reply: Reply[Any], host: str, max_chars: int | None = None) -> SeenReply:
     """Return what *host* shows of a reply; one made by `read` is taken as it was received."""
-    return seen_by(_received(reply) or as_sent(reply, "mcp"), host, max_chars)
+    raw = reply.raw
+    if isinstance(raw, dict) and "jsonrpc" in raw:
+        raw = raw.get("result")
+    is_result = isinstance(raw, dict) and isinstance(raw.get("content"), list)
+    return seen_by(raw if is_result else as_sent(reply, "mcp"), host, max_chars)
 
 
 def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
@@ -89,46 +94,34 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
         known = ", ".join([*HOSTS, *FRAMEWORKS])
         raise ValueError(f"no host or framework is called {host!r}; there are {known}")
     shown = model.show(result)
-    cut = _cut(model, shown.parts, result, max_chars)
-    media = [each for each in shown.parts if each.media is not None]
-    parts = _blocks(shown.parts) if cut is None else (*map(Text, cut.texts), *_blocks(media))
+    parts, note = [_block(each) for each in shown.parts], ""
+    if model.cut is not None:
+        texts = [each.text for each in shown.parts if each.media is None]
+        if (cut := model.cut(texts, result, max_chars)) is not None:
+            media = [_block(each) for each in shown.parts if each.media is not None]
+            parts, note = [*map(Text, cut.texts), *media], cut.note
     lost = list(_losses(result, shown.parts))
-    is_failure = result.get("isError") is True
-    if is_failure and not shown.failed and not _says_failure(result, shown.parts):
-        lost.append(Loss("flag", "/isError"))
+    if is_failed(result) and not shown.failed:
+        pointers = _pointers(shown.parts)
+        seen = (
+            str(block.get("text", "")) for at, block in content_blocks(result) if at in pointers
+        )
+        # A text such as `Error: no city` says that the call failed.
+        if not any(map(is_failure_text, seen)):
+            lost.append(Loss("flag", "/isError"))
     return SeenReply(
         host=host,
         half=shown.half,
-        parts=parts,
+        parts=tuple(parts),
         failed=shown.failed,
         lost=tuple(lost),
-        cut="" if cut is None else cut.note,
+        cut=note,
     )
 
 
 def lost_blocks_and_data(result: Json, host: str) -> list[Loss]:
     """Return what *host* does not show of a result of any size, apart from the flag."""
     return list(_losses(result, HOSTS[host].show(result).parts))
-
-
-def _received(reply: Reply[Any]) -> Json | None:
-    """Return the MCP result that `read` read; None for anything else."""
-    raw = reply.raw
-    if isinstance(raw, dict) and "jsonrpc" in raw:
-        raw = raw.get("result")
-    return raw if isinstance(raw, dict) and isinstance(raw.get("content"), list) else None
-
-
-def _cut(
-    host: Host, parts: list[OutputPart], result: Json, max_chars: int | None
-) -> CutByHost | None:
-    if host.cut is None:
-        return None
-    return host.cut([each.text for each in parts if each.media is None], result, max_chars)
-
-
-def _blocks(parts: list[OutputPart]) -> tuple[Block, ...]:
-    return tuple(_block(each) for each in parts)
 
 
 def _block(part: OutputPart) -> Block:
@@ -143,46 +136,28 @@ def _block(part: OutputPart) -> Block:
         return Text(f"[{exc}]")
 
 
-def _says_failure(result: Json, parts: list[OutputPart]) -> bool:
-    """Return whether a text that is shown reads as an error message, such as `Error: no city`."""
-    shown = _pointers(parts)
-    content = result.get("content")
-    return any(
-        is_failure_text(str(block.get("text", "")))
-        for index, block in enumerate(content if isinstance(content, list) else ())
-        if isinstance(block, dict) and f"/content/{index}" in shown
-    )
-
-
 def _pointers(parts: list[OutputPart]) -> set[str]:
     return {pointer for each in parts for pointer in each.pointers}
 
 
 def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
     shown = _pointers(parts)
-    blocks = result.get("content")
-    blocks = blocks if isinstance(blocks, list) else []
     data = result.get("structuredContent")
     copies = [] if data is None else _copies_of(data, result)
-    values = [
-        decoded(block.get("text"))
-        for index, block in enumerate(blocks)
-        if isinstance(block, dict) and f"/content/{index}" in shown
-    ]
+    values = [decoded(block.get("text")) for at, block in content_blocks(result) if at in shown]
     text = "\n".join(each.text for each in parts)
+    # The data may repeat the bytes of an image that is shown.
+    media = [str(each.media.get("data")) for each in parts if each.media is not None]
     says_data = (
         "/structuredContent" in shown
         or any(value in copies for value in values)
         # A list may be shown as a text for each item.
         or values in copies
-        or (data is not None and _says_values(_with_media(text, parts), data))
+        or (data is not None and _says_values("\n".join([text, *media]), data))
     )
-    for index, block in enumerate(blocks):
-        at = f"/content/{index}"
-        if not isinstance(block, dict) or at in shown or not _is_for_model(block):
-            continue
-        # Such a block only repeats others.
-        if is_added(block):
+    for at, block in content_blocks(result):
+        # An added block only repeats others.
+        if at in shown or not _is_for_model(block) or is_added(block):
             continue
         if not _is_said(block, text, copies if says_data else []):
             yield Loss(_PARTS.get(str(block.get("type")), "resource"), at)
@@ -210,12 +185,6 @@ def _copies_of(data: Any, result: Json) -> list[Any]:
         next(iter(each.values())) for each in copies if isinstance(each, dict) and len(each) == 1
     ]
     return copies + inner
-
-
-def _with_media(text: str, parts: list[OutputPart]) -> str:
-    """Return the text with the bytes of the images that are shown, which the data may repeat."""
-    media = [str(each.media.get("data")) for each in parts if each.media is not None]
-    return "\n".join([text, *media])
 
 
 def _says_values(shown: str, data: Any) -> bool:
@@ -249,17 +218,18 @@ def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
         case "text":
             text = block.get("text")
             return decoded(text) in copies or _contains(shown, text) or _has_words(shown, text)
-        case "image" | "audio":
-            alt = _extras(block).get("alt")
+        case "image" | "audio" as kind:
+            meta = block.get("_meta")
+            extras = meta.get(f"{META_PREFIX}{kind}") if isinstance(meta, dict) else None
+            alt = extras.get("alt") if isinstance(extras, dict) else None
             is_named = _contains(shown, block.get("mimeType"))
             is_named = is_named and (alt is None or _contains(shown, alt))
             return is_named or _contains(shown, block.get("data"))
         case "resource_link":
             return _contains(shown, block.get("uri"))
         case "resource":
-            resource = block.get("resource")
-            found = resource if isinstance(resource, dict) else {}
-            return _contains(shown, found.get("text") or found.get("uri"))
+            resource = resource_in(block)
+            return _contains(shown, resource.get("text") or resource.get("uri"))
     return False
 
 
@@ -273,12 +243,6 @@ def _has_words(shown: str, text: Any) -> bool:
 def _words(text: str) -> set[str]:
     """Return the words of a text or of JSON; a name such as `createdAt` has two."""
     return {word.casefold() for word in _WORD.findall(text)}
-
-
-def _extras(block: Json) -> Json:
-    meta = block.get("_meta")
-    found = meta.get(META_PREFIX + str(block.get("type"))) if isinstance(meta, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _contains(shown: str, text: Any) -> bool:

@@ -16,8 +16,7 @@ from ...core.reply import Reply
 from ...core.versions import VERSIONS, Version
 from ...dialects import shape_of, write
 from ...dialects.accept import MEDIA_TYPES
-from ...dialects.frameworks import FRAMEWORKS
-from ...dialects.hosts import HOSTS
+from ...dialects.hosts import FRAMEWORKS, HOSTS
 from ...dialects.seen_reply import SeenReply, seen_by
 from ...errors import InvalidInput, MissingExtraError
 from ...reading import read
