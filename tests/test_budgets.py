@@ -41,15 +41,15 @@ STATE = {
     # The JSON forms of authors' classes, which all apps of the process share.
     "types/codecs.py: _REGISTERED",
     # Caches whose values depend on their keys alone.
-    "core/foreign_content.py: block_class",
-    "core/foreign_content.py: is_result_class",
+    "core/content.py: block_class",
+    "core/content.py: is_result_class",
     "types/pydantic_types.py: _cached_adapter",
     "server/console/console_page.py: console_page",
     "types/scalars.py: _compiled",
     "reading/typed_data.py: _cached_decoder",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
-    "core/metadata/meta_check.py: _near_key",
+    "core/metadata.py: _near_key",
     "tasks/task_watch.py: _machine",
     "rules/catalogue.py: plan_for",
     "dialects/failure_text.py: _phrase_pattern",

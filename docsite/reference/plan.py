@@ -25,7 +25,6 @@ MET = frozenset(
         "answerback.core.content",
         "answerback.rules.finding",
         "answerback.core.request_info",
-        "answerback.core.metadata.client_hints",
         "answerback.core.peer",
         "answerback.tools.context",
         "answerback.client.connecting",
@@ -132,7 +131,7 @@ PAGES = (
         (
             "answerback: Context get_context",
             "answerback.core.request_info: RequestInfo",
-            "answerback.core.metadata.client_hints: ClientHints Location",
+            "answerback.core.request_info: ClientHints Location",
             "answerback.core.peer: Abilities Log",
             "answerback.tools.context: Sample Root",
         ),

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import answerback
 from answerback.cli.program import COMMANDS, WITH_SERVERS, WITHOUT_TARGET, Program
-from answerback.core.metadata.key_table import KEYS
+from answerback.core.metadata import KEYS
 from answerback.error_codes import BUILT_IN, CODES
 
 from .guides import FLAG_GUIDES
@@ -234,7 +234,7 @@ def _written(name: str) -> str:
 
 def host_keys() -> list[str]:
     """Return the table of the keys that hosts define."""
-    comments = comments_above("answerback.core.metadata.key_table")
+    comments = comments_above("answerback.core.metadata")
     texts = [text for row, text in comments.items() if row.startswith("MetaKey(")]
     rows = []
     for key, text in zip(KEYS, texts, strict=True):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .core.content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .core.limits import Limits
     from .core.list_page import Page
-    from .core.metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
+    from .core.metadata import ResourceMeta, ResultMeta, ToolMeta
     from .core.reply import Reply, failure, success
     from .errors import (
         Conflict,
@@ -48,7 +48,7 @@ _NAMES = {
     "contract": "Contract",
     "core.content": "Annotations Audio Embedded Icon Image Link Text",
     "core.limits": "Limits",
-    "core.metadata.meta_types": "ResourceMeta ResultMeta ToolMeta",
+    "core.metadata": "ResourceMeta ResultMeta ToolMeta",
     "core.list_page": "Page",
     "core.reply": "Reply failure success",
     "errors": "Conflict Forbidden InvalidInput NotFound RateLimited TimedOut ToolError "

@@ -21,7 +21,7 @@ from typing import (
 
 from .app_options import AppOptions, AsgiOptions, declared
 from .contract import Contract, Dialect
-from .core.author_frames import OwnFramesLeftOut
+from .core.author_errors import OwnFramesLeftOut
 from .registry.declarations import Change, HasRegistry, Table
 from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .contract import Contract, contract_named
-from .core.foreign_content import own_icons
+from .core.content import own_icons
 from .core.limits import DEFAULT_LIMITS, Limits
 from .error_codes import Code, add_codes
 from .registry.declarations import Registry

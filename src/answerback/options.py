@@ -150,6 +150,6 @@ def _are_callers(value: object) -> bool:
 
 def _is_endpoint(value: object) -> bool:
     # Imported here, so that an app without a URL does not pay for it.
-    from .core.host_quirks import is_endpoint
+    from .core.request_info import is_endpoint
 
     return isinstance(value, str) and is_endpoint(value)

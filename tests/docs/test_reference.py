@@ -23,7 +23,7 @@ from tests.test_public_names import PUBLIC
 from answerback import App
 from answerback.cli.program import COMMANDS
 from answerback.contract import Contract
-from answerback.core.metadata.key_table import KEYS
+from answerback.core.metadata import KEYS
 from answerback.rules.catalogue import RULES
 
 WRITTEN = pages()

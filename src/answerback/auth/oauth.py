@@ -209,7 +209,7 @@ def _token_check() -> type[TokenCheck]:
 def _check_names(options: OAuthOptions) -> None:
     unknown = sorted(set(options) - set(OAuthOptions.__annotations__))
     if unknown:
-        from ..core.suggestions import did_you_mean, similar_names
+        from ..core.author_errors import did_you_mean, similar_names
 
         # FastMCP and the SDK call the scopes `required_scopes`.
         name = unknown[0].removeprefix("required_")

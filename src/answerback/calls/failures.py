@@ -170,7 +170,7 @@ def _invalid_output(exc: InvalidOutput, log_fields: LogFields) -> Error:
 
 def _excerpt(text: str) -> str:
     """Return the start of a text, without secrets, for the log."""
-    from ..core.secrets.mask import mask
+    from ..core.secrets import mask
 
     shown = mask(text[:_MAX_SEARCHED])
     return repr(shown if len(shown) <= _MAX_EXCERPT else shown[:_MAX_EXCERPT] + "…")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ..core.content import Block, Text
-from ..core.foreign_content import is_block
+from ..core.content import Block, Text, is_block
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
@@ -34,7 +33,7 @@ from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
-    from ..core.metadata.key_table import Place
+    from ..core.metadata import Place
 
 _MAX_DEPTH = 5
 _KNOWN_MEMBERS = (
@@ -265,7 +264,7 @@ def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
             given.append((block.meta, "block", f"content[{n}]._meta"))
     if not given:
         return
-    from ..core.metadata.meta_check import check_meta
+    from ..core.metadata import check_meta
 
     for meta, place, path in given:
         try:

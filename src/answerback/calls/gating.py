@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 import msgspec
 
 from ..core.authentication import Challenge
+from ..core.author_errors import did_you_mean, similar_names
 from ..core.event_loop import running_loop
 from ..core.peer import NeedsInput
 from ..core.reply import Error, Reply, failure
-from ..core.suggestions import did_you_mean, similar_names
 from ..dialects.common import refusal_meta
 from ..error_codes import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR
 from ..errors import Forbidden, ToolError

@@ -10,8 +10,18 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..core.content import BLOCKS, Audio, Block, Embedded, Image, Link, Text, changed_block
-from ..core.foreign_content import content_of, is_block
+from ..core.content import (
+    BLOCKS,
+    Audio,
+    Block,
+    Embedded,
+    Image,
+    Link,
+    Text,
+    changed_block,
+    content_of,
+    is_block,
+)
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.author_errors import Unawaited
 from ..core.event_loop import running_loop
 from ..core.log import logger
-from ..core.unawaited import Unawaited
 from ..error_codes import CHECK_FIRST
 from ..errors import TimedOut, ToolError
 from ..tools.tool import Tool

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast, get_arg
 import msgspec
 
 from ..contract import ENVELOPE
-from ..core.content import Text
-from ..core.foreign_content import content_of, is_block, is_result
+from ..core.content import Text, content_of, is_block, is_result
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks

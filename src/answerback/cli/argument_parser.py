@@ -11,7 +11,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 from .program import COMMANDS, Program, print_text, printable
 
 

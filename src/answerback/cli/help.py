@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import __version__
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 from ..registry.declarations import registry_of
 from ..types.describe import counted
 from .program import COMMANDS, WITHOUT_TARGET, Program

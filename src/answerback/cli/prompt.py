@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core.author_errors import did_you_mean, similar_names
 from ..core.reply import Reply, failure
-from ..core.suggestions import did_you_mean, similar_names
 from ..errors import NotFound
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout

@@ -6,8 +6,8 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from typing import TYPE_CHECKING
 
-from ..core.host_quirks import is_endpoint
 from ..core.limits import MAX_BODY
+from ..core.request_info import is_endpoint
 from ..server.http.server_options import KEEP_ALIVE, BadOption, ServeOptions, WebOptions
 from .program import (
     Program,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..client.connecting import ConnectContext, connect
 from ..client.host_variables import Surroundings
 from ..client.targets import BadTarget, ServerEntry, read_target
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 from .program import WrongOption
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from ..app import App
-from ..core.author_frames import author_frames
+from ..core.author_errors import author_frames
 from ..registry.declarations import registry_of
 from ..tools.tool import Tool
 from .program import LOADING, CannotLoad

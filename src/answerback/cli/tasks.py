@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..core.secrets.mask import Masker
+from ..core.secrets import Masker
 from ..dialects.readable import render
 from ..state.settings import WrongState
 from ..tasks.task_record import FINAL, TaskRecord

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..client.faults import LoginError
 from ..client.login import FileTokens, Login, RegisteredClient
-from ..core.secrets.mask import mask_url
+from ..core.secrets import mask_url
 from .host_config import settings_folder
 from .program import write_stderr
 from .terminal_peer import stderr_is_terminal

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..core.background import spawn
+from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
+from ..core.limits import LARGE, MAX_BYTES, MAX_VALUES
 from ..core.log import logger
-from ..core.received_limits import LARGE, MAX_BYTES, MAX_VALUES
 from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (

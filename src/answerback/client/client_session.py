@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..core.background import spawn
+from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
+from ..core.limits import LARGE, MANY_BLOCKS, ReceivedLimits
 from ..core.log import logger
-from ..core.received_limits import LARGE, MANY_BLOCKS, ReceivedLimits
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, VERSIONS
 from ..protocol.jsonrpc import RpcError

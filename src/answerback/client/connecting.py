@@ -18,8 +18,8 @@ from typing import (
 
 import msgspec
 
+from ..core.limits import MAX_VALUES, ReceivedLimits
 from ..core.peer import Level, Log
-from ..core.received_limits import MAX_VALUES, ReceivedLimits
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
 from .client_session import ClientSession

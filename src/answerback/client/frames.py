@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from ..core.json_value import Json
-from ..core.received_limits import MAX_REPAIRED_BYTES, MAX_WIDE_BYTES
+from ..core.limits import MAX_REPAIRED_BYTES, MAX_WIDE_BYTES
 from ..protocol.jsonrpc import NO_PARAMS, RpcError, is_batch, parse_batch
 from ..protocol.params import Id
 from ..types.json_text import has_more_marks

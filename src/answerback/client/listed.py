@@ -9,8 +9,8 @@ import msgspec
 
 from ..core.content import Block
 from ..core.json_value import JsonObject
+from ..core.limits import MAX_BLOCKS
 from ..core.log import logger
-from ..core.received_limits import MAX_BLOCKS
 from ..dialects.mcp_blocks import read_block
 from ..errors import MalformedReply
 

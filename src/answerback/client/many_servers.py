@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
-from ..core.background import spawn
+from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
 from ..core.log import logger
 from ..core.reply import Reply, failure

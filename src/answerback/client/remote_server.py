@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 import msgspec
 
 from ..core.json_value import JsonObject
-from ..core.received_limits import MAX_BLOCKS
+from ..core.limits import MAX_BLOCKS
 from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
 from ..reading.read_reply import typed_reader

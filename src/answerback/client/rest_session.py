@@ -15,15 +15,9 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from ..core.json_value import JsonObject
-from ..core.received_limits import (
-    DEFAULT_RECEIVED,
-    LARGE,
-    MAX_BLOCKS,
-    MAX_LIST_BYTES,
-    ReceivedLimits,
-)
+from ..core.limits import DEFAULT_RECEIVED, LARGE, MAX_BLOCKS, MAX_LIST_BYTES, ReceivedLimits
 from ..core.reply import Reply, failure
-from ..core.secrets.mask import mask_url
+from ..core.secrets import mask_url
 from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
 from ..errors import NotFound

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..core.json_value import Json, JsonObject
+from ..core.limits import DEFAULT_RECEIVED, MAX_BLOCKS, ReceivedLimits
 from ..core.log import logger
-from ..core.received_limits import DEFAULT_RECEIVED, MAX_BLOCKS, ReceivedLimits
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..error_codes import INVALID_OUTPUT

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..core.json_value import JsonObject, is_number
+from ..core.limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES
 from ..core.log import logger
-from ..core.received_limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES
 from ..core.reply import Reply
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError

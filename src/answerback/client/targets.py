@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ..core.json_value import Json
-from ..core.secrets.mask import mask_command, mask_url
+from ..core.secrets import mask_command, mask_url
 from ..registry.declarations import HasRegistry, Registry, registry_of
 from .faults import ConnectError
 from .frames import Transport

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..core.json_value import Json, JsonObject
-from ..core.received_limits import MAX_VALUES
+from ..core.limits import MAX_VALUES
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .client_connection import ClientConnection, ClientRequest, ProbeDeadline

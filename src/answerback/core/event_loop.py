@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -16,3 +14,18 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
     # Another thread may be in the middle of importing it.
     get: Callable[[], Any] | None = getattr(found, "_get_running_loop", None)
     return None if get is None else get()
+
+
+T = TypeVar("T")
+
+
+def spawn(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:
+    """Run *work* in a task, which stays in *tasks* until it ends.
+
+    An event loop has only weak references to its tasks: without another reference, a task may
+    vanish before it ends.
+    """
+    task = asyncio.get_running_loop().create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task

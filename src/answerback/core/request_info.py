@@ -6,13 +6,95 @@ A member is None on a wire that does not have it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from .metadata.client_hints import ClientHints, read_hints
+from .json_value import Json
+
+
+class Location(msgspec.Struct, frozen=True):
+    """The user's rough location."""
+
+    city: str | None = None
+    """The city's name."""
+    region: str | None = None
+    """The region's name or code."""
+    country: str | None = None
+    """The country's name or code."""
+    timezone: str | None = None
+    """The time zone, such as "Europe/Oslo"."""
+    latitude: float | None = None
+    """Degrees, from -90 to 90."""
+    longitude: float | None = None
+    """Degrees, from -180 to 180."""
+
+
+class ClientHints(msgspec.Struct, frozen=True):
+    """A request's hints. A member is None if the client did not send it, or sent nonsense."""
+
+    locale: str | None = None
+    """A language tag, such as "en-GB"."""
+    user_agent: str | None = None
+    """The program of the user."""
+    location: Location | None = None
+    """Roughly where the user is."""
+    subject: str | None = None
+    """An anonymous name for the user, for rate limits."""
+    session: str | None = None
+    """A name for the conversation, for linking its calls."""
+    organization: str | None = None
+    """An anonymous name for the user's organization."""
+    widget_session: str | None = None
+    """A name for the widget on the page, for linking its calls."""
+
+
+def read_hints(meta: Mapping[str, Any] | None) -> ClientHints:
+    """Read the hints in a request's `_meta`; values of a wrong type are ignored."""
+    if not meta:
+        return ClientHints()
+    # Older clients send the locale under the second key.
+    locale = _text(meta.get("openai/locale")) or _text(meta.get("webplus/i18n"))
+    return ClientHints(
+        locale=locale,
+        user_agent=_text(meta.get("openai/userAgent")),
+        location=_location(meta.get("openai/userLocation")),
+        subject=_text(meta.get("openai/subject")),
+        session=_text(meta.get("openai/session")),
+        organization=_text(meta.get("openai/organization")),
+        widget_session=_text(meta.get("openai/widgetSessionId")),
+    )
+
+
+def _location(found: Json) -> Location | None:
+    if not isinstance(found, Mapping):
+        return None
+    location = Location(
+        city=_text(found.get("city")),
+        region=_text(found.get("region")),
+        country=_text(found.get("country")),
+        timezone=_text(found.get("timezone")),
+        latitude=_degrees(found.get("latitude"), 90),
+        longitude=_degrees(found.get("longitude"), 180),
+    )
+    return None if location == Location() else location
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _degrees(value: Json, limit: int) -> float | None:
+    """Return an angle up to *limit*; clients send numbers, and some send text."""
+    try:
+        degrees = float(value) if isinstance(value, str | int | float) else limit + 1
+    except (ValueError, OverflowError):
+        return None
+    is_angle = not isinstance(value, bool) and -limit <= degrees <= limit
+    return degrees if is_angle else None
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
@@ -106,3 +188,53 @@ class RequestInfo:
     def user(self) -> Any:
         """The user that the server or its middleware authenticated."""
         return None
+
+
+HostName: TypeAlias = Literal["claude", "chatgpt", "other"]
+HOST_NAMES: tuple[HostName, ...] = get_args(HostName)
+_WORDS: tuple[tuple[HostName, tuple[str, ...]], ...] = (
+    ("claude", ("claude",)),
+    ("chatgpt", ("chatgpt", "openai-mcp")),
+)
+"""Words in a `User-Agent` or in a client's name that identify a host."""
+_ENDPOINT = re.compile(
+    r"(https://[A-Za-z0-9.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?/[^\s#]*"
+)
+_CLAUDE_SUFFIX = ".claudemcpcontent.com"
+LOGS_IN_BY_RESULT: tuple[HostName, ...] = ("chatgpt",)
+"""The hosts that read `mcp/www_authenticate` in a result, and log in with it."""
+
+
+def detect_host(user_agent: str | None, client: str | None) -> HostName:
+    """Return the host that the `User-Agent` names, else the one that the client's name suggests."""
+    for text in (user_agent, client):
+        folded = (text or "").lower()
+        for host, words in _WORDS:
+            if any(word in folded for word in words):
+                return host
+    return "other"
+
+
+def is_endpoint(url: str) -> bool:
+    """Return whether *url* is an endpoint's whole URL: https, or http on this machine; a path."""
+    return bool(_ENDPOINT.fullmatch(url))
+
+
+def claude_domain(url: str) -> str:
+    """Return the domain of widgets in Claude for the MCP endpoint's exact URL."""
+    from hashlib import sha256
+
+    return sha256(url.encode()).hexdigest()[:32] + _CLAUDE_SUFFIX
+
+
+def page_domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
+    """Return the page's domain in Claude; None in other hosts, or if the endpoint is unknown."""
+    if not url:
+        return None
+    if host is None:
+        headers = None if request is None else request.headers
+        if request is None or headers is None:
+            return None  # A stdio server has no URL that Claude could know.
+        client = request.client
+        host = detect_host(headers.get("user-agent"), client.name if client else None)
+    return claude_domain(url) if host == "claude" else None

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..core.json_value import is_integer
-from ..core.received_limits import MAX_INNER_BYTES, MAX_VALUES
+from ..core.limits import MAX_INNER_BYTES, MAX_VALUES
 from ..types.json_text import has_more_marks
 from .reply_or_data import may_be_error_object
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.content import BLOCKS, Block
-from ..core.foreign_content import METHODS
+from ..core.content import BLOCKS, METHODS, Block
 from ..errors import MalformedReply
 from ..types.problems import InvalidOutput
 from .mcp_blocks import read_block

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.content import Block, Text
-from ..core.foreign_content import is_block, is_result
+from ..core.content import Block, Text, is_block, is_result
 from ..types.json_text import MAX_DEPTH
 from .foreign_blocks import own_block
 

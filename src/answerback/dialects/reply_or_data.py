@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..contract import Dialect
-from ..core.foreign_content import is_block
+from ..core.content import is_block
 from ..core.reply import ENVELOPE_MEMBERS, RESULT_MEMBERS
 from ..error_codes import UNKNOWN_ERROR
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from ..core.content import Text
-from ..core.foreign_content import is_block, is_result
+from ..core.content import Text, is_block, is_result
 from ..core.reply import ENVELOPE_MEMBERS
 from ..types.output import Output
 from ..types.record_members import object_members

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 from ..errors import InvalidInput
 
 Unit: TypeAlias = Literal["items", "lines", "characters"]

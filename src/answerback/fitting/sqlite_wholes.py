@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from ..core.files import make_private
 from ..core.limits import ReplyLimits
-from ..core.private_file import make_private
 from ..errors import Unavailable
 from .whole_store import KeptReply, Owner, surplus, surplus_of_all
 

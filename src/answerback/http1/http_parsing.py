@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..core.received_limits import MAX_BYTES
+from ..core.limits import MAX_BYTES
 
 MAX_HEAD = 64 * 1024
 """The maximum size of a status line and headers, and of a chunked body's trailers, in bytes."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from ..core.json_value import Json, JsonObject
-from ..core.received_limits import MAX_VALUES
+from ..core.limits import MAX_VALUES
 from ..error_codes import code_for_status
 from ..types.json_text import has_more_marks
 from .checker import (

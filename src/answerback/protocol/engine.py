@@ -11,10 +11,10 @@ import msgspec
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.runtime import Runtime
+from ..core.author_errors import did_you_mean, similar_names
 from ..core.content import changed_block
 from ..core.limits import LARGE_BODY
 from ..core.reply import Reply
-from ..core.suggestions import did_you_mean, similar_names
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL

@@ -15,10 +15,10 @@ from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
 from ..calls.runtime import Runtime
 from ..core.authentication import AppAuth, Challenge
-from ..core.host_quirks import LOGS_IN_BY_RESULT, detect_host
 from ..core.json_value import JsonObject
 from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply
+from ..core.request_info import LOGS_IN_BY_RESULT, detect_host
 from ..core.versions import V2025_11_25
 from ..dialects.common import REFUSAL
 from ..gates.challenge import header_value, in_result

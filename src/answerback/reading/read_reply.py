@@ -12,7 +12,7 @@ import msgspec
 
 from ..contract import ENVELOPE, STANDARD
 from ..core.content import Text
-from ..core.received_limits import (
+from ..core.limits import (
     DEFAULT_RECEIVED,
     MAX_BLOCKS,
     MAX_BYTES,

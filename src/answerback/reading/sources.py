@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ..core.content import BLOCKS
-from ..core.received_limits import DEFAULT_RECEIVED, MAX_REPAIRED_BYTES, ReceivedLimits
+from ..core.limits import DEFAULT_RECEIVED, MAX_REPAIRED_BYTES, ReceivedLimits
 from ..core.reply import Error
 from ..dialects.common import without_added
 from ..dialects.mcp_blocks import write_block

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..core.content import Text
-from ..core.received_limits import LARGE
+from ..core.limits import LARGE
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..error_codes import INVALID_OUTPUT

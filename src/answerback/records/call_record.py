@@ -167,7 +167,7 @@ def _name(record: CallRecord) -> str:
     """Return the name that was called; one that the client made up is masked and shortened."""
     if not record.code and record.kind != "resource":
         return record.name[:_MAX_NAME_LENGTH]
-    from ..core.secrets.mask import mask
+    from ..core.secrets import mask
 
     unknown = record.code == TOOL_NOT_FOUND
     return mask(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..core.moved_file import FileEmptied, FileRemoved
+from ..core.files import FileEmptied, FileRemoved
 from .event import ENDED, LOST, STARTED, Event
 from .sink import Entry, Sink, Store
 

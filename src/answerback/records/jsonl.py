@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..core.moved_file import FileEmptied, FileIdentity
-from ..core.private_file import make_private
+from ..core.files import FileEmptied, FileIdentity, make_private
 from .sink import Entry, file_lock
 
 _TAIL_BYTES = 1 << 20

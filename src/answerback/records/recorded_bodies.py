@@ -11,7 +11,7 @@ from ..dialects.mcp import CUT
 from ..dialects.mcp_blocks import write_block
 
 if TYPE_CHECKING:
-    from ..core.secrets.mask import Masker
+    from ..core.secrets import Masker
     from .call_record import CallRecord
 
 _MAX_BYTES = 64 * 1024
@@ -37,7 +37,7 @@ def kept_bodies(record: CallRecord, *, arguments: bool, content: bool) -> dict[s
 
 def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
     """Return the masker for a call's secrets; *reply* is the reply's JSON."""
-    from ..core.secrets.mask import Masker
+    from ..core.secrets import Masker
 
     # Secret arguments whose names do not show it.
     aliases = frozenset() if record.tool is None else record.tool.arguments.aliases

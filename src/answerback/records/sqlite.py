@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
 from typing import Any
 
-from ..core.moved_file import FileIdentity
-from ..core.private_file import make_private
+from ..core.files import FileIdentity, make_private
 from .sink import Entry, folder_lock
 
 _SCHEMA = """

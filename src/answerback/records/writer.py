@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from time import sleep
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from ..core.files import FileMoved
 from ..core.log import logger
-from ..core.moved_file import FileMoved
 from .event import Event
 from .hash_chain import ChainWriter, PreviousFiles
 from .queue import Queue, TakenItems

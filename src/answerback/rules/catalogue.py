@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from ..contract import Dialect
-from ..core.suggestions import did_you_mean
+from ..core.author_errors import did_you_mean
 from .checks import (
     ab1_content,
     ab1_envelope,

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ..contract import Dialect
-from ..core.secrets.mask import mask
+from ..core.secrets import mask
 
 Severity = Literal["error", "warning", "note"]
 Part = Literal["document", "reply", "block", "text", "leak", "tool", "rpc"]

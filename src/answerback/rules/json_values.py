@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.secrets.mask import mask
+from ..core.secrets import mask
 
 # Only the beginning of a text is quoted; no secret that begins there is recognised by its end.
 _MAX_MASKED = 4096

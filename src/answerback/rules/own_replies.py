@@ -21,7 +21,7 @@ import msgspec
 from ..contract import STANDARD
 from ..core.content import Text
 from ..core.reply import RESULT_MEMBERS, Error, Reply
-from ..core.secrets.secret_forms import may_hold_secrets
+from ..core.secrets import may_hold_secrets
 from ..core.shape import RESULT
 from ..dialects import shape_of
 from ..dialects.failure_json import FAILURE_MEMBERS

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..contract import Dialect
-from ..core.received_limits import MAX_INNER_BYTES
+from ..core.limits import MAX_INNER_BYTES
 from ..core.versions import Version
 from ..dialects.common import without_added
 from ..dialects.failure_json import is_failure_json, json_in_text

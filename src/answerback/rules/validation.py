@@ -9,9 +9,9 @@ from typing import Any, get_args
 import msgspec
 
 from ..contract import ENVELOPE, STANDARD, Dialect
-from ..core.received_limits import MAX_BLOCKS, MAX_REPAIRED_BYTES, MAX_VALUES
+from ..core.limits import MAX_BLOCKS, MAX_REPAIRED_BYTES, MAX_VALUES
 from ..core.reply import Reply
-from ..core.secrets.secret_forms import may_hold_secrets, secrets_in
+from ..core.secrets import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
 from ..dialects import shape_of, write
 from ..dialects.reply_or_data import dialect_of

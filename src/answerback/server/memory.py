@@ -9,9 +9,9 @@ import msgspec
 
 from ..calls.call import Call, reply_or_refusal
 from ..calls.runtime import Runtime
+from ..core.author_errors import Unawaited
 from ..core.peer import NO_PEER, Peer
 from ..core.reply import Reply
-from ..core.unawaited import Unawaited
 from ..dialects.reply_text import content_with_text
 
 

@@ -18,7 +18,7 @@ from weakref import WeakMethod
 import psycopg
 
 from ..core.log import logger
-from ..core.secrets.mask import mask
+from ..core.secrets import mask
 from ..errors import Unavailable, Uncertain
 from .migrations import check_version
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import psycopg
 
-from ..core.secrets.mask import mask
+from ..core.secrets import mask
 from ..core.signing import SECRET, secrets_from_environment
 from ..errors import AnswerbackError, Unavailable
 from .database import BoundedConnection, Database, open_connection

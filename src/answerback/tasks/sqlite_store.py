@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.files import FileIdentity, FileMoved, make_private
 from ..core.limits import TaskLimits
 from ..core.log import logger
-from ..core.moved_file import FileIdentity, FileMoved
-from ..core.private_file import make_private
 from ..errors import AnswerbackError, Unavailable
 from .idempotency_keys import checked_repeat
 from .task_admission import check_room

@@ -152,7 +152,7 @@ def _decode(found: dict[str, Any]) -> Reply[Any]:
 
 
 def _report(findings: Sequence[Finding]) -> str:
-    from ..core.secrets.mask import mask_pointer
+    from ..core.secrets import mask_pointer
     from ..types.describe import counted
 
     lines = [f"the reply breaks {counted(len(findings), 'rule')}:"]

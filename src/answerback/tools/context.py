@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 
 import msgspec
 
+from ..core.author_errors import Unawaited
 from ..core.peer import (
     LEVELS,
     NO_PEER,
@@ -30,7 +31,6 @@ from ..core.peer import (
     Question,
     RequestSource,
 )
-from ..core.unawaited import Unawaited
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

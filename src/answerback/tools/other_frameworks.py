@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
 
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 
 HINTS: dict[str, dict[str, str]] = {
     "from answerback import": {

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..contract import Contract
-from ..core.content import Block
-from ..core.foreign_content import is_block
+from ..core.content import Block, is_block
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
 from .tool_options import CommonOptions

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 from ..errors import ToolError
 from ..types.describe import without_metadata
 from .callable_source import check_callable, parameter_hints, source_of

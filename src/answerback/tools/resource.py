@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..contract import Contract
+from ..core.author_errors import did_you_mean, similar_names
 from ..core.content import Annotations, Embedded
 from ..core.reply import Reply
-from ..core.suggestions import did_you_mean, similar_names
 from ..types.output import Output
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
@@ -55,7 +55,7 @@ class Resource(Tool):
         self.annotations = options.get("annotations")
         self.content_meta = options.get("content_meta")
         if self.content_meta is not None:
-            from ..core.metadata.meta_check import check_meta
+            from ..core.metadata import check_meta
 
             check_meta(self.content_meta, "content", "content_meta")
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)

@@ -20,7 +20,7 @@ from typing import (
 import msgspec
 
 from ..contract import Contract
-from ..core.foreign_content import block_class, instead_of_result, is_result_class
+from ..core.content import block_class, instead_of_result, is_result_class
 from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, Shape, spread_shape
 from ..types import nodes

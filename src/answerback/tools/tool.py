@@ -364,7 +364,7 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
     # Hosts define no keys for prompts, and widgets make their own.
     if not settings.meta or noun not in ("tool", "resource"):
         return ()
-    from ..core.metadata.meta_check import check_meta
+    from ..core.metadata import check_meta
 
     check_meta(settings.meta, "tool" if noun == "tool" else "resource")
     return tuple(settings.meta.get("securitySchemes", ()))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 
 import msgspec
 
-from ..core.content import Icon
-from ..core.foreign_content import is_icon, own_icons
+from ..core.content import Icon, is_icon, own_icons
 from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from ..core.foreign_content import block_class, is_result_class
+from ..core.content import block_class, is_result_class
 from . import nodes
 from .annotated import Metadata, read_metadata
 from .codecs import codec_for

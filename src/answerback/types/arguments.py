@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ..core.suggestions import did_you_mean, similar_names
+from ..core.author_errors import did_you_mean, similar_names
 from . import json_text, nodes
 from .annotation_reader import read_type
 from .describe import MAX_SHOWN, describe, describe_value
@@ -174,7 +174,7 @@ class ArgumentsDecoder:
     @cached_property
     def aliases(self) -> frozenset[str]:
         """All names of the arguments and fields that have a secret's name among theirs."""
-        from ..core.secrets.secret_names import aliases_of_secrets
+        from ..core.secrets import aliases_of_secrets
 
         return aliases_of_secrets(self._names())
 

@@ -184,7 +184,7 @@ class Coercion:
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; return *value*."""
-        from ..core.secrets.secret_names import is_secret_path
+        from ..core.secrets import is_secret_path
 
         expected = describe(node)
         is_secret = is_secret_path(path, self.aliases) or _quotes_secret_name(value)
@@ -219,7 +219,7 @@ class Coercion:
 
 def _quotes_secret_name(value: Any) -> bool:
     """Return whether the shown part of a string is JSON with a secret's name."""
-    from ..core.secrets.secret_names import has_secret_name
+    from ..core.secrets import has_secret_name
 
     return isinstance(value, str) and has_secret_name(value[:MAX_SHOWN])
 

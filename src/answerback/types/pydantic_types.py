@@ -16,7 +16,7 @@ from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ErrorType
 
-from ..core.secrets.secret_values import quotes_secret
+from ..core.secrets import quotes_secret
 from .annotated import read_metadata
 from .describe import describe, without_metadata
 from .json_text import ENCODER, encode_with_nan

@@ -15,7 +15,7 @@ from msgspec._utils import (  # type: ignore[attr-defined]
     get_typeddict_info,
 )
 
-from ..core.foreign_content import block_class, is_result_class
+from ..core.content import block_class, is_result_class
 from .annotated import is_field_info
 from .nodes import BLOCKS_AS_NAMES, Field, Node, Record
 from .problems import UnservableType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ..core.secrets.secret_names import is_secret_path
+from ..core.secrets import is_secret_path
 from . import json_text
 from .arguments import Arguments, report_unknown
 from .describe import describe_value, kind_name

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.secrets.mask import mask
-from ..core.secrets.secret_names import is_secret_name
+from ..core.secrets import is_secret_name, mask
 from ..errors import needs_extra
 from .schema_cost import SchemaCost, TooCostly
 

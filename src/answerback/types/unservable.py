@@ -7,7 +7,7 @@ import collections.abc as abc
 import typing
 from typing import Any
 
-from ..core.foreign_content import block_class
+from ..core.content import block_class
 from .describe import name_of
 
 _READ_ONCE = "can be read only once; write list[...]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.log import logger
-from ..core.secrets.secret_values import quotes_secret
+from ..core.secrets import quotes_secret
 
 _MAX_LENGTH = 500
 

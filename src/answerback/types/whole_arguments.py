@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.secrets.secret_names import aliases_of_secrets
+from ..core.secrets import aliases_of_secrets
 from . import json_text, nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Arguments, Parameter, converted, names_in, report_unknown

@@ -23,7 +23,7 @@ from answerback import (
     failure,
     success,
 )
-from answerback.core.metadata.key_table import KEYS, Place, ValueKind
+from answerback.core.metadata import KEYS, Place, ValueKind
 from answerback.dialects import mcp
 
 CSP = {"connect_domains": ["https://api.example.com"], "resource_domains": []}

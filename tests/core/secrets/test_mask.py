@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from tests.core.secrets.test_secret_forms import SECRETS, in_context
 
 from answerback.client.transports.sent_credentials import SentCredentials
-from answerback.core.secrets.mask import MASK, Masker, mask, mask_command, mask_pointer, mask_url
-from answerback.core.secrets.secret_names import is_secret_name, is_secret_path
-from answerback.core.secrets.secret_values import quotes_secret
+from answerback.core.secrets import (
+    MASK,
+    Masker,
+    is_secret_name,
+    is_secret_path,
+    mask,
+    mask_command,
+    mask_pointer,
+    mask_url,
+    quotes_secret,
+)
 
 SECRET = "hunter2-Zk3vQ9"
 NAMES = [

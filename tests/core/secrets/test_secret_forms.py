@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerback import validate
-from answerback.core.secrets.mask import MASK, mask_forms
-from answerback.core.secrets.secret_forms import may_hold_secrets, secrets_in
+from answerback.core.secrets import MASK, mask_forms, may_hold_secrets, secrets_in
 
 SECRETS = [
     "hV7-t9aQ",

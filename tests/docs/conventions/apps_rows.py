@@ -37,7 +37,7 @@ from answerback import (
 )
 from answerback.auth import User
 from answerback.core.content import Block
-from answerback.core.metadata.key_table import KEYS
+from answerback.core.metadata import KEYS
 from answerback.gates import (
     link_prompt,
     linked,
@@ -204,7 +204,7 @@ def _() -> None:
 
 @row("lib/types/mcp-responses.ts")
 def _() -> None:
-    files = ("core/reply.py", "core/content.py", "core/metadata/meta_types.py")
+    files = ("core/reply.py", "core/content.py", "core/metadata.py")
 
     assert all((PACKAGE / name).exists() for name in files)
 

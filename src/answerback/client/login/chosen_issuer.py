@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...core.secrets.mask import mask_url
+from ...core.secrets import mask_url
 from ..faults import LoginError
 from .challenge_header import AskedLogin
 from .login_settings import Login

@@ -12,7 +12,7 @@ import msgspec
 
 from ...auth.urls import is_loopback_url
 from ...core.json_value import JsonObject
-from ...core.secrets.mask import mask_url
+from ...core.secrets import mask_url
 from ...http1.http_errors import HttpFailure
 from ...http1.http_fetch import BodyTooLarge, fetch
 from ..faults import LoginError

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...auth.urls import is_secure
-from ...core.secrets.mask import mask_url
+from ...core.secrets import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget
 from .challenge_header import asked_login

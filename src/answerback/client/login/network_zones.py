@@ -7,7 +7,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from ...auth.urls import is_loopback_url, is_secure
-from ...core.secrets.mask import mask_url
+from ...core.secrets import mask_url
 from ..faults import LoginError
 
 

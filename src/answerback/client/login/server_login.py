@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from ...auth.urls import is_secure
-from ...core.secrets.mask import mask_url
+from ...core.secrets import mask_url
 from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from ..transports.http_requests import AuthChallenge

@@ -9,7 +9,7 @@ import msgspec
 
 from ...auth.urls import is_secure, metadata_paths, metadata_urls
 from ...core.json_value import Json, JsonObject
-from ...core.secrets.mask import mask_url
+from ...core.secrets import mask_url
 from ...http1.http_errors import HttpFailure
 from ...http1.http_pool import parse_url
 from ..faults import LoginError

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
-from ...core.received_limits import LARGE, MAX_BYTES
-from ...core.secrets.mask import mask_command
+from ...core.limits import LARGE, MAX_BYTES
+from ...core.secrets import mask_command
 from ..faults import ConnectError, ConnectionLost
 from ..frames import Lost, Outgoing, Receiver, Transport
 from .child_environment import windows_program

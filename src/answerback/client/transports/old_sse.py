@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urljoin, urlsplit
 
-from ...core.received_limits import LARGE, MAX_BYTES
+from ...core.limits import LARGE, MAX_BYTES
 from ...http1.event_stream import ReceivedEvents, StreamEvent
 from ..faults import ConnectionLost, NoAnswer
 from ..frames import Lost, Outgoing, Receiver, Transport

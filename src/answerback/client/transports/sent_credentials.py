@@ -11,9 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ...core.secrets.http_secrets import secrets_in_headers, secrets_in_url
-from ...core.secrets.mask import MASK
-from ...core.secrets.secret_values import written_forms
+from ...core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
 from ...protocol.params import Id
 from ..frames import Receiver, decode_frame
 

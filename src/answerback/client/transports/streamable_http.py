@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.received_limits import LARGE, MAX_BYTES
+from ...core.limits import LARGE, MAX_BYTES
 from ...http1.event_stream import ReceivedEvents
 from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.author_errors import did_you_mean, similar_names
 from ...core.json_value import JsonObject
-from ...core.suggestions import did_you_mean, similar_names
 from ...options import Shown
 from ...registry.declarations import Registry
 from ...tools.tool import Tool

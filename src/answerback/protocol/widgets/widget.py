@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from ...core.host_quirks import HOST_NAMES, HostName, page_domain
+from ...core.request_info import HOST_NAMES, HostName, page_domain
 from ...registry.declarations import Registry, put_resource
 from ...tools.resource import Resource, ResourceOptions
 from ...tools.tool_options import check_options

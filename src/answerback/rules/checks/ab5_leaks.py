@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...core.secrets.mask import mask_forms, mask_part
-from ...core.secrets.secret_forms import Secret
+from ...core.secrets import Secret, mask_forms, mask_part
 from ..examples import MCP_FAILURE, text_result
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, Scope, rule
 from ..json_values import parent_of, quoted

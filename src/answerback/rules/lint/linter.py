@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from ...core.secrets.mask import mask_pointer
+from ...core.secrets import mask_pointer
 from ...errors import AnswerbackError, MissingExtraError
 from ..catalogue import RULES
 from ..checks.ab1_result import not_json

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...calls.failures import log_internal_error
-from ...core.background import spawn
+from ...core.event_loop import spawn
 from ...core.log import logger
 from ...errors import Unavailable
 from ...registry.declarations import Registry

@@ -13,7 +13,7 @@ from collections import OrderedDict
 
 import msgspec
 
-from ...core.background import spawn
+from ...core.event_loop import spawn
 from ...errors import Unavailable
 from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError, error_frame
 from ...protocol.params import Id

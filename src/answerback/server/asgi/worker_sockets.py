@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ...core.background import spawn
+from ...core.event_loop import spawn
 from ...core.peer import Level
 from ...errors import Unavailable
 from ...protocol.params import Id

@@ -8,8 +8,7 @@ from typing import Any, get_origin
 import msgspec
 
 from ....contract import Contract, Dialect
-from ....core.content import Audio, Image
-from ....core.foreign_content import block_class
+from ....core.content import Audio, Image, block_class
 from ....dialects.accept import MEDIA_TYPES
 from ....dialects.status_and_headers import JSON, PROBLEM
 from ....tools.tool import Tool

@@ -1,1 +1,0 @@
-"""The `_meta` keys that hosts read and write: their table, types and check."""

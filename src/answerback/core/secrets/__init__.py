@@ -1,1 +1,0 @@
-"""Secrets: their names, their forms, their places in URLs and headers, and their masking."""
