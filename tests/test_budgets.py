@@ -45,7 +45,7 @@ STATE = {
     "core/content.py: is_result_class",
     "types/pydantic_types.py: _cached_adapter",
     "server/console/console_page.py: console_page",
-    "types/scalars.py: _compiled",
+    "types/json_schema.py: _compiled",
     "reading/typed_data.py: _cached_decoder",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",

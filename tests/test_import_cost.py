@@ -34,10 +34,10 @@ LATER = (
             *("registry.enabling", "registry.lifespan", "server.asgi", "tasks"),
             *("protocol.task_methods", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
-            *("types.json_schema", "tools.uri_template", "types.coerce", "types.coerce_union"),
-            *("types.default_check", "types.lenient", "types.nan_as_null", "types.patterns"),
-            *("types.scalars", "types.schema_renderer", "core.secrets"),
-            *("types.validator_text", "types.value_builder"),
+            *("types.json_schema", "tools.uri_template", "types.coerce", "types.coerce"),
+            *("types.default_check", "types.coerce", "types.nan_as_null", "types.patterns"),
+            *("types.json_schema", "types.json_schema", "core.secrets"),
+            *("types.schema_check", "types.default_check"),
         )
     )
     | {"base64", "gettext", "http", "ipaddress", "locale", "signal", "struct", "urllib.parse"}
@@ -193,5 +193,5 @@ NAMED = {"name": "test", "version": "1"}
 # The schemas of the tools.
 NEEDED_BY_LISTS = frozenset(
     f"answerback.{name}"
-    for name in ("tools.docstrings", "types.json_schema", "types.scalars", "types.schema_renderer")
+    for name in ("tools.docstrings", "types.json_schema", "types.json_schema", "types.json_schema")
 )

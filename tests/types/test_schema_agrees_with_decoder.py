@@ -35,11 +35,10 @@ from jsonschema import (  # type: ignore[import-untyped]
 )
 
 from answerback.types.arguments import Arguments, Parameter
-from answerback.types.json_schema import arguments_schema, output_schema
+from answerback.types.json_schema import arguments_schema, format_keyword, output_schema, pattern_of
 from answerback.types.nodes import Scalar, ValueLimits
 from answerback.types.output import Output
 from answerback.types.problems import InvalidArguments, InvalidOutput
-from answerback.types.scalars import format_keyword, pattern_of
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

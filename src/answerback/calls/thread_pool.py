@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..core.log import logger
 from ..errors import Unavailable
 from ..registry.declarations import HealthState
-from ..types.describe import counted
+from ..types.problems import counted
 
 if TYPE_CHECKING:
     import asyncio

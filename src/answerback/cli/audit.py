@@ -13,7 +13,7 @@ from ..records.event import Event
 from ..records.reader import StoredRecord, decode, read
 from ..records.statistics import Summary, ToolStatistics, summarise
 from ..records.verify import Head, Verdict, verify
-from ..types.describe import counted
+from ..types.problems import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..core.author_errors import did_you_mean, similar_names
 from ..registry.declarations import registry_of
-from ..types.describe import counted
+from ..types.problems import counted
 from .program import COMMANDS, WITHOUT_TARGET, Program
 
 # The examples of a program that runs its own App.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..tools.tool import Tool
-from ..types.scalars import format_in_words
+from ..types.json_schema import format_in_words
 from .program import aligned, printable_line
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ..inference.inferred_types import SeenReplies
 from ..inference.python_source import module_source
 from ..inference.recorded_replies import RecordedReply, read_replies
 from ..server.standard_streams import take_stdin, take_stdout
-from ..types.describe import counted
+from ..types.problems import counted
 from .program import Program, printable, printable_line, write_stderr, write_stdout
 
 _STDIN = "-"

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from ..contract import Dialect
-from ..types.json_schema import schemas
-from ..types.schema_renderer import rename_refs
+from ..types.json_schema import rename_refs, schemas
 from . import wire_types
 
 Schema = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from ..core.content import Text, is_block, is_result
 from ..core.reply import ENVELOPE_MEMBERS
+from ..types.annotation_reader import object_members
 from ..types.output import Output
-from ..types.record_members import object_members
 from .common import without_added
 from .failure_json import failure_in_text, is_failure_json, json_in_text, strip_code_fence
 from .foreign_blocks import own_block, result_object

@@ -10,7 +10,7 @@ import keyword
 import re
 from collections.abc import Collection, Sequence
 
-from ..types.describe import counted
+from ..types.problems import counted
 from .inferred_types import (
     DictOf,
     InferredType,

@@ -16,7 +16,7 @@ from ..core.reply import Reply
 from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
-from ..types.describe import without_metadata
+from ..types.problems import without_metadata
 from .entry_errors import entry_error
 from .hidden_entries import referenced_entry
 from .jsonrpc import INVALID_PARAMS, RpcError

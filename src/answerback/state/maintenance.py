@@ -11,7 +11,7 @@ import msgspec
 import psycopg
 
 from ..core.signing import SECRET
-from ..types.describe import counted
+from ..types.problems import counted
 from .database import MAX_CONNECTIONS
 from .fingerprints import KEY_PLACE
 from .migrations import VERSION, WrongTables, check_tables, check_version, migrate, version_of

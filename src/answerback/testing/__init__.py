@@ -153,7 +153,7 @@ def _decode(found: dict[str, Any]) -> Reply[Any]:
 
 def _report(findings: Sequence[Finding]) -> str:
     from ..core.secrets import mask_pointer
-    from ..types.describe import counted
+    from ..types.problems import counted
 
     lines = [f"the reply breaks {counted(len(findings), 'rule')}:"]
     for each in findings:

@@ -8,7 +8,7 @@ from typing import Any, Unpack, get_args, get_origin
 import msgspec
 
 from ..types.arguments import Parameter
-from ..types.describe import is_plain_dict
+from ..types.problems import is_plain_dict
 from ..types.whole_arguments import check_whole, unpacked
 
 

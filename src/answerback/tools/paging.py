@@ -31,8 +31,7 @@ from ..core.signing import process_signer
 from ..error_codes import INVALID_ARGUMENTS
 from ..errors import ToolError
 from ..types.arguments import Parameter
-from ..types.describe import without_metadata
-from ..types.problems import InvalidOutput
+from ..types.problems import InvalidOutput, without_metadata
 from .context import CURRENT, Context, Running, RunningCall
 from .signature import Signature
 

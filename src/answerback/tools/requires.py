@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from ..core.author_errors import did_you_mean, similar_names
 from ..errors import ToolError
-from ..types.describe import without_metadata
+from ..types.problems import without_metadata
 from .callable_source import check_callable, parameter_hints, source_of
 from .context import Context
 from .signature import is_context

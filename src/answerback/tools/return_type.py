@@ -24,11 +24,15 @@ from ..core.content import block_class, instead_of_result, is_result_class
 from ..core.reply import ENVELOPE_MEMBERS, REPLY_MARKS, RESULT_MEMBERS, Reply
 from ..core.shape import BARE, EMPTY, RESULT, Shape, spread_shape
 from ..types import nodes
-from ..types.annotation_reader import can_take_member, holds_blocks, is_object, read_type
-from ..types.describe import is_plain_dict, name_of, without_metadata
+from ..types.annotation_reader import (
+    can_take_member,
+    holds_blocks,
+    is_object,
+    member_names,
+    read_type,
+)
 from ..types.nodes import BLOCKS_AS_NAMES
-from ..types.problems import UnservableType
-from ..types.record_members import member_names
+from ..types.problems import UnservableType, is_plain_dict, name_of, without_metadata
 
 # The types of these may have values of any class inside them.
 _OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)

@@ -284,7 +284,7 @@ class Tool:
         """Return the argument object for `name=value` strings, read by the arguments' types."""
         if self.signature.whole is None:
             return self.signature.from_strings(pairs)
-        from ..types.schema_parameters import parameters_of
+        from ..types.schema_arguments import parameters_of
         from ..types.values_from_text import from_strings
 
         return from_strings(parameters_of(self.input_schema, [name for name, _ in pairs]), pairs)

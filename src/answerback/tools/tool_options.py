@@ -16,7 +16,7 @@ from ..core.content import Icon, is_icon, own_icons
 from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError
-from ..types.describe import shown
+from ..types.problems import shown
 
 if TYPE_CHECKING:
     from ..options import Shown, Task, TaskMode, Values

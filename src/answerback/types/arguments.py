@@ -11,9 +11,17 @@ import msgspec
 from ..core.author_errors import did_you_mean, similar_names
 from . import json_text, nodes
 from .annotation_reader import read_type
-from .describe import MAX_SHOWN, describe, describe_value
 from .nodes import Node
-from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
+from .problems import (
+    MAX_SHOWN,
+    Coercion,
+    InvalidArguments,
+    InvalidJson,
+    Problem,
+    TooManyProblems,
+    describe,
+    describe_value,
+)
 
 if TYPE_CHECKING:
     from .msgspec_types import MsgspecTypes
@@ -328,6 +336,6 @@ def _problem_from_msgspec(
 def _refused_by_author(
     path: str, error: BaseException, sent: dict[str, Any], aliases: frozenset[str]
 ) -> Problem:
-    from .validator_text import refusal
+    from .schema_check import refusal
 
     return Problem(path=path, message=refusal(error, sent, aliases=aliases))

@@ -8,16 +8,195 @@ slower than msgspec, so it runs only where msgspec refused the value.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
+
+import msgspec
 
 from . import nodes
-from .coerce_union import best_attempt, candidates, quick_member
-from .describe import describe
-from .lenient import is_null, is_text_of, read_text, unpack
+from .json_schema import read_scalar
+from .json_text import has_more_values, load
 from .nodes import Node
-from .problems import Coercion, MemberAttempt, TooManyProblems, dict_item, item, member
-from .scalars import read_scalar
+from .problems import (
+    Coercion,
+    InvalidJson,
+    MemberAttempt,
+    TooManyProblems,
+    describe,
+    dict_item,
+    item,
+    member,
+)
+
+# Not compiled here, because only a string in a number's place needs it.
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_BOOLEANS = {"true": True, "false": False}
+# Nobody means longer numbers, and they take long to read.
+_MAX_DIGITS = 400
+# No model sends a text with more values.
+_MAX_VALUES = 50_000
+
+
+def read_text(kind: type, text: str) -> bool | int | float | None:
+    """Return the number or boolean of *kind* that *text* is in JSON, or None."""
+    text = text.strip()
+    if kind is bool:
+        return _BOOLEANS.get(text.lower())
+    if kind not in (int, float) or len(text) > _MAX_DIGITS or not re.fullmatch(_NUMBER, text):
+        return None
+    if kind is int and text.lstrip("-").isdigit():
+        return int(text)
+    number = float(text)
+    if not math.isfinite(number):
+        return None
+    if kind is float:
+        return number
+    return int(number) if number.is_integer() else None
+
+
+def is_null(text: str) -> bool:
+    """Return whether *text* is `null`."""
+    return text.strip().lower() == "null"
+
+
+def is_text_of(choice: Any, text: str) -> bool:
+    """Return whether *text* stands for *choice*, a Literal's or an Enum's value."""
+    if choice is None:
+        return is_null(text)
+    return not isinstance(choice, str) and read_text(type(choice), text) == choice
+
+
+def unpack(value: Any, coercion: Coercion) -> Any:
+    """Return the array or object that a string is in JSON, or *value* itself.
+
+    The same string gives the same object again, so that a union tries each object once.
+    """
+    if not coercion.lenient or not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith(("[", "{")):
+        return value
+    unpacked = coercion.texts.unpacked
+    if id(value) not in unpacked:
+        if not coercion.texts.take():
+            return value
+        # The string is kept so that no other gets its id.
+        unpacked[id(value)] = (value, container_in(value))
+    inside = unpacked[id(value)][1]
+    return value if inside is None else inside
+
+
+def container_in(text: str) -> list[Any] | dict[str, Any] | None:
+    """Return the array or object that *text* is in JSON, or None, also for one with many values."""
+    raw = text.encode("utf-8", "surrogatepass")
+    try:
+        inside = None if has_more_values(raw, _MAX_VALUES) else load(raw)
+    except (InvalidJson, msgspec.ValidationError):
+        return None
+    return inside if isinstance(inside, list | dict) else None
+
+
+def candidates(node: nodes.Union, value: Any) -> list[Node]:
+    """Return the members that accept the JSON kind of *value*."""
+    kind = nodes.kind_of(value)
+    if kind not in node.members_by_kind:
+        node.members_by_kind[kind] = [each for each in node.members if kind in nodes.kinds(each)]
+    members = node.members_by_kind[kind]
+    if kind != "object" or not any(map(nodes.tag_of, members)):
+        return members
+    return [member for member in members if nodes.tag_of(member) in (None, *value)]
+
+
+def quick_member(members: list[Node], value: Any) -> tuple[Node, int] | None:
+    """Return the member that fits an object best, and its number of key differences.
+
+    Returns None if comparing keys and plain fields is not enough to decide.
+    """
+    if type(value) is not dict:
+        return None
+    best: tuple[Node, int] | None = None
+    for each in members:
+        node = nodes.without_notes(each)
+        if not isinstance(node, nodes.Record) or node.array or node.tag is not None:
+            return None
+        differences = _key_differences(node, value)
+        if differences is None:
+            return None
+        if differences >= 0 and (best is None or differences < best[1]):
+            best = (each, differences)
+    return best
+
+
+def _key_differences(record: nodes.Record, value: dict[str, Any]) -> int | None:
+    """Return how many keys are absent or undeclared.
+
+    Returns -1 if the record cannot fit, and None if comparing keys is not enough to decide.
+    """
+    found = 0
+    for field in record.fields:
+        if field.json_name in value:
+            node = field.node
+            if not isinstance(node, nodes.Scalar) or node.limits is not nodes.NO_LIMITS:
+                return None
+            if type(value[field.json_name]) is not node.kind:
+                return None
+            found += 1
+        elif field.required:
+            return -1
+    undeclared = len(value) - found
+    if undeclared and record.closed:
+        return -1
+    return len(record.fields) - found + undeclared
+
+
+def best_attempt(path: str, attempts: list[MemberAttempt]) -> MemberAttempt | None:
+    """Return the closest of the members that fit, or the nearest member's problems.
+
+    Returns None if no member fits and none is clearly the nearest.
+    """
+    fitting = [attempt for attempt in attempts if not attempt.coercion.problems]
+    if fitting:
+        return min(fitting, key=_distance)
+    # Problems inside the value are more useful than "expected A | B", which is at *path*.
+    inside = [each for each in attempts if all(p.path != path for p in each.coercion.problems)]
+    useful = inside or (attempts if len(attempts) == 1 else [])
+    if not useful:
+        return None
+    nearest = min(useful, key=lambda attempt: len(attempt.coercion.problems))
+    return MemberAttempt(nearest.value, nearest.value, nearest.coercion)
+
+
+# Lower is better. A string in the form of a UUID or a date is hardly meant as text, but many
+# words are also base64 or, as a Decimal, a number.
+_RANK: dict[type, int] = {
+    UUID: 1,
+    datetime: 1,
+    date: 1,
+    time: 1,
+    timedelta: 1,
+    str: 2,
+    Decimal: 3,
+    **dict.fromkeys(nodes.BYTES_TYPES, 4),
+}
+_LAST_RANK = 9
+
+
+def _distance(attempt: MemberAttempt) -> tuple[int, int, int]:
+    node = nodes.without_notes(attempt.member) if attempt.member is not None else None
+    rank = 0
+    if isinstance(node, nodes.Scalar):
+        rank = _RANK.get(node.kind, 1)
+    elif isinstance(node, nodes.Custom):
+        rank = _RANK[str] if node.codec.is_free_text else 1
+    elif isinstance(node, nodes.Anything | nodes.Mapping):
+        # They accept nearly every value or object, so a class that fits is a better choice.
+        rank = _LAST_RANK
+    coercion = attempt.coercion
+    return (coercion.repairs, coercion.key_differences if rank < _LAST_RANK else 0, rank)
 
 
 def coerce(node: Node, value: Any, path: str, coercion: Coercion) -> Any:

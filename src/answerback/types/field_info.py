@@ -16,8 +16,7 @@ import msgspec
 
 from .annotated import is_field_info, read_metadata
 from .arguments import Parameter, default_copier
-from .describe import without_metadata
-from .problems import UnservableType
+from .problems import UnservableType, without_metadata
 
 
 def read_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:

@@ -22,7 +22,7 @@ from . import nodes
 from .nodes import Node, is_loose_in_msgspec
 
 if TYPE_CHECKING:
-    from .value_builder import ValueBuilder
+    from .default_check import ValueBuilder
 
 
 class _AnyInstance(type):
@@ -85,7 +85,7 @@ class MsgspecTypes:
 
     @cached_property
     def _builder(self) -> type[ValueBuilder]:
-        from .value_builder import ValueBuilder
+        from .default_check import ValueBuilder
 
         return ValueBuilder
 

@@ -37,7 +37,7 @@ class Output:
         node = read_type(self._annotation, "return")
         nan_is_null = has_mark(self._annotation, NAN_AS_NULL)
         if nodes.has_models(node):
-            from .pydantic_output import ModelOutputCheck
+            from .pydantic_types import ModelOutputCheck
 
             return ModelOutputCheck(node, nan_is_null=nan_is_null).run
         check = TextCheck if nodes.accepts_any_text(node) else OutputCheck

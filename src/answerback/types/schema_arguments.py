@@ -2,26 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Literal, Union
 
 from ..core.secrets import is_secret_path
 from . import json_text
-from .arguments import Arguments, report_unknown
-from .describe import describe_value, kind_name
-from .lenient import container_in, is_null, read_text
+from .arguments import Arguments, Parameter, report_unknown
+from .coerce import container_in, is_null, read_text
 from .output import Output
 from .problems import (
     MAX_PROBLEMS,
     Coercion,
     InvalidArguments,
     InvalidOutput,
+    describe_value,
     dict_item,
     item,
+    kind_name,
     member,
 )
-from .schema_check import BrokenSchema, CompiledSchema, compile_schema, shown_message
-from .schema_cost import TooCostly
+from .schema_check import BrokenSchema, CompiledSchema, TooCostly, compile_schema, shown_message
+
+_TYPES: dict[str, Any] = {
+    "boolean": bool,
+    "integer": int,
+    "null": None,
+    "number": float,
+    "object": dict[str, Any],
+    "string": str,
+}
+_MAX_DEPTH = 9
+
+
+def parameters_of(schema: dict[str, Any], names: Iterable[str] = ()) -> list[Parameter]:
+    """Return a parameter for each property, and for *names* that the schema also allows."""
+    properties = schema.get("properties", {})
+    found = [
+        Parameter(name=name, annotation=_annotation(each, schema, 0))
+        for name, each in properties.items()
+    ]
+    if schema.get("additionalProperties") is not False:
+        others = [name for name in dict.fromkeys(names) if name not in properties]
+        found += [Parameter(name=name, annotation=Any) for name in others]
+    return found
+
+
+def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
+    schema = _resolved(schema, root)
+    if depth > _MAX_DEPTH:
+        return Any
+    options = schema.get("anyOf") or schema.get("oneOf")
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        options = [{**schema, "type": each} for each in kind]
+    if isinstance(options, list) and options:
+        return _union([_annotation(each, root, depth + 1) for each in options])
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(values, list) and values:
+        plain = all(each is None or isinstance(each, str | bool | int) for each in values)
+        return Literal[tuple(values)] if plain else Any
+    if kind == "array":
+        item = _annotation(schema.get("items"), root, depth + 1)
+        return list.__class_getitem__(item)
+    if kind == "string" and schema.get("contentEncoding") == "base64":
+        return bytes
+    return _TYPES.get(kind, Any) if isinstance(kind, str) else Any
+
+
+def _union(members: list[Any]) -> Any:
+    return Any if Any in members else Union[tuple(members)]  # noqa: UP007 -- made at run time
+
+
+def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+    """Follow references to the schema's own definitions; other schemas become an empty one."""
+    for _ in range(_MAX_DEPTH):
+        if not isinstance(schema, dict):
+            return {}
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return schema
+        place, _, name = reference.removeprefix("#/").partition("/")
+        schema = root.get(place, {}).get(name) if place in ("$defs", "definitions") else None
+    return {}
+
 
 _TOO_LARGE = "it does not fit the schema, and is too large to say where"
 _MAX_REPAIRS = 20

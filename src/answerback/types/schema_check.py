@@ -3,20 +3,332 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from graphlib import CycleError, TopologicalSorter
 from itertools import islice
-from math import inf
+from math import inf, prod
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
-from ..core.secrets import is_secret_name, mask
+from ..core.log import logger
+from ..core.secrets import is_secret_name, mask, quotes_secret
 from ..errors import needs_extra
-from .schema_cost import SchemaCost, TooCostly
 
 with needs_extra("lint"):
     import jsonschema_rs
+
+
+_MAX_LENGTH = 500
+
+
+def refusal(
+    error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
+) -> str:
+    """Return a refusal's text: the author's own, or one with only the error's class.
+
+    *sent* is the refused value at *path*, and *aliases* are further secret names. A text that is
+    not for the caller is logged.
+    """
+    text = str(error)
+    is_for_caller = isinstance(error, ValueError | AssertionError)
+    if is_for_caller and not quotes_secret(text, sent, path, aliases):
+        return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
+    message = "a validator or __post_init__ raised an exception; callers do not see its text"
+    logger().warning(message, exc_info=error)
+    return f"refused by its class ({type(error).__name__})"
+
+
+_MAX_CHECKS = 3_000_000
+"""How often a schema may be applied to a value; that takes about 50 nanoseconds."""
+_MAX_SCHEMAS, _MAX_SCHEMA_VALUES, _MAX_LITERAL_VALUES, _MIN_FACTOR = 2_000, 20_000, 100, 1e-9
+_MAX_PATTERNS = 10_000
+"""How large all patterns may be: the characters plus 100, times the backslashes plus one."""
+_MAX_NUMBERS = 100_000
+"""How many numbers are worked out for the schemas and the depths of the data."""
+_SLOW = 40
+"""As how many schemas a slow keyword counts, such as `pattern`."""
+_BACKTRACKING = 60
+"""How much slower a pattern is that looks around or refers back: the time is quadratic."""
+_BACKTRACKS = re.compile(r"\(\?(?!:)|\\[1-9kKgGRX]|[*+?}]\+")
+_FIRST_LOOKAHEADS = re.compile(r"\^(?:\(\?[=!][^()|]*\))+(?![*+?{])")
+"""Look-aheads at the start, which are compared once; those of an e-mail address, for example."""
+_REPEATS = re.compile(r"\{(?:\d{1,6},)?(\d{1,6}),?\}")
+_MAX_REPEATS = 5_000
+_SLOW_FORMATS = ("idn-hostname", "idn-email", "iri", "iri-reference")
+_TEXT, _LONG_TEXT, _LONG_NUMBER, _USUAL_DEPTH = 16, 1_000, 1 << 64, 8
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_NAMES = ("required", "dependentRequired", "dependencies")
+_ALL_BELOW: dict[str, Any] = {}
+"""A schema for all values below: `uniqueItems` compares them."""
+_ALL_BELOW |= {"additionalProperties": _ALL_BELOW, "items": _ALL_BELOW}
+
+
+class TooCostly(Exception):
+    """A schema is not checked; the message says why."""
+
+    def __init__(self, why: str = "") -> None:
+        reason = f"the schema cannot be checked: {why}"
+        super().__init__(reason if why else "the schema is too large to be checked")
+
+
+class _Node(msgspec.Struct):
+    """A schema; of the schemas in one group, at most one applies to the same member or item."""
+
+    weight: int
+    same_value: list[int]
+    """Indexes of the schemas that apply to the same value."""
+    members: list[list[int]]
+    items: list[list[int]]
+
+
+class SchemaCost:
+    """Counts how many schemas apply to how many values."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        """Raise TooCostly if it takes too long to compile the schema."""
+        if sum(_values_by_depth(root)) > _MAX_SCHEMA_VALUES:
+            raise TooCostly
+        self._root = root
+        self._schemas = [root]
+        self._indexes = {id(root): 0}
+        self._unevaluated: list[int] = []
+        self._has_reference = self._has_inner_id = False
+        # The list grows meanwhile.
+        self._nodes = [self._node(schema) for schema in self._schemas]
+        if self._has_reference and self._has_inner_id:
+            raise TooCostly("references next to an inner $id are not followed")
+        patterns = {str(each["pattern"]) for each in self._schemas if "pattern" in each}
+        if sum((100 + len(each)) * (1 + each.count("\\")) for each in patterns) > _MAX_PATTERNS:
+            raise TooCostly
+        self._order = self._inner_first()
+        self._levels = [self._next_level([])]
+        # The validator compiles the schemas beside `unevaluatedProperties` once more.
+        if sum(self._levels[0][each] for each in self._unevaluated) > _MAX_SCHEMAS:
+            raise TooCostly
+        self.has_choices = any("anyOf" in each or "oneOf" in each for each in self._schemas)
+        most = max(map(self._schemas_at, range(_USUAL_DEPTH)))
+        # Each bit of a long number counts as a value.
+        self.small = 0 if any(self._levels[-1]) else _MAX_CHECKS // (8 * most)
+        """How many bytes of data are never too much."""
+
+    def checks(self, data: Any) -> tuple[int, int]:
+        """Return how often schemas are applied, and how many values their errors would quote.
+
+        Raise TooCostly if that takes too long. An error quotes a value with all values below.
+        """
+        checks = quoted = above = 0
+        for depth, count in enumerate(_values_by_depth(data)):
+            schemas = self._schemas_at(depth)
+            above += schemas
+            checks += count * schemas
+            quoted += count * above
+            if checks > _MAX_CHECKS:
+                raise TooCostly
+        return checks, quoted
+
+    def _schemas_at(self, depth: int) -> int:
+        """Return how many schemas apply to one value of a depth, at most."""
+        while len(self._levels) <= depth and any(self._levels[-1]):
+            if len(self._levels) * len(self._nodes) > _MAX_NUMBERS:
+                raise TooCostly
+            self._levels.append(self._next_level(self._levels[-1]))
+        return self._levels[depth][0] if depth < len(self._levels) else 0
+
+    def _next_level(self, above: list[int]) -> list[int]:
+        """Return how many schemas each schema applies to a value one level deeper.
+
+        Without a level above, return how many it applies to its own value.
+        """
+        members, items = [0] * len(self._nodes), [0] * len(self._nodes)
+        for at in self._order:
+            node = self._nodes[at]
+            for counts, groups in ((members, node.members), (items, node.items)):
+                own = node.weight
+                if above:
+                    own = sum(max(above[each] for each in group) for group in groups)
+                counts[at] = own + sum(counts[each] for each in node.same_value)
+        # A value is an object or an array. The numbers would get thousands of digits.
+        return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
+
+    def _inner_first(self) -> list[int]:
+        """Return all indexes, each after those of the schemas for the same value."""
+        inner = {at: node.same_value for at, node in enumerate(self._nodes)}
+        try:
+            return list(TopologicalSorter(inner).static_order())
+        except CycleError:
+            raise TooCostly("it contains itself") from None
+
+    def _node(self, schema: dict[str, Any]) -> _Node:
+        same_value = self._group([*_same_value(schema), *self._target(schema)])
+        members = [found for each in _member_schemas(schema) if (found := self._group(each))]
+        items = [found for each in _item_schemas(schema) if (found := self._group(each))]
+        if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
+            self._unevaluated.append(self._indexes[id(schema)])
+            # The validator checks all of them three times, and looks up each member in them.
+            beside = [[each] for each in same_value]
+            members, items = 3 * (members + beside), 3 * (items + beside)
+            same_value *= 3
+        return _Node(_weight(schema), same_value, members, items)
+
+    def _group(self, found: list[Any]) -> list[int]:
+        """Return the schemas' indexes; `true`, `false` and malformed schemas have none."""
+        schemas = [each for each in found if isinstance(each, dict)]
+        for schema in schemas:
+            if id(schema) not in self._indexes:
+                self._indexes[id(schema)] = len(self._schemas)
+                self._schemas.append(schema)
+                self._notice_id(schema)
+        if len(self._schemas) > _MAX_SCHEMAS:
+            raise TooCostly
+        return [self._indexes[id(each)] for each in schemas]
+
+    def _target(self, schema: dict[str, Any]) -> list[Any]:
+        """Return the target of the schema's reference, if it has one."""
+        if "$dynamicRef" in schema or "$recursiveRef" in schema:
+            raise TooCostly("a dynamic reference is not followed")
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return []
+        self._has_reference = True
+        base, _, pointer = reference.partition("#")
+        own = str(self._root.get("$id", "")).rstrip("#")
+        if base not in ("", own) or (pointer and not pointer.startswith("/")):
+            raise TooCostly(f"a reference to {reference[:200]} is not followed")
+        found: Any = self._root
+        for step in unquote(pointer).split("/")[1:]:
+            found = _step(found, step.replace("~1", "/").replace("~0", "~"))
+            self._notice_id(found)
+        return [found]
+
+    def _notice_id(self, schema: Any) -> None:
+        """Notice an `$id` below the root: references there lead somewhere else."""
+        if isinstance(schema, dict) and schema is not self._root:
+            self._has_inner_id |= any(isinstance(schema.get(each), str) for each in ("$id", "id"))
+
+
+def _step(found: Any, name: str) -> Any:
+    """Return an inner value, or None; the validator reports references that lead nowhere."""
+    if isinstance(found, list):
+        return found[int(name)] if name.isdecimal() and int(name) < len(found) else None
+    return found.get(name) if isinstance(found, dict) else None
+
+
+def _several(schema: dict[str, Any], *keywords: str) -> list[Any]:
+    """Return all values of keywords that have one value or a list of them."""
+    values = [schema[each] for each in keywords if each in schema]
+    return [each for value in values for each in (value if isinstance(value, list) else [value])]
+
+
+def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}
+
+
+def _same_value(schema: dict[str, Any]) -> list[Any]:
+    by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
+    return _several(schema, *_SAME_VALUE) + [each for found in by_name for each in found.values()]
+
+
+def _member_schemas(schema: dict[str, Any]) -> list[list[Any]]:
+    patterns = _named(schema, "patternProperties")
+    return [
+        [*_named(schema, "properties").values(), schema.get("additionalProperties")],
+        *([each] for each in patterns.values()),
+        # The name of each member is compared with all patterns.
+        *([{"pattern": each}] for each in patterns),
+        [schema.get("propertyNames")],
+        [schema.get("unevaluatedProperties")],
+    ]
+
+
+def _item_schemas(schema: dict[str, Any]) -> list[list[Any]]:
+    return [
+        _several(schema, "prefixItems", "items", "additionalItems"),
+        [schema.get("contains")],
+        [schema.get("unevaluatedItems")],
+        # To compare two values takes as long as four checks.
+        *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
+    ]
+
+
+def _weight(schema: dict[str, Any]) -> int:
+    """Return as how many schemas the schema counts for one value."""
+    literals = [*_several(schema, "enum"), schema.get("const")]
+    containers = [each for each in literals if isinstance(each, dict | list)]
+    factor = schema.get("multipleOf")
+    tiny = isinstance(factor, float) and abs(factor) < _MIN_FACTOR
+    inner = sum(_values_by_depth(containers)) if containers else 0
+    if tiny or inner > _MAX_LITERAL_VALUES:
+        raise TooCostly
+    names = sum(_values_by_depth([schema[each] for each in _NAMES if each in schema]))
+    quick = len(literals) // 4 + 4 * inner + 4 * ("format" in schema)
+    # To compare a number with a fraction takes a microsecond.
+    quick += _numbers(literals) * (4 if schema.get("type") == "integer" else _SLOW)
+    slow = sum(_is_slow(schema.get(each)) for each in _BOUNDS)
+    slow += ("multipleOf" in schema) + ("contentMediaType" in schema) + bool(containers)
+    slow += schema.get("format") in _SLOW_FORMATS
+    pattern = _pattern_weight(str(schema["pattern"])) if "pattern" in schema else 0
+    return names + quick + slow * _SLOW + pattern
+
+
+def _numbers(value: Any) -> int:
+    """Count the numbers in an `enum` or a `const`."""
+    if isinstance(value, dict | list):
+        return sum(map(_numbers, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_slow(bound: Any) -> bool:
+    is_long = isinstance(bound, int) and not -_LONG_NUMBER < bound < _LONG_NUMBER
+    return is_long or isinstance(bound, float)
+
+
+def _pattern_weight(pattern: str) -> int:
+    """Estimate how many states the pattern has: `{9}` makes nine copies of what it repeats."""
+    repeats = [max(1, int(each)) for each in _REPEATS.findall(pattern)]
+    states = prod(repeats) if "){" in pattern else sum(repeats)
+    lookarounds = pattern.count("(?=") + pattern.count("(?!") + pattern.count("(?<")
+    weight = _SLOW * (1 + lookarounds) + len(pattern) // 4 + 2 * min(states, _MAX_REPEATS)
+    return weight * _BACKTRACKING if _backtracks(pattern) else weight
+
+
+def _backtracks(pattern: str) -> bool:
+    start = _FIRST_LOOKAHEADS.match(pattern)
+    if start and "|" not in pattern[start.end() :]:
+        once = start[0].replace("(?=", "(?:").replace("(?!", "(?:")
+        pattern = once + pattern[start.end() :]
+    return _BACKTRACKS.search(pattern) is not None
+
+
+def _values_by_depth(data: Any) -> Iterator[int]:
+    """Yield the number of values of each depth; long texts and numbers count as several."""
+    level, names = [data], 0
+    while level:
+        count, names = len(level) + names // _TEXT, 0
+        below: list[Any] = []
+        for value in level:
+            kind = type(value)
+            if kind is dict:
+                below.extend(value.values())
+                is_long = max(map(len, value), default=0) >= _LONG_TEXT
+                names += sum(map(len, value)) * (4 if is_long else 1)
+            elif kind is list or kind is tuple:
+                below.extend(value)
+            elif kind is str:
+                # A pattern takes longest for a long text.
+                count += len(value) // (_TEXT if len(value) < _LONG_TEXT else 4)
+            elif kind is int and not -_LONG_NUMBER < value < _LONG_NUMBER:
+                count += value.bit_length()
+            elif kind is float and value and not 1 / _LONG_NUMBER < abs(value) < _LONG_NUMBER:
+                count += _TEXT
+        yield count
+        level = below
+
 
 _MAX_FAULTS = 5
 _MAX_BYTES = 512 * 1024

@@ -8,7 +8,7 @@ import typing
 from typing import Any
 
 from ..core.content import block_class
-from .describe import name_of
+from .problems import name_of
 
 _READ_ONCE = "can be read only once; write list[...]"
 _REASONS: dict[Any, str] = {

@@ -9,14 +9,13 @@ import msgspec
 
 from ..core.secrets import aliases_of_secrets
 from . import json_text, nodes
-from .annotation_reader import is_object_node, read_type
+from .annotation_reader import is_object_node, read_fields, read_type, start_record, style_of
 from .arguments import Arguments, Parameter, converted, names_in, report_unknown
 from .coerce import coerce
 from .field_info import read_parameter
 from .json_schema import argument_object_schema
 from .msgspec_types import MsgspecTypes
 from .problems import Coercion, InvalidArguments, UnservableType
-from .record_fields import read_fields, start_record, style_of
 
 
 def check_whole(annotation: Any, where: str) -> None:

@@ -7,7 +7,7 @@ from typing import IO, get_args
 import msgspec
 
 from ...dialects.readable import escape_json, render
-from ...types.describe import counted
+from ...types.problems import counted
 from ..finding import Severity
 from ..lint.linter import FileFinding, LintCounts, Report
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from ....core.json_value import Json
 from ....tools.tool import Tool
-from ....types.json_schema import add_description, schemas
-from ....types.schema_renderer import default_keyword, rename_refs
+from ....types.json_schema import add_description, default_keyword, rename_refs, schemas
 
 Schema = dict[str, Any]
 Components = dict[str, Schema]
