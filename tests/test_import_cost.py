@@ -34,7 +34,7 @@ LATER = (
             *("registry.enabling", "registry.lifespan", "server.asgi", "tasks"),
             *("protocol.task_methods", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
-            *("types.json_schema", "tools.uri_template", "types.coerce", "types.coerce"),
+            *("types.json_schema", "tools.resource", "types.coerce", "types.coerce"),
             *("types.default_check", "types.coerce", "types.nan_as_null", "types.patterns"),
             *("types.json_schema", "types.json_schema", "core.secrets"),
             *("types.schema_check", "types.default_check"),

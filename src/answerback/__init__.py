@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .rules import validate
     from .tools.context import Context
     from .tools.elicitation import Declined
-    from .tools.markers import AllArguments, Ask, Depends, Header
     from .tools.prompt import Message
+    from .tools.signature import AllArguments, Ask, Depends, Header
     from .types.codecs import register_type
 
 __version__ = "0.1.0"
@@ -59,7 +59,7 @@ _NAMES = {
     "rules": "validate",
     "tools.context": "Context",
     "tools.elicitation": "Declined",
-    "tools.markers": "AllArguments Ask Depends Header",
+    "tools.signature": "AllArguments Ask Depends Header",
     "tools.prompt": "Message",
     "types.codecs": "register_type",
 }

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.tools.uri_template import UriTemplate
+from answerback.tools.resource import UriTemplate
 
 RESERVED = ":/?#[]@!$&'()*+,;="
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.peer import NeedsInput, Peer, Question
 from ..tools.elicitation import Declined, Form
-from ..tools.markers import Ask, marker_of
+from ..tools.signature import Ask, marker_of
 from ..tools.tool import Tool
 
 

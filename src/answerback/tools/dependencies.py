@@ -19,8 +19,7 @@ import msgspec
 
 from .callable_source import callable_kind, parameter_hints
 from .context import current_runtime
-from .markers import Depends, marker_of
-from .signature import HIDDEN_CONTEXT, Signature, is_context
+from .signature import HIDDEN_CONTEXT, Depends, Signature, is_context, marker_of
 
 if TYPE_CHECKING:
     import asyncio
