@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from .gates import Redeemed
     from .protocol.widgets.widget import WidgetOptions
     from .records import Records
+    from .registry.declarations import RouteFunction, VisibleFunction
     from .registry.lifespan import Lifespan
-    from .registry.own_routes import RouteFunction
-    from .registry.visibility import VisibleFunction
     from .server.asgi.application import AsgiApp
     from .server.asgi.request import Receive, Scope, Send
     from .tools.resource import Resource, ResourceOptions
@@ -227,7 +226,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
         which it returns False does not exist for the caller: it is neither listed nor called.
         """
-        from .registry.visibility import add_visible
+        from .registry.declarations import add_visible
 
         add_visible(self._registry, fn)
         return fn
@@ -311,7 +310,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *methods* are the HTTP methods that it answers. Gates and `auth=` do not apply to it.
         Register it before the app is served.
         """
-        from .registry.own_routes import OwnRoute, check_route
+        from .registry.declarations import OwnRoute, check_route
 
         check_route(self._registry, path, methods)
 

@@ -25,7 +25,7 @@ from answerback.core.request_info import RequestInfo
 from answerback.gates import scope
 from answerback.options import ReplyLimits
 from answerback.records import Records
-from answerback.registry.visibility import VisibleEntry
+from answerback.registry.declarations import VisibleEntry
 
 KEPT = Path(__file__).parent / "kept_app.py"
 

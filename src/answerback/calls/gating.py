@@ -22,7 +22,7 @@ from ..core.reply import Error, Reply, failure
 from ..dialects.common import refusal_meta
 from ..error_codes import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR
 from ..errors import Forbidden, ToolError
-from ..registry.visibility import is_filtered
+from ..registry.declarations import is_filtered
 from ..tools.context import SENT, Context, ContextOfApp
 from ..tools.requires import Gate, Gates, Refusal
 from ..tools.tool import Tool

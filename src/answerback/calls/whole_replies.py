@@ -12,8 +12,7 @@ from ..core.content import Embedded
 from ..errors import NotFound, ToolError
 from ..fitting.ranges import part_of
 from ..fitting.wholes import PREFIX, range_uri
-from ..registry.declarations import Registry, adopt
-from ..registry.visibility import is_hidden
+from ..registry.declarations import Registry, adopt, is_hidden
 from ..tools.context import CURRENT, Context, current_runtime
 from ..tools.resource import Resource
 from ..tools.tool import Tool

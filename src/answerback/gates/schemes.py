@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.json_value import JsonObject
 from ..core.request_info import RequestInfo
-from ..registry.visibility import is_filtered
+from ..registry.declarations import is_filtered
 from ..tools.requires import ReadyGate
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..registry.declarations import Registry, completion_key
-from ..registry.visibility import is_hidden
+from ..registry.declarations import Registry, completion_key, is_hidden
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
 from .params import Complete, GetPrompt, ReadResource, Reference
 

@@ -6,15 +6,16 @@ that exists only while it is served is in a `Runtime` (`calls/runtime.py`).
 
 from __future__ import annotations
 
-# The C module: importing `weakref` would add a millisecond to each start-up.
 from _weakref import ref
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
 from ..contract import RESERVED_ROUTES, Contract
 from ..core.limits import DEFAULT_LIMITS, Limits
+from ..core.log import logger
+from ..tools.callable_source import required_parameters, source_of
 from ..tools.tool import Tool
 from ..tools.tool_options import CommonOptions, ToolOptions, check_options, settings_in
 
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from ..core.authentication import AppAuth
     from ..core.content import Icon
     from ..core.reply import Reply
+    from ..core.request_info import RequestInfo
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
     from .composition import Composition
     from .enabling import Switch
     from .lifespan import Lifespan
-    from .own_routes import OwnRoute
+
+
+# The C module: importing `weakref` would add a millisecond to each start-up.
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=Tool)
@@ -385,3 +390,92 @@ def put_resource(registry: Registry, resource: Resource) -> None:
 def completion_key(owner: str, argument: str) -> str:
     """Return a completion's key: *owner* is the prompt's name or the resource's URI."""
     return f"{argument} of {owner}"
+
+
+RouteFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""Takes Starlette's Request and returns one of its responses."""
+
+
+class OwnRoute(msgspec.Struct, frozen=True):
+    """A page: its path, which may have Starlette's parameters, and its methods."""
+
+    path: str
+    methods: tuple[str, ...]
+    fn: RouteFunction
+
+
+def check_route(registry: Registry, path: object, methods: Sequence[str]) -> None:
+    """Raise TypeError or ValueError for a path that cannot be served, or is served already."""
+    if callable(path):
+        raise TypeError("@app.route takes a path: @app.route('/plans')")
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise ValueError(f"{path!r} is not a path; write one that begins with a slash: '/plans'")
+    if isinstance(methods, str) or not methods:
+        raise TypeError(f"methods is a list: methods=[{methods or 'GET'!r}]")
+    first = path[1:].partition("/")[0]
+    if first in RESERVED_ROUTES or first == ".well-known":
+        raise ValueError(f"{path!r} is a path of the server's own; choose another")
+    if registry.contract.route == "/" and path[1:] in registry.tools.own:
+        raise ValueError(f"{path!r} is the path of a tool; choose another")
+    for each in registry.routes:
+        if each.path == path and set(each.methods) & set(methods):
+            raise ValueError(f"there is a route {path!r} for {' '.join(each.methods)} already")
+
+
+VisibleFunction: TypeAlias = Callable[[Any, Any], bool]
+"""Takes a VisibleEntry and the RequestInfo; returns whether the caller may see the entry."""
+
+
+class VisibleEntry(msgspec.Struct, frozen=True):
+    """A tool, a resource or a prompt, as a function of `@app.visible` sees it."""
+
+    kind: str
+    """"tool", "resource" or "prompt"."""
+    name: str
+    """The name of the tool or prompt, or the URI or URI template of the resource."""
+    tags: frozenset[str]
+
+
+def add_visible(registry: Registry, function: VisibleFunction) -> None:
+    """Let *function* decide who sees what; raises TypeError or ValueError."""
+    given: object = function
+    if not callable(given) or isinstance(given, type):
+        raise TypeError("@app.visible decorates a function: def visible(entry, request) -> bool")
+    source = source_of(function)
+    name = source.function.__name__
+    names = required_parameters(source)
+    if source.is_async or len(names) != 2:
+        found = "is async" if source.is_async else f"takes {names}"
+        raise TypeError(f"{name!r} {found}; write def {name}(entry, request) -> bool")
+    if _is_served(registry):
+        raise ValueError(f"register {name!r} before {registry.name!r} is served or called")
+    registry.visible = (*registry.visible, function)
+
+
+def _is_served(registry: Registry) -> bool:
+    if registry.changes.attached():
+        return True
+    composition = registry.composition
+    return composition is not None and any(_is_served(each.app) for each in composition.including())
+
+
+def is_hidden(entry: Tool, request: RequestInfo) -> bool:
+    """Return whether the entry does not exist for the caller of *request*."""
+    if entry.gates is not None and entry.gates.hide_from(request.user):
+        return True
+    return is_filtered(entry, request)
+
+
+def is_filtered(entry: Tool, request: RequestInfo) -> bool:
+    """Return whether a function of `@app.visible` hides the entry; gates do not count."""
+    functions = [each for app in entry.path for each in app.visible if entry.is_listed]
+    return bool(functions) and not all(_shows(each, entry, request) for each in functions)
+
+
+def _shows(function: VisibleFunction, entry: Tool, request: RequestInfo) -> bool:
+    listed = VisibleEntry(entry.noun, entry.public_name, frozenset(entry.settings.tags))
+    try:
+        return bool(function(listed, request))
+    except Exception:  # noqa: BLE001 -- the author's code may raise anything
+        logger().exception("%r failed, so %s is hidden", function, entry.owner)
+        return False
