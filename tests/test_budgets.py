@@ -52,7 +52,7 @@ STATE = {
     "core/metadata.py: _near_key",
     "tasks/task_watch.py: _machine",
     "rules/catalogue.py: plan_for",
-    "dialects/failure_text.py: _phrase_pattern",
+    "dialects/verdicts.py: _phrase_pattern",
     "types/schema_check.py: _compiled",
     "tools/elicitation.py: _arguments",
     "protocol/jsonrpc.py: _decoder",

@@ -27,7 +27,7 @@ LATER = (
             *(
                 "cli.argument_parser",
                 "cli.target",
-                "dialects.reply_or_data",
+                "dialects.verdicts",
                 "protocol.task_methods",
             ),
             *("protocol.mcp_request_info", "protocol.widgets", "records", "registry.composition"),

@@ -24,8 +24,8 @@ from answerback.dialects.common import (
 from answerback.dialects.mcp_blocks import project_block
 from answerback.dialects.reply_text import DONE, content_with_text
 from answerback.dialects.rest import safe_mime
+from answerback.dialects.returned_value import TOOL_FAILURE, write_failure
 from answerback.dialects.status_and_headers import header_text, header_token
-from answerback.dialects.tool_failure import TOOL_FAILURE, write_failure
 
 
 def carried(

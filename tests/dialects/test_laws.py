@@ -18,7 +18,7 @@ from answerback.core.reply import Cut, Error, Reply
 from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import HttpReply, read, write
-from answerback.dialects.tool_failure import TOOL_FAILURE
+from answerback.dialects.returned_value import TOOL_FAILURE
 from answerback.error_codes import CODES
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)

@@ -10,7 +10,7 @@ import pytest
 
 from answerback import App, NotFound, RateLimited, Unauthenticated, failure, read
 from answerback.contract import STANDARD
-from answerback.dialects.tool_failure import class_of
+from answerback.dialects.returned_value import class_of
 from answerback.error_codes import CODES
 
 KEY = "io.modelcontextprotocol/toolFailure"

@@ -16,12 +16,10 @@ from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
-from ..dialects.foreign_blocks import own_block
-from ..dialects.nested_blocks import with_blocks_as_content
-from ..dialects.reply_or_data import finished_dialect
-from ..dialects.reply_text import message_from_text
+from ..dialects.foreign_blocks import own_block, with_blocks_as_content
+from ..dialects.reply_text import BUFFER_START, is_unencoded, message_from_text
 from ..dialects.returned_value import judge
-from ..dialects.unencoded_text import BUFFER_START, is_unencoded
+from ..dialects.verdicts import finished_dialect
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object

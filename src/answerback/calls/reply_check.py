@@ -146,7 +146,7 @@ def _encode_data(
 def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Block, ...]]:
     """Return *value* without blocks, and our blocks for *content* and for those in the value."""
     # Imported here, because few tools return such blocks.
-    from ..dialects.nested_blocks import take_blocks
+    from ..dialects.foreign_blocks import take_blocks
 
     return take_blocks(value, content)
 

@@ -16,8 +16,7 @@ from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
 from ..dialects.common import to_utc, without_none
-from ..dialects.foreign_blocks import own_block, result_object
-from ..dialects.nested_blocks import take_blocks, with_blocks_as_content
+from ..dialects.foreign_blocks import own_block, result_object, take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT

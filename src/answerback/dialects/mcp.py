@@ -135,7 +135,7 @@ def _result(
     data = None
     if reply.error is not None:
         if contract.tool_failure:
-            from .tool_failure import TOOL_FAILURE, write_failure
+            from .returned_value import TOOL_FAILURE, write_failure
 
             meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
         meta[ERROR] = _write_error(reply.error, content)
@@ -149,7 +149,7 @@ def _result(
     if data is not None and version.structured and shape.structured:
         result["structuredContent"] = data
     if reply.content and (shape.message or shape.lines):
-        from .message_member import add_for_hosts
+        from .model_text import add_for_hosts
 
         blocks = content if version.block_meta else ()
         meta |= add_for_hosts(result, reply, shape, contract, blocks)
@@ -239,7 +239,7 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     message = UNKNOWN_TEXT if text is None else message_from_text(text, contract.error_text)
     details = found.get("structuredContent")
     if found.get("_meta"):
-        from .tool_failure import read_failure
+        from .returned_value import read_failure
 
         if (failure := read_failure(found["_meta"], message, details)) is not None:
             return failure

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any
 from unicodedata import category, east_asian_width
 
-from .unencoded_text import is_unencoded
+from .reply_text import is_unencoded
 
 MAX_LINES = 200
 MAX_ITEMS = 50

@@ -13,7 +13,6 @@ from ..core.reply import Reply
 from ..errors import MalformedReply
 from . import as_sent
 from .common import ADDED, META_PREFIX, is_added
-from .failure_text import is_failure_text
 from .hosts import (
     CHARACTERS_PER_TOKEN,
     FRAMEWORKS,
@@ -28,6 +27,7 @@ from .hosts import (
     resource_in,
 )
 from .mcp_blocks import read_block
+from .verdicts import is_failure_text
 
 
 class Loss(msgspec.Struct, frozen=True):

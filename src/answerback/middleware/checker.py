@@ -11,7 +11,7 @@ import msgspec
 
 from ..core.json_value import Json, JsonObject
 from ..core.log import logger
-from ..dialects.reply_or_data import code_of, dialect_of
+from ..dialects.verdicts import code_of, dialect_of
 from ..errors import MissingExtraError
 from ..records.call_record import CallRecord
 

@@ -103,7 +103,7 @@ def _output_schema(tool: Tool) -> JsonObject | None:
     if schema is None:
         return None
     if tool.shape.message:
-        from ..dialects.message_member import schema_with_message
+        from ..dialects.model_text import schema_with_message
 
         schema = schema_with_message(schema)
     is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)

@@ -11,8 +11,8 @@ from ..core.content import Embedded
 from ..core.reply import Received, Reply
 from ..dialects import problem, rest
 from ..dialects.common import kind_for_status
-from ..dialects.reply_or_data import is_json_rpc, received_dialect
 from ..dialects.status_and_headers import ERROR_CODE, PROBLEM, HttpReply
+from ..dialects.verdicts import is_json_rpc, received_dialect
 from ..error_codes import UNKNOWN_ERROR
 from ..errors import MalformedReply
 from ..http1.event_stream import EventDecoder

@@ -24,14 +24,14 @@ from ..core.reply import Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
-from ..dialects.reply_or_data import (
+from ..dialects.status_and_headers import PROBLEM, HttpReply
+from ..dialects.verdicts import (
     finished_dialect,
     is_block_list,
     is_json_rpc,
     may_be_error_object,
     received_dialect,
 )
-from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error

@@ -11,7 +11,7 @@ from ..contract import Dialect
 from ..core.content import Text
 from ..core.reply import Reply
 from ..core.shape import RESULT
-from ..dialects.failure_json import is_failure_json
+from ..dialects.verdicts import is_failure_json
 from ..rules.checks.ab1_result import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
 from ..rules.declared_members import is_declared

@@ -172,7 +172,7 @@ class _Auditor(msgspec.Struct, frozen=True):
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns())
 
     def _finish(self, record: CallRecord, reply: object) -> None:
-        from ..dialects.reply_or_data import code_of
+        from ..dialects.verdicts import code_of
 
         record.reply = reply
         if isinstance(reply, Reply):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dialects.failure_json import is_failure_json
+from ..dialects.verdicts import is_failure_json
 from ..errors import MissingExtraError
 
 

@@ -24,8 +24,8 @@ from ..core.reply import RESULT_MEMBERS, Error, Reply
 from ..core.secrets import may_hold_secrets
 from ..core.shape import RESULT
 from ..dialects import shape_of
-from ..dialects.failure_json import FAILURE_MEMBERS
 from ..dialects.reply_text import HINT_LINE, content_with_text
+from ..dialects.verdicts import FAILURE_MEMBERS
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
 from .finding import Finding
 from .reply_view import NO_CONTEXT, ReplyView

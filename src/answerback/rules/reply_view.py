@@ -11,7 +11,7 @@ from ..contract import Dialect
 from ..core.limits import MAX_INNER_BYTES
 from ..core.versions import Version
 from ..dialects.common import without_added
-from ..dialects.failure_json import is_failure_json, json_in_text
+from ..dialects.verdicts import is_failure_json, json_in_text
 from .json_values import pointer_token, walk_strings
 
 MEDIA = ("image", "audio")

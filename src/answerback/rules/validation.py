@@ -14,7 +14,7 @@ from ..core.reply import Reply
 from ..core.secrets import may_hold_secrets, secrets_in
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
 from ..dialects import shape_of, write
-from ..dialects.reply_or_data import dialect_of
+from ..dialects.verdicts import dialect_of
 from ..types.json_text import has_more_marks
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json

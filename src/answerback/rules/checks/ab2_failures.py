@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import UNSET
 
-from ...dialects.failure_json import (
+from ...dialects.verdicts import (
     failure_in_text,
     is_failure_json,
+    is_failure_text,
     json_in_text,
     strip_code_fence,
 )
-from ...dialects.failure_text import is_failure_text
 from ..declared_members import is_declared
 from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, text_result
 from ..failure_message import failure_sentence

@@ -16,7 +16,7 @@ from ...core.media_types import (
     normalized_base64,
 )
 from ...dialects.mcp_blocks import SCHEME
-from ...dialects.unencoded_text import BUFFER_START, is_unencoded
+from ...dialects.reply_text import BUFFER_START, is_unencoded
 from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, blocks_result, text_result
 from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
 from ..json_values import block_at, parent_of, quoted
