@@ -13,7 +13,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 from answerback import validate
 from answerback.dialects.reply_schemas import dialect_schema
 from answerback.rules.lint.linter import Linter, LintOptions
-from answerback.rules.reports.plain import LineReport
+from answerback.rules.reports import LineReport
 
 from .report import Figure
 

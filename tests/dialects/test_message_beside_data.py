@@ -22,7 +22,7 @@ from answerback.options import Values
 from answerback.protocol.listing import tool_entry
 from answerback.reading.read_reply import read
 from answerback.rules import validate
-from answerback.rules.own_replies import findings_in
+from answerback.rules.validation import findings_in
 
 ADDED = "answerback/added"
 

@@ -18,7 +18,7 @@ from answerback.core.shape import BARE
 from answerback.dialects import write
 from answerback.middleware import asgi
 from answerback.records import Records
-from answerback.rules.examples import PNG
+from answerback.rules.finding import PNG
 from answerback.testing import DisplayClient
 
 TEXT = {"content": [{"type": "text", "text": "started"}]}

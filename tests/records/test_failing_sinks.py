@@ -221,7 +221,7 @@ def test_an_exception_in_a_rule_loses_the_findings_but_not_the_record(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("answerback.rules.own_replies.findings_in", broken)
+    monkeypatch.setattr("answerback.rules.validation.findings_in", broken)
     sink = MemorySink()
     records = Records(sink)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from answerback.rules.lint.conversation import Conversation
+from answerback.rules.lint.inputs import Conversation
 
 REPLY = {"content": [{"type": "text", "text": "5 °C and cloudy in Oslo"}]}
 

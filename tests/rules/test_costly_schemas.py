@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from answerback import validate
-from answerback.rules.examples import text_result as text
+from answerback.rules.finding import text_result as text
 
 NOT_CHECKED = "the schema is too large to be checked"
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.rules.lint import json_in_logs
-from answerback.rules.lint.json_in_logs import INVALID, NO_VALUE, read_pieces
+from answerback.rules.lint import inputs as json_in_logs
+from answerback.rules.lint.inputs import INVALID, NO_VALUE, read_pieces
 
 REPLY = {"content": [{"type": "text", "text": 'a "quoted" {brace} [bracket] \\ and ü'}]}
 JSON = st.recursive(

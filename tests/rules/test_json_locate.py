@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.rules.lint.json_locate import excerpt, locate
+from answerback.rules.lint.rewriting import excerpt, locate
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),

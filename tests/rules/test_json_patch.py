@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.rules.lint.json_patch import patched
+from answerback.rules.lint.rewriting import patched
 
 JSON = st.recursive(
     st.none()

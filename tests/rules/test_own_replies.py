@@ -18,8 +18,8 @@ from answerback.contract import Dialect
 from answerback.core.reply import Cut, Error
 from answerback.records.recorded_bodies import reply_json
 from answerback.rules.catalogue import RULES
-from answerback.rules.json_values import walk_values
-from answerback.rules.own_replies import findings_in
+from answerback.rules.reply_view import walk_values
+from answerback.rules.validation import findings_in
 
 DSN = "postgres://admin:Zk3vQ9pLw2@db.internal/main"
 EXAMPLES = [example.build_reply() for rule in RULES.values() for example in (rule.bad, rule.good)]

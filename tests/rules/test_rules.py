@@ -11,9 +11,9 @@ import pytest
 from answerback.core.versions import VERSIONS
 from answerback.rules.catalogue import FAMILIES, RULES, find_rule, select_rules
 from answerback.rules.finding import Example, Rule
-from answerback.rules.repair import repair
 from answerback.rules.reply_view import CheckContext
 from answerback.rules.rule_pages import example_findings, pages
+from answerback.rules.validation import repair
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "reference" / "rules"
 EACH_RULE = pytest.mark.parametrize(

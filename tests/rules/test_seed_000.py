@@ -15,8 +15,8 @@ from tests.seeds.quotes import STARTED_DATA_000
 
 from answerback import validate
 from answerback.dialects.reply_schemas import convention_schema, dialect_schema
-from answerback.rules.repair import repair
 from answerback.rules.reply_view import CheckContext
+from answerback.rules.validation import repair
 
 NOW = "2026-01-31T12:00:00.000Z"
 GOOD: dict[str, Any] = {

@@ -33,7 +33,7 @@ from answerback.core.content import Block
 from answerback.dialects.readable import render
 from answerback.middleware.wsgi import ValidReplies
 from answerback.records import Logging, Records
-from answerback.rules.repair import repair
+from answerback.rules.validation import repair
 from answerback.testing import DisplayClient
 
 

@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from ..core.json_value import Json
-from ..rules.lint.json_locate import Element, elements
+from ..rules.lint.rewriting import Element, elements
 
 _STRING = rb'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/|\A\xef\xbb\xbf", re.DOTALL)

@@ -12,10 +12,10 @@ from typing import IO, Any
 from .. import __version__
 from ..core.versions import VERSIONS
 from ..errors import AnswerbackError
+from ..rules import reports as plain
 from ..rules.catalogue import select_rules
 from ..rules.lint.linter import Linter, LintOptions, Report
-from ..rules.reports import plain
-from ..rules.reports.plain import summary
+from ..rules.reports import summary
 from .program import Program, write_stderr
 
 _STDIN = "-"
@@ -128,13 +128,13 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
         case "json":
             return plain.JsonLinesReport(out), None
         case "sarif":
-            from ..rules.reports.sarif import SarifReport
+            from ..rules.reports import SarifReport
 
             return SarifReport(out, __version__), None
     console = _console(stream)
     if console is None:
         return plain.LineReport(out), None
-    from ..rules.reports.terminal import TerminalReport
+    from ..rules.reports import TerminalReport
 
     return TerminalReport(console), console
 
@@ -204,7 +204,7 @@ def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[i
     if shown is None:
         yield lambda _: None
         return
-    from ..rules.reports.terminal import progress_bar
+    from ..rules.reports import progress_bar
 
     with progress_bar(shown, name, size) as read:
         yield read

@@ -24,8 +24,7 @@ from ..reading.sources import load_json
 from ..records.event import ASKED, CANCELLED, Event
 from ..records.reader import StoredRecord
 from ..records.reader import read as read_records
-from ..rules.lint.conversation import Conversation
-from ..rules.lint.json_in_logs import INVALID, NO_VALUE, Piece, read_pieces
+from ..rules.lint.inputs import INVALID, NO_VALUE, Conversation, Piece, read_pieces
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 _FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")

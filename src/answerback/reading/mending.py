@@ -61,8 +61,8 @@ def _blocks(found: dict[str, Any], dialect: Literal["mcp", "envelope"]) -> list[
 
 def _repaired(content: list[Any]) -> list[Any]:
     """Return the blocks with base64 and media types repaired where the rules can do it."""
-    from ..rules.repair import repair
     from ..rules.reply_view import NO_CONTEXT
+    from ..rules.validation import repair
 
     copy = {"content": deepcopy(content)}
     repair(copy, "mcp", NO_CONTEXT, _FIXED_RULES)

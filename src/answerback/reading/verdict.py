@@ -12,11 +12,10 @@ from ..core.content import Text
 from ..core.reply import Reply
 from ..core.shape import RESULT
 from ..dialects.verdicts import is_failure_json
-from ..rules.checks.ab1_result import not_an_object, not_json
+from ..rules.checks.ab1_forms import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
-from ..rules.declared_members import is_declared
 from ..rules.finding import Fault, Finding
-from ..rules.reply_view import NO_CONTEXT, ReplyView
+from ..rules.reply_view import NO_CONTEXT, ReplyView, is_declared
 from ..rules.validation import check, validate
 
 _MAX_TEXT = 10_000

@@ -15,7 +15,8 @@ from ..core.reply import Reply
 from ..core.versions import VERSIONS
 from ..dialects import as_sent
 from ..dialects.seen_reply import seen_by
-from ..rules import own_replies, validate
+from ..rules import validate
+from ..rules import validation as own_replies
 from ..rules.checks.ab3_text_and_data import lost_in_hosts
 from ..rules.finding import Fault, Finding
 from ..tools.return_type import can_have_message, declares_reply

@@ -11,9 +11,15 @@ import msgspec
 from ..contract import Dialect
 from ..core.author_errors import did_you_mean
 from .checks import (
-    ab1_content,
-    ab1_envelope,
-    ab1_result,
+    ab1_forms as ab1_content,
+)
+from .checks import (
+    ab1_forms as ab1_envelope,
+)
+from .checks import (
+    ab1_forms as ab1_result,
+)
+from .checks import (
     ab2_failures,
     ab3_text_and_data,
     ab4_blocks,

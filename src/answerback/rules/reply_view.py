@@ -8,11 +8,204 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..contract import Dialect
+from ..core.json_value import is_integer
 from ..core.limits import MAX_INNER_BYTES
+from ..core.secrets import mask
 from ..core.versions import Version
 from ..dialects.common import without_added
 from ..dialects.verdicts import is_failure_json, json_in_text
-from .json_values import pointer_token, walk_strings
+from ..errors import MissingExtraError
+
+# Only the beginning of a text is quoted; no secret that begins there is recognised by its end.
+_MAX_MASKED = 4096
+
+
+def kind_name(value: Any) -> str:
+    """Return the kind of a JSON value, in words that fit into a message."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case list() | tuple():
+            return "a list"
+    return "an object"
+
+
+def quoted(value: Any, limit: int = 60) -> str:
+    """Return the `repr` of a value with its secrets masked, cut after *limit* characters.
+
+    A text is masked before it is cut, because half a secret would not be recognised.
+    """
+    if isinstance(value, str):
+        text = mask(value[:_MAX_MASKED])
+        return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+    text = mask(repr(value))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def pointer_token(name: str) -> str:
+    """Return a member's name, escaped for use in a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
+
+
+def block_at(reply: dict[str, Any], pointer: str) -> dict[str, Any]:
+    """Return the content block that a pointer such as `/content/0/data` leads into."""
+    block: dict[str, Any] = reply["content"][int(pointer.split("/")[2])]
+    return block
+
+
+def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
+    """Return the object or array that holds the value at *pointer*, and the value's name in it."""
+    *path, name = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    for step in path:
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value, name
+
+
+def walk_strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Yield every string in *value* with its pointer, except the `blob` of a resource."""
+    for at, each in walk_values(value, pointer):
+        if isinstance(each, str):
+            yield at, each
+
+
+def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+    """Yield *value* and every value in it with its pointer, except the `blob` of a resource."""
+    waiting, seen = [(pointer, value)], set[int]()
+    while waiting:
+        pointer, value = waiting.pop()
+        yield pointer, value
+        # A value that Python code built may contain itself, which decoded JSON cannot.
+        if id(value) in seen:
+            continue
+        if isinstance(value, dict | list | tuple):
+            seen.add(id(value))
+        if isinstance(value, dict):
+            waiting += [
+                (f"{pointer}/{pointer_token(str(name))}", each)
+                for name, each in value.items()
+                if name != "blob"
+            ]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
+
+
+def is_declared(data: Any, schema: dict[str, Any]) -> bool:
+    """Return whether data keeps a schema that names the members that say that a call failed."""
+    if not isinstance(data, dict):
+        return False
+    members: dict[str, Any] = data
+    own: Any = schema
+    if data.keys() == {"result"} and isinstance(data["result"], dict):
+        properties = schema.get("properties")
+        members = data["result"]
+        own = properties.get("result") if isinstance(properties, dict) else None
+    named = named_members(own, schema)
+    others = {name: each for name, each in members.items() if name not in named}
+    return not is_failure_json(others) and _keeps(data, schema)
+
+
+def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
+    """Return the members that a schema of *root* names, also by reference or in a union."""
+    names: set[str] = set()
+    seen: set[int] = set()
+    waiting = [schema]
+    while waiting:
+        each = waiting.pop()
+        if not isinstance(each, dict) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(properties := each.get("properties"), dict):
+            names |= properties.keys()
+        for union in ("allOf", "anyOf", "oneOf"):
+            if isinstance(options := each.get(union), list):
+                waiting += options
+        definitions = root.get("$defs")
+        if isinstance(reference := each.get("$ref"), str) and isinstance(definitions, dict):
+            waiting.append(definitions.get(reference.removeprefix("#/$defs/")))
+    return names
+
+
+def _keeps(data: Any, schema: dict[str, Any]) -> bool:
+    """Return whether data keeps the schema; True without the extra that checks it."""
+    try:
+        from ..types.schema_check import schema_check
+
+        return not schema_check(schema)(data)
+    except MissingExtraError:
+        return True
+
+
+_MESSAGE_MEMBERS = (
+    *("message", "error", "errors", "detail", "error_description", "msg", "reason", "title"),
+    *("errorMessage", "error_message", "errorMessages", "description"),
+)
+_CODE_MEMBERS = ("code", "errorCode", "error_code", "type", "error_type", "errorType", "__type")
+# `isError` states the first three; a stack is for the log.
+_DROPPED = ("success", "ok", "isError", "stack", "trace", "object")
+
+
+def failure_sentence(failure: Any) -> str:
+    """Return `CODE: message (details)` without the missing parts; empty without a message."""
+    if isinstance(failure, list):
+        return _as_text(failure)
+    if failure.keys() == {"result"} and isinstance(failure["result"], dict):
+        return failure_sentence(failure["result"])
+    members = dict(failure)
+    if members.get("status") in ("error", "fail", "failed"):
+        del members["status"]
+    inner = members.get("error")
+    if isinstance(inner, dict):
+        members = {**members, "error": None, **inner}
+    message = _pop_first_text(members, _MESSAGE_MEMBERS)
+    code = _pop_first_text(members, _CODE_MEMBERS) if message else ""
+    rest = {
+        name: value
+        for name, value in members.items()
+        if name not in _DROPPED and value not in (None, "", [], {})
+    }
+    details = rest.pop("details") if rest.keys() == {"details"} else rest
+    text = f"{code}: {message}" if code and code not in message else message
+    more = msgspec.json.encode(details).decode() if details else ""
+    return f"{text} ({more})" if message and more else text
+
+
+def _pop_first_text(members: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Remove the first member of *names* that has a text, and return its text."""
+    for name in names:
+        if text := _as_text(members.get(name)):
+            del members[name]
+            return text
+    return ""
+
+
+def _as_text(value: Any) -> str:
+    match value:
+        case str():
+            return value.strip()
+        case _ if is_integer(value):
+            return str(value)
+        case [dict(), *_]:
+            return "; ".join(filter(None, map(_issue_text, value)))
+        case [str(), *_]:
+            return "; ".join(map(str, value))
+    return ""
+
+
+def _issue_text(error: Any) -> str:
+    """Return the message of an item in a list of errors, after its argument's path."""
+    if not isinstance(error, dict):
+        return ""
+    message = _pop_first_text(dict(error), ("message", "msg", "detail", "title"))
+    path = error.get("loc") or error.get("path")
+    at = ".".join(map(str, path)) if isinstance(path, list) else ""
+    return f"{at}: {message}" if at and message else message
+
 
 MEDIA = ("image", "audio")
 _LONG = 2_000

@@ -37,7 +37,7 @@ from answerback.dialects.reply_schemas import convention_schema, dialect_schema
 from answerback.error_codes import BUILT_IN
 from answerback.middleware.wsgi import ValidReplies
 from answerback.records import Logging, Records
-from answerback.rules.repair import repair
+from answerback.rules.validation import repair
 from answerback.testing import DisplayClient
 
 row = rows_of("envelope")

@@ -15,12 +15,21 @@ from ...dialects.verdicts import (
     json_in_text,
     strip_code_fence,
 )
-from ..declared_members import is_declared
-from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, text_result
-from ..failure_message import failure_sentence
-from ..finding import ENVELOPE, MCP, PROBLEM, REST, Example, Fault, Faults, Scope, rule
-from ..json_values import quoted
-from ..reply_view import ReplyView
+from ..finding import (
+    ENVELOPE,
+    ENVELOPE_FAILURE,
+    MCP,
+    MCP_FAILURE,
+    PROBLEM,
+    REST,
+    Example,
+    Fault,
+    Faults,
+    Scope,
+    rule,
+    text_result,
+)
+from ..reply_view import ReplyView, failure_sentence, is_declared, quoted
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:

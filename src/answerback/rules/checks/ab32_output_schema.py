@@ -6,8 +6,20 @@ from typing import Any
 
 import msgspec
 
-from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, text_result
-from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
+from ..finding import (
+    ENVELOPE,
+    MCP,
+    MCP_DATA,
+    MCP_FAILURE,
+    REST,
+    WEATHER_SCHEMA,
+    Example,
+    Fault,
+    Faults,
+    Scope,
+    rule,
+    text_result,
+)
 from ..reply_view import ReplyView
 
 _UNSET = msgspec.UNSET

@@ -11,12 +11,30 @@ import msgspec
 from ...core.reply import RESULT_MEMBERS
 from ...dialects.hosts import HOSTS
 from ...dialects.seen_reply import lost_blocks_and_data
-from ..declared_members import named_members
-from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, Scope, rule
-from ..json_values import block_at, kind_name, parent_of, pointer_token, walk_values
-from ..reply_view import ReplyView
-from .ab1_content import text_for
+from ..finding import (
+    ENVELOPE,
+    MCP,
+    MCP_DATA,
+    MCP_TEXT,
+    REST,
+    Example,
+    Fault,
+    Faults,
+    Scope,
+    blocks_result,
+    rule,
+    text_result,
+)
+from ..reply_view import (
+    ReplyView,
+    block_at,
+    kind_name,
+    named_members,
+    parent_of,
+    pointer_token,
+    walk_values,
+)
+from .ab1_forms import text_for
 
 _OPTIONAL_MEMBERS = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),

@@ -17,10 +17,20 @@ from ...core.media_types import (
 )
 from ...dialects.mcp_blocks import SCHEME
 from ...dialects.reply_text import BUFFER_START, is_unencoded
-from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, Fault, Faults, Scope, rule
-from ..json_values import block_at, parent_of, quoted
-from ..reply_view import MEDIA, ReplyView
+from ..finding import (
+    ENVELOPE,
+    ENVELOPE_SUCCESS,
+    MCP,
+    MCP_IMAGE,
+    PNG,
+    Fault,
+    Faults,
+    Scope,
+    blocks_result,
+    rule,
+    text_result,
+)
+from ..reply_view import MEDIA, ReplyView, block_at, parent_of, quoted
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
 _AUDIENCE = {"user", "assistant"}

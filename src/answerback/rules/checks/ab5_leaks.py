@@ -6,10 +6,19 @@ import re
 from typing import Any
 
 from ...core.secrets import Secret, mask_forms, mask_part
-from ..examples import MCP_FAILURE, text_result
-from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, Scope, rule
-from ..json_values import parent_of, quoted
-from ..reply_view import ReplyView
+from ..finding import (
+    ENVELOPE,
+    MCP,
+    MCP_FAILURE,
+    PROBLEM,
+    REST,
+    Fault,
+    Faults,
+    Scope,
+    rule,
+    text_result,
+)
+from ..reply_view import ReplyView, parent_of, quoted
 
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "

@@ -8,8 +8,20 @@ from typing import Any
 import msgspec
 
 from ...dialects.hosts import json_text
-from ..examples import MCP_DATA, MCP_IMAGE, PNG, blocks_result, text_result
-from ..finding import ENVELOPE, MCP, Example, Fault, Faults, Scope, rule
+from ..finding import (
+    ENVELOPE,
+    MCP,
+    MCP_DATA,
+    MCP_IMAGE,
+    PNG,
+    Example,
+    Fault,
+    Faults,
+    Scope,
+    blocks_result,
+    rule,
+    text_result,
+)
 from ..reply_view import ReplyView
 
 TOKENS = 25_000

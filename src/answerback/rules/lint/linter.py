@@ -12,14 +12,11 @@ import msgspec
 from ...core.secrets import mask_pointer
 from ...errors import AnswerbackError, MissingExtraError
 from ..catalogue import RULES
-from ..checks.ab1_result import not_json
+from ..checks.ab1_forms import not_json
 from ..finding import Fault, Finding, Severity
-from ..repair import can_repair, repair
-from ..validation import check
-from .conversation import Conversation, LoggedReply
-from .json_in_logs import INVALID, NO_VALUE, Piece, read_pieces
-from .json_locate import locate
-from .json_patch import patched
+from ..validation import can_repair, check, repair
+from .inputs import INVALID, NO_VALUE, Conversation, LoggedReply, Piece, read_pieces
+from .rewriting import locate, patched
 
 if TYPE_CHECKING:
     from ...contract import Dialect

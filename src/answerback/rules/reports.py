@@ -1,0 +1,204 @@
+"""Reports of `lint`: text, JSON and SARIF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, get_args
+from urllib.parse import quote
+
+import msgspec
+
+from ..dialects.readable import escape_json, render
+from ..errors import needs_extra
+from ..types.problems import counted
+from .catalogue import RULES
+from .finding import Rule, Severity
+from .lint.linter import FileFinding, LintCounts, Report
+from .lint.rewriting import excerpt, locate
+
+with needs_extra("lint"):
+    from rich.console import Console
+    from rich.text import Text
+
+
+class LineReport(Report):
+    """`file:line: severity AB101 name: message (pointer)`"""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+
+    def add(self, found: FileFinding) -> None:
+        self._out.write(f"{self.line(found)}\n".encode("utf-8", "replace"))
+
+    def line(self, found: FileFinding) -> str:
+        finding = found.finding
+        at = f" ({finding.pointer})" if finding.pointer else ""
+        text = f"{finding.severity} {finding.rule} {finding.name}: {finding.message}{at}"
+        return render(f"{found.file}:{found.line}: {text}".replace("\n", " "))
+
+
+class JsonLinesReport(LineReport):
+    """One JSON object per finding."""
+
+    def line(self, found: FileFinding) -> str:
+        finding = msgspec.structs.asdict(found.finding)
+        place = {"file": found.file, "line": found.line}
+        return escape_json(msgspec.json.encode({**place, **finding}).decode())
+
+
+def summary(counts: LintCounts) -> str:
+    """Return the numbers of findings and replies, in one line."""
+    if not counts.replies:
+        return f"no replies found among {counted(counts.other_messages, 'message')}"
+    by_severity = [(counts.by_severity[noun], noun) for noun in get_args(Severity)]
+    findings = ", ".join(counted(number, noun) for number, noun in by_severity if number)
+    replies = counted(counts.replies, "reply", "replies")
+    text = f"{findings or 'no findings'} in {replies}"
+    if counts.fixed:
+        text += f"; {counts.fixed:,} repaired"
+    elif counts.fixable:
+        text += f"; {counts.fixable:,} can be repaired with --fix"
+    return text
+
+
+_STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_MAX_SHOWN = 1024 * 1024
+_MARGIN = 8
+_BAR_STEP = 256 * 1024
+"""The number of bytes between two updates of the bar: an update takes longer than a reply."""
+
+
+class TerminalReport(Report):
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def add(self, found: FileFinding) -> None:
+        finding = found.finding
+        style = _STYLES[finding.severity]
+        head = Text.assemble(
+            (_printable(f"{found.file}:{found.line}"), "bold"),
+            " ",
+            (f"{finding.severity} {finding.rule}", style),
+            f" {finding.name}",
+        )
+        self._print(head)
+        self._print(Text(f"  {_printable(finding.message)}"))
+        if len(found.body) < _MAX_SHOWN:
+            self._print_excerpt(found, style)
+        if finding.hint:
+            self._print(Text.assemble(("  → ", "green"), finding.hint))
+        self._print(Text())
+
+    def done(self, counts: LintCounts) -> None:
+        if not counts.replies and not counts.other_messages:
+            return
+        style = "bold red" if counts.errors else "yellow" if counts.by_severity else "green"
+        self._print(Text(summary(counts), style=style))
+
+    def _print_excerpt(self, found: FileFinding, style: str) -> None:
+        """Print the line that the finding is about, with a mark under the value."""
+        width = max(20, self._console.width - _MARGIN)
+        span = locate(found.body, found.body_pointer)
+        lines_before, text, column, length = excerpt(found.body, span, width)
+        number = str(found.body_line + lines_before)
+        self._print(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
+        self._print(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
+
+    def _print(self, text: Text) -> None:
+        self._console.print(text, soft_wrap=True)
+
+
+def _printable(text: str) -> str:
+    """Return the text without control characters: a recorded reply must not move the cursor."""
+    return "".join(char if char.isprintable() else "·" for char in text)
+
+
+@contextmanager
+def progress_bar(console: Console, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how far a long input was read; yields a function that takes the number of bytes read."""
+    # Only a long input needs the bar.
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(_printable(name), total=size)
+        unshown = 0
+
+        def advance(number: int) -> None:
+            nonlocal unshown
+            unshown += number
+            if unshown >= _BAR_STEP:
+                progress.advance(task, unshown)
+                unshown = 0
+
+        yield advance
+
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+class SarifReport(Report):
+    def __init__(self, out: IO[bytes], version: str) -> None:
+        self._out = out
+        self._rule_indexes = {each: index for index, each in enumerate(RULES)}
+        self._is_first = True
+        driver = {
+            "name": "answerback",
+            "version": version,
+            "rules": [_rule_json(each) for each in RULES.values()],
+        }
+        head = msgspec.json.encode({"driver": driver})
+        opening = b'{"$schema":"%b","version":"2.1.0","runs":[{"tool":%b,"results":['
+        out.write(opening % (_SCHEMA.encode(), head))
+
+    def add(self, found: FileFinding) -> None:
+        self._out.write(b"\n" if self._is_first else b",\n")
+        self._out.write(
+            escape_json(msgspec.json.encode(self._result_json(found)).decode()).encode()
+        )
+        self._is_first = False
+
+    def done(self, counts: LintCounts) -> None:
+        self._out.write(b"\n]}]}\n")
+
+    def _result_json(self, found: FileFinding) -> dict[str, Any]:
+        finding = found.finding
+        texts = filter(None, (finding.message, finding.hint))
+        place = {
+            "artifactLocation": {"uri": _uri(found.file)},
+            "region": {"startLine": found.line},
+        }
+        return {
+            "ruleId": finding.rule,
+            "ruleIndex": self._rule_indexes[finding.rule],
+            "level": finding.severity,
+            "message": {"text": " ".join(map(_sentence, texts))},
+            "locations": [
+                {
+                    "physicalLocation": place,
+                    "logicalLocations": [{"fullyQualifiedName": finding.pointer, "kind": "member"}],
+                }
+            ],
+        }
+
+
+def _sentence(text: str) -> str:
+    """Return the text as a sentence: capitalized, unless a name begins it, with a full stop."""
+    first = text.partition(" ")[0]
+    capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
+    return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+
+
+def _uri(name: str) -> str:
+    return quote(name.replace("\\", "/"), safe="/:")
+
+
+def _rule_json(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.why},
+        "help": {"text": rule.hint or rule.why},
+        "defaultConfiguration": {"level": rule.severity},
+    }

@@ -1,1 +1,0 @@
-"""Formats for findings: plain lines, JSON, SARIF, a terminal."""
