@@ -29,7 +29,7 @@ def mended(
     An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
     read.
     """
-    from .verdict import errors_in
+    from .read_reply import errors_in
 
     findings = errors_in(found, dialect)
     whole = {**found, "content": _blocks(found, dialect)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
-from ..contract import ENVELOPE, STANDARD
+from ..contract import ENVELOPE, STANDARD, Dialect
 from ..core.content import Text
 from ..core.limits import (
     DEFAULT_RECEIVED,
@@ -28,20 +28,90 @@ from ..dialects.status_and_headers import PROBLEM, HttpReply
 from ..dialects.verdicts import (
     finished_dialect,
     is_block_list,
+    is_failure_json,
     is_json_rpc,
     may_be_error_object,
     received_dialect,
 )
 from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..errors import MalformedReply
-from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
-from .http_response import read_response, response_in_events
+from ..rules.checks.ab1_forms import not_an_object, not_json
+from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
+from ..rules.finding import Fault, Finding
+from ..rules.reply_view import NO_CONTEXT, ReplyView, is_declared
+from ..rules.validation import check, validate
+from .foreign_errors import (
+    error_in_text,
+    inner_result,
+    json_rpc_error,
+    object_error,
+    other_result,
+    pending_error,
+)
 from .mending import mended
-from .other_results import inner_result, other_result
-from .sources import TooLarge, load_json, result_in_mcp_names, source_of
+from .sources import (
+    TooLarge,
+    load_json,
+    read_response,
+    response_in_events,
+    result_in_mcp_names,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from .typed_data import TypedReader
+
+
+_MAX_TEXT = 10_000
+"""An error object in a longer text is not found."""
+
+
+def says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    """Return whether data is an error object; what the tool's output schema declares is not."""
+    return is_failure_json(data) and (schema is None or not is_declared(data, schema))
+
+
+def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
+    """Return what the rules AB201 and AB202 find: a success whose text or JSON says it failed."""
+    content = [
+        {"type": "text", "text": block.text[:_MAX_TEXT]} if isinstance(block, Text) else {}
+        for block in reply.content
+    ]
+    found: dict[str, Any] = {"content": content}
+    if reply.has_data and reply.data_from != "text":
+        data = {"result": reply.data} if reply.shape is RESULT else reply.data
+        found["structuredContent"] = data
+    view = ReplyView(found, "mcp", NO_CONTEXT)
+    # An envelope says itself that it is a success; its data may be an error that was looked up.
+    is_envelope = reply.data_from == "data"
+    rules = (error_hidden_in_text, *(() if is_envelope else (failure_as_json_text,)))
+    return tuple(rule.finding(fault) for rule in rules for fault in rule.check(view))
+
+
+def misspelt_members(found: dict[str, Any]) -> tuple[Finding, ...]:
+    """Return the findings for Python names in a result; an SDK's own dump, with both, has none."""
+    if {"is_error", "structured_content"} <= found.keys():
+        return ()
+    return tuple(each for each in check(found, "mcp", NO_CONTEXT) if each.rule == "AB118")
+
+
+def errors_in(found: dict[str, Any], dialect: Dialect) -> tuple[Finding, ...]:
+    """Return the findings that make a reply hard to read."""
+    return tuple(each for each in check(found, dialect, NO_CONTEXT) if each.severity == "error")
+
+
+def findings_in(raw: Any, message: str) -> tuple[Finding, ...]:
+    """Return the findings in a value that cannot be read; *message* says why."""
+    own = not_json if isinstance(raw, bytes | str) else not_an_object
+    if isinstance(raw, dict):
+        try:
+            found = validate(raw)
+        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
+            found = ()
+        if any(each.severity == "error" for each in found):
+            return found
+    return (own.finding(Fault("", message)),)
+
 
 T = TypeVar("T")
 
@@ -234,7 +304,6 @@ def _may_be_data(block: Text, hints: Hints) -> bool:
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
     """Return the reply for a value that cannot be understood, with the findings in it."""
-    from .verdict import findings_in
 
     findings = findings_in(raw, message)
     shown = [msgspec.to_builtins(each) for each in findings[:_MAX_FINDINGS]]
@@ -243,7 +312,6 @@ def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
 
 
 def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
-    from .verdict import hidden_failures
 
     return hidden_failures(reply)
 
@@ -251,7 +319,6 @@ def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
     if not may_be_error_object(data):
         return False
-    from .verdict import says_failed
 
     return says_failed(data, schema)
 
@@ -285,8 +352,6 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
     if is_block_list(found):
         found = {"content": found}
     if (renamed := result_in_mcp_names(found)) is not found:
-        from .verdict import misspelt_members
-
         reply, findings = _read_result(renamed, hints, place)
         return reply, (*misspelt_members(found), *findings)
     if isinstance(found, dict) and (pending := pending_error(found)) is not None:
