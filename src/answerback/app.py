@@ -28,7 +28,7 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
-    from .calls.own_exceptions import ErrorFunction
+    from .calls.failures import ErrorFunction
     from .calls.runtime import Runtime
     from .core.authentication import AppAuth
     from .core.reply import Reply
@@ -247,7 +247,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return register
 
     def _add_errors(self, functions: Mapping[type[BaseException], ErrorFunction]) -> None:
-        from .calls.own_exceptions import OwnExceptions
+        from .calls.failures import OwnExceptions
 
         if self._registry.errors is None:
             self._registry.errors = OwnExceptions()

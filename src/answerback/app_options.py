@@ -12,8 +12,8 @@ from .error_codes import Code, add_codes
 from .registry.declarations import Registry
 
 if TYPE_CHECKING:
+    from .calls.failures import ErrorFunction
     from .calls.middleware_and_observers import Middleware, Observer
-    from .calls.own_exceptions import ErrorFunction
     from .core.authentication import Authenticator
     from .core.content import Icon
     from .options import Access, Values

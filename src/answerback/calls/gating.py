@@ -16,20 +16,64 @@ import msgspec
 
 from ..core.authentication import Challenge
 from ..core.author_errors import did_you_mean, similar_names
+from ..core.content import Text
 from ..core.event_loop import running_loop
-from ..core.peer import NeedsInput
+from ..core.peer import NeedsInput, Peer, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects.common import refusal_meta
 from ..error_codes import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR
 from ..errors import Forbidden, ToolError
 from ..registry.declarations import is_filtered
 from ..tools.context import SENT, Context, ContextOfApp
+from ..tools.elicitation import Declined, Form
+from ..tools.prompt import messages_of
 from ..tools.requires import Gate, Gates, Refusal
+from ..tools.signature import Ask, marker_of
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
 from .failures import failed_reply, must_propagate
-from .reply_check import checked_error, reply_to
+from .reply_check import checked_content, checked_error, reply_to
 from .runners import ON_LOOP, ArgumentsDecoder, Runner, timed_out
+
+
+def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
+    """Return a reply with one block per message, and the messages' roles in its meta."""
+    if isinstance(value, Reply):
+        return value
+    messages = messages_of(value)
+    blocks = tuple(
+        Text(message.content) if isinstance(message.content, str) else message.content
+        for message in messages
+    )
+    content = checked_content(blocks)
+    return Reply(content=content, meta={"roles": [message.role for message in messages]})
+
+
+async def ask_all(tool: Tool, peer: Peer, kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the answers by parameter name; *kept* receives them as the client sent them.
+
+    Raises NeedsInput with all questions at once if the answers will arrive with a later call, and
+    Declined if the user declines a required parameter's question.
+    """
+    answers: dict[str, Any] = {}
+    open_questions: dict[str, Question] = {}
+    for parameter in tool.signature.questions:
+        marker = marker_of(Ask, parameter.annotation)
+        assert marker is not None
+        form = Form(marker.message, parameter.annotation, parameter.name, key=parameter.name)
+        try:
+            answers[parameter.target] = await form.ask(peer, kept)
+        except NeedsInput as later:
+            open_questions |= later.questions
+        except Declined:
+            if parameter.required:
+                raise
+            if parameter.default_factory is not None:
+                answers[parameter.target] = parameter.default_factory()
+    if open_questions:
+        raise NeedsInput(open_questions)
+    return answers
+
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 

@@ -135,7 +135,7 @@ def _failed(
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
     # Imported at the first question, so that other tools do not pay for it.
-    from .questions import ask_all
+    from .gating import ask_all
 
     return await ask_all(tool, call.peer, call.kept_answers)
 

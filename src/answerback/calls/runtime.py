@@ -151,7 +151,7 @@ class Runtime:
     @cached_property
     def read_whole(self) -> Handler:
         """The handler of calls that read a kept reply."""
-        from .whole_replies import whole_resource
+        from .fitted_reply import whole_resource
 
         resource = whole_resource(self.registry)
         return self._handler("resource", {resource.uri: resource})
@@ -264,7 +264,7 @@ def _as_it_is(tool: Tool, value: Any) -> Reply[Any]:
 
 def _prompt_reply(tool: Tool, value: object) -> Reply[Any]:
     # Imported at the first prompt, so that other apps do not pay for it.
-    from .prompt_reply import prompt_reply
+    from .gating import prompt_reply
 
     return prompt_reply(tool, value)
 

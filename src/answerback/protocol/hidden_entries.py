@@ -77,7 +77,7 @@ def find_resource(
     served = [*(() if exact is None else (exact,)), *registry.resources.values()]
     if registry.has_budgets:
         # Imported here, so that other apps do not pay for it.
-        from ..calls.whole_replies import whole_resource
+        from ..calls.fitted_reply import whole_resource
 
         served.insert(0, whole_resource(registry))
     for resource in served:

@@ -148,7 +148,7 @@ class Recording(Protocol):
 
 
 class Errors(Protocol):
-    """The author's exception classes; `answerback.calls.own_exceptions.OwnExceptions` is one."""
+    """The author's exception classes; `answerback.calls.failures.OwnExceptions` is one."""
 
     def add(self, kind: object, function: Callable[[Any], Any]) -> None:
         """Let *function* make the error for exceptions of *kind*."""
