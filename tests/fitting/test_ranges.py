@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from answerback.errors import InvalidInput
 from answerback.fitting.ranges import ReplyPart, part_of, range_of
-from answerback.fitting.wholes import range_uri
+from answerback.fitting.reply_store import range_uri
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = TEXTS.filter(bool)

@@ -19,9 +19,7 @@ import pytest
 from tests.state.stores import SECRET, make_tables
 
 from answerback.fitting.postgres_wholes import PostgresWholes
-from answerback.fitting.sqlite_wholes import SQLiteWholes
-from answerback.fitting.whole_store import Owner, WholeStore
-from answerback.fitting.wholes import PREFIX, Wholes
+from answerback.fitting.reply_store import PREFIX, Owner, SQLiteWholes, Wholes, WholeStore
 from answerback.options import ReplyLimits
 from answerback.state.shared import SharedState
 

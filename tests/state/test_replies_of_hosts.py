@@ -24,8 +24,7 @@ from tests.state.tcp_proxy import Proxy
 from answerback import connect
 from answerback.errors import Unavailable
 from answerback.fitting.postgres_wholes import PostgresWholes
-from answerback.fitting.whole_store import Owner
-from answerback.fitting.wholes import Wholes
+from answerback.fitting.reply_store import Owner, Wholes
 from answerback.options import ReplyLimits
 from answerback.state.shared import SharedState
 

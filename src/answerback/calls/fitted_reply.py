@@ -15,8 +15,7 @@ from ..errors import NotFound, ToolError
 from ..fitting.cut_pages import Paging
 from ..fitting.fit import fit
 from ..fitting.ranges import part_of
-from ..fitting.whole_store import Owner
-from ..fitting.wholes import PREFIX, range_uri
+from ..fitting.reply_store import PREFIX, Owner, range_uri
 from ..registry.declarations import Registry, adopt, is_hidden
 from ..tools.context import CURRENT, Context, current_runtime
 from ..tools.paging import open_cursor, part_cursor

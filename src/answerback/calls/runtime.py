@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..core.list_page import KeptPart, Page
-    from ..fitting.wholes import Wholes
+    from ..fitting.reply_store import Wholes
     from ..state.shared import SharedState
     from ..tools.tool import Tool
 
@@ -141,7 +141,7 @@ class Runtime:
         if self._parent is not None:
             return self._parent.wholes
         # Imported here, so that apps without budgets do not pay for it.
-        from ..fitting.wholes import wholes_of
+        from ..fitting.reply_store import wholes_of
 
         made = wholes_of(self.registry, self.state, self.wholes_file)
         # Another thread may have made one meanwhile.

@@ -10,7 +10,7 @@ import msgspec
 from ..core.list_page import KeptPart
 from ..core.reply import Cut
 from .kept_lists import ITEMS, first_part, part_after
-from .wholes import PREFIX
+from .reply_store import PREFIX
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode

@@ -2,25 +2,211 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from ..core.content import Text
+from ..contract import Contract
+from ..core.content import Block, Embedded, Link, Text, changed_block
 from ..core.reply import Cut, Reply, failure
 from ..core.shape import Shape
+from ..dialects import mcp
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .content_texts import CONTENT, ContentTexts
-from .cut_notes import Said, link, notes
 from .cut_pages import Paging, first_page, items_cut, items_in_all, path_in_whole, shortened
 from .kept_lists import ITEMS
-from .pieces import CutPlan, Single, characters, cut_largest
-from .sent_size import is_over, sent_size
-from .value_schema import ValueSchemas
-from .wholes import PREFIX
+from .pieces import FEW, CutPlan, Schema, Single, ValueSchemas, characters, cut_largest
+from .ranges import ReplyPart
+from .reply_store import PREFIX, range_uri
+
+_SHOWN = 5
+"""How many cuts a note describes one by one."""
+
+
+class Said(NamedTuple):
+    """A cut, and where the whole is."""
+
+    cut: Cut
+    uri: str | None
+    """The URI of the whole; None if it is not kept."""
+    path: str
+    """Where the list or the text is in the whole."""
+    name: str
+    """What the reader knows it as; empty if the reply is nothing else."""
+    before: int | None = None
+    """For the items of a page, how many are on earlier pages; its `next` continues."""
+    in_all: int | None = None
+    """For the items of a page, how many there are on all pages; None if that is not known."""
+
+
+def notes(said: Sequence[Said]) -> tuple[Block, ...]:
+    """Return a text that names each cut, and a link to each whole."""
+    if not said:
+        return ()
+    lines = [_line(each) for each in said[:_SHOWN]]
+    if more := len(said[_SHOWN:]):
+        lines.append(f"Lists and texts that were cut too: {more:,}.")
+    uris = dict.fromkeys(each.uri for each in said)
+    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
+
+
+def _line(said: Said) -> str:
+    cut = said.cut
+    if said.before is not None:
+        return f"{_items(cut, said.before, said.in_all)} {way_on(said)}"
+    where = f' of "{said.name}"' if said.name else ""
+    return f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}. {way_on(said)}"
+
+
+def _items(cut: Cut, before: int, in_all: int | None) -> str:
+    if in_all == cut.total:
+        return f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
+    # The list is one of the tool's own pages, and what comes before it is not known here.
+    of = "" if in_all is None else f" of {in_all:,}"
+    return f"Showing {cut.returned:,}{of} items."
+
+
+def way_on(said: Said) -> str:
+    """Return the sentence that says how to get what follows a cut."""
+    if said.uri is None:
+        return "The rest was not kept: ask for less."
+    if said.before is not None:
+        return "For the next items, repeat the call with this page's next as cursor."
+    cut = said.cut
+    rest = ReplyPart(
+        path=said.path,
+        offset=cut.returned,
+        limit=cut.returned,
+        unit="lines" if cut.unit == "lines" else "characters",
+    )
+    return f"The rest: {range_uri(said.uri, rest)}"
+
+
+def link(uri: str) -> Link:
+    """Return the link to a whole."""
+    return Link(uri, "the whole reply", mime="application/json")
+
+
+CONTENT = "content[]"
+"""The path of all texts; a member of data can hardly have this name."""
+_ALL_STAY: Schema = {"prefixItems": []}
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[str]).decode
+
+
+class ContentTexts:
+    """The texts of blocks: of `Text`, and of embedded files without a form of their own."""
+
+    def __init__(self, content: Sequence[Block]) -> None:
+        self._content = content
+        self._texts = dict(_texts(content))
+        self._indexes = list(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def whole(self) -> bytes:
+        """The JSON of all texts, as a list; of a single text, the text."""
+        texts = list(self._texts.values())
+        return _encode(texts[0] if len(texts) == 1 else texts)
+
+    def parts(self) -> list[Single]:
+        """Return the part that may be cut, if there are texts."""
+        if not self._texts:
+            return []
+        encoded = _encode(list(self._texts.values()))
+        plan = CutPlan(ValueSchemas({}), cuts_texts=True)
+        schema = _ALL_STAY if len(self) <= FEW else {}
+        return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
+
+    def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
+        """Return the blocks with the texts that were kept, without those that were left out."""
+        if kept is None:
+            return tuple(self._content)
+        texts = dict(zip(self._indexes, _decode(kept), strict=False))
+        return tuple(
+            changed_block(block, text=texts[index]) if index in texts else block
+            for index, block in enumerate(self._content)
+            if index in texts or index not in self._texts
+        )
+
+    def path_in_whole(self, cut: Cut) -> str:
+        """Return where a text is in the whole; empty for all of it."""
+        return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
+
+    def named(self, cut: Cut) -> Cut:
+        """Return the cut with the index of its block, such as `content[2]`."""
+        if cut.path == CONTENT:
+            return cut
+        index = self._indexes[int(cut.path.removeprefix(f"{CONTENT}."))]
+        return msgspec.structs.replace(cut, path=f"content[{index}]")
+
+
+def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
+    for index, block in enumerate(content):
+        match block:
+            case Text(text=text):
+                yield index, text
+            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
+                yield index, text
+
+
+_WRAPPING = 20
+"""More than the characters that a shape adds to the data, as in `{"result":…}`."""
+_BYTES = 4
+"""The most bytes of one character in UTF-8."""
+
+
+class _Resource(msgspec.Struct):
+    text: str = ""
+
+
+class _Block(msgspec.Struct):
+    """The members of a block that a model may read."""
+
+    text: str = ""
+    uri: str = ""
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+
+    @property
+    def size(self) -> int:
+        own = (self.text, self.uri, self.name, self.title, self.description, self.resource.text)
+        return sum(map(len, own))
+
+
+class _Sent(msgspec.Struct):
+    content: list[_Block]
+    structured: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="structuredContent")
+
+
+_decode_sent = msgspec.json.Decoder(_Sent).decode
+
+
+def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
+    """Return the characters of the larger half."""
+    sent = _decode_sent(mcp.write(reply, shape, contract))
+    return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
+
+
+def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
+    """Return whether a half of the reply has more than *budget* characters."""
+    encoded = reply.encoded
+    # Most replies need not be written to know their size.
+    if encoded is not None and shape.structured:
+        if len(encoded) > budget * _BYTES:
+            return True
+        is_bare = not reply.content and contract.text in ("json", "json_first")
+        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
+            return False
+    return sent_size(reply, shape, contract) > budget
+
 
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 """Keeps the JSON of a whole and returns its URI; None if it cannot be kept."""
@@ -28,7 +214,6 @@ _PREVIEW = 1000
 """How many characters of a reply that cannot be cut are shown."""
 _TUPLE: dict[str, Any] = {"prefixItems": []}
 
-_encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
 
 

@@ -12,7 +12,7 @@ from ..core.list_page import KeptPart, Page
 from .pieces import FEW
 
 if TYPE_CHECKING:
-    from .wholes import Wholes
+    from .reply_store import Wholes
 
 ITEMS = "items"
 DATA = "data"

@@ -9,7 +9,7 @@ from ..core.limits import ReplyLimits
 from ..core.log import logger
 from ..state.database import NOW
 from ..state.sealing import CannotOpen, place_of
-from .whole_store import KeptReply, Owner, surplus, surplus_of_all
+from .reply_store import KeptReply, Owner, surplus, surplus_of_all
 
 if TYPE_CHECKING:
     import psycopg

@@ -23,7 +23,7 @@ from ...dialects.common import encoded_data
 from ...error_codes import INVALID_ARGUMENTS
 from ...errors import ToolError
 from ...fitting.kept_lists import DATA, ITEMS, KeptList, first_part, part_after, read_list
-from ...fitting.wholes import PREFIX
+from ...fitting.reply_store import PREFIX
 from ...tools.context import Context
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
 from ...types.problems import InvalidOutput

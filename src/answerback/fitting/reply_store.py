@@ -1,0 +1,387 @@
+"""Keeps the full replies of which a client got only a part: in memory or in SQLite."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from hashlib import blake2b
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from urllib.parse import urlencode
+from weakref import finalize
+
+import msgspec
+
+from ..core.event_loop import running_loop
+from ..core.files import make_private
+from ..core.limits import LARGE_BODY, ReplyLimits
+from ..core.log import logger
+from ..errors import Unavailable
+from ..state.background_work import BackgroundWork
+from .ranges import Range, ReplyPart, range_of
+
+if TYPE_CHECKING:
+    from ..registry.declarations import Registry
+    from ..state.shared import SharedState
+
+
+_LEFT = 0.9
+"""The part of a full store that is left."""
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose call it was."""
+
+    user: str = ""
+    """A digest of issuer and subject; empty without auth. Only this user reads the whole."""
+    session: str = ""
+    """The MCP session, with which the whole is removed; empty without one."""
+    address: str = ""
+    """The client's address."""
+    tool: str = ""
+    """The called tool, by its name in the app that is served."""
+
+    @property
+    def account(self) -> str:
+        """Whose limits count the whole: the user's, else the session's, else the address's."""
+        if self.user:
+            return f"user {self.user}"
+        return f"session {self.session}" if self.session else f"address {self.address}"
+
+    @property
+    def holder(self) -> str:
+        """Who makes room for others: the user, or the address, whatever sessions it has opened."""
+        return f"user {self.user}" if self.user else f"address {self.address}"
+
+
+class KeptReply(NamedTuple):
+    tool: str
+    body: bytes
+
+
+class WholeStore(Protocol):
+    """Where wholes are kept; any thread may use it. Its methods raise Unavailable."""
+
+    @property
+    def blocks(self) -> bool:
+        """Whether methods may take long, so that an event loop calls them in a thread."""
+
+    def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
+        """Keep a whole, or keep it longer if it has been kept already.
+
+        Earlier ones are removed if there are too many.
+        """
+
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+        """Return a whole, or these parts of its body together.
+
+        None if it is unknown, expired or another user's.
+        """
+
+    def forget_session(self, session: str) -> None:
+        """Remove the wholes of a session that has ended."""
+
+    def remove_expired(self) -> None:
+        """Remove expired wholes; if there are many, some stay until the next time."""
+
+    def close(self) -> None: ...
+
+
+def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
+    """Return the numbers of the wholes to remove, so that another one of *size* bytes fits.
+
+    *rows* are numbers and sizes, in the order of removal; *count* and *total* are the limits.
+    """
+    left, held = len(rows), sum(size for _, size in rows)
+    removed = []
+    for number, freed in rows:
+        if left < count and held + size <= total:
+            break
+        removed.append(number)
+        left, held = left - 1, held - freed
+    return removed
+
+
+def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
+    """Return which wholes of all owners to remove; more than needed, as this is slow."""
+    count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
+    return surplus(rows, size, max(count, 1), max(total, size))
+
+
+_MEMORY = 8 * 1024
+"""The kilobytes that stay in memory."""
+_BUSY_SECONDS = 5.0
+# The bodies have their own table, so that counting the others reads little.
+_SCHEMA = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS wholes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    account TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    user TEXT NOT NULL,
+    session TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    expires REAL NOT NULL,
+    size INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS bodies (number INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS accounts ON wholes (account, number, size);
+CREATE INDEX IF NOT EXISTS sessions ON wholes (session) WHERE session <> '';
+CREATE INDEX IF NOT EXISTS expiry ON wholes (expires);
+CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON wholes
+    BEGIN DELETE FROM bodies WHERE number = old.number; END;
+COMMIT;
+"""
+# The first to go are the oldest of the users and addresses that hold most.
+_IN_ORDER_OF_REMOVAL = (
+    "SELECT number, size FROM (SELECT number, size,"
+    " sum(size) OVER (PARTITION BY holder ORDER BY number DESC) AS held FROM wholes)"
+    " ORDER BY held DESC, number"
+)
+
+
+class SQLiteWholes:
+    """Each process opens it on first use. Without a *path* every process has its own.
+
+    *clock* is for tests.
+    """
+
+    def __init__(self, path: str = "", clock: Callable[[], float] = monotonic) -> None:
+        self._path = path
+        self._now = clock
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._pid = 0
+
+    @property
+    def blocks(self) -> bool:
+        return bool(self._path)
+
+    def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
+        now, size = self._now(), len(body)
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM wholes WHERE expires <= ?", (now,))
+            again = "UPDATE wholes SET expires = ? WHERE id = ?"
+            if connection.execute(again, (now + limits.retention, id)).rowcount:
+                return
+            _make_room(connection, owner.account, size, limits)
+            row = (id, owner.account, owner.holder, owner.user, owner.session, owner.tool)
+            added = connection.execute(
+                "INSERT INTO wholes (id, account, holder, user, session, tool, expires, size)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, now + limits.retention, size),
+            )
+            connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
+
+    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+        with self._opened() as connection:
+            # One view of both tables: another process may remove the whole meanwhile.
+            connection.execute("BEGIN")
+            try:
+                row = connection.execute(
+                    "SELECT tool, number FROM wholes"
+                    " WHERE id = ? AND user IN ('', ?) AND expires > ?",
+                    (id, user, self._now()),
+                ).fetchone()
+                if row is None:
+                    return None
+                tool, number = row
+                with connection.blobopen("bodies", "body", number, readonly=True) as body:
+                    found = (body[part] for part in parts or (slice(None),))
+                    return KeptReply(tool, b"".join(found))  # type: ignore[arg-type]  # not int
+            finally:
+                connection.execute("COMMIT")
+
+    def forget_session(self, session: str) -> None:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM wholes WHERE session = ? AND session <> ''", (session,))
+
+    def remove_expired(self) -> None:
+        if self._connection is not None:
+            with self._transaction() as connection:
+                connection.execute("DELETE FROM wholes WHERE expires <= ?", (self._now(),))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection of this process; raises Unavailable."""
+        with self._lock:
+            try:
+                if self._connection is None or self._pid != os.getpid():
+                    self._connection = self._open()
+                    self._pid = os.getpid()
+                yield self._connection
+            except sqlite3.Error as exc:
+                raise Unavailable(f"Whole replies cannot be kept: {exc}") from exc
+
+    def _open(self) -> sqlite3.Connection:
+        if self._path:
+            make_private(self._path)
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        # Nothing here needs to survive a crash. What is removed is overwritten.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_MEMORY}")
+        connection.execute(f"PRAGMA journal_mode = {'WAL' if self._path else 'MEMORY'}")
+        connection.executescript(_SCHEMA)
+        return connection
+
+
+def _make_room(
+    connection: sqlite3.Connection, account: str, size: int, limits: ReplyLimits
+) -> None:
+    rows = connection.execute(
+        "SELECT number, size FROM wholes WHERE account = ? ORDER BY number", (account,)
+    ).fetchall()
+    _remove(connection, surplus(rows, size, limits.per_owner, limits.owner_bytes))
+    count, held = connection.execute("SELECT count(*), total(size) FROM wholes").fetchone()
+    if count >= limits.count or held + size > limits.total_bytes:
+        rows = connection.execute(_IN_ORDER_OF_REMOVAL).fetchall()
+        _remove(connection, surplus_of_all(rows, size, limits))
+
+
+def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:
+    connection.executemany("DELETE FROM wholes WHERE number = ?", [(each,) for each in numbers])
+
+
+T = TypeVar("T")
+PREFIX = "answerback://replies/"
+"""How the URI of each whole begins; its id follows."""
+_ID_BYTES = 20
+_MAX_ID = 100
+_THREADS = 2
+_EXPIRY_SECONDS = 60.0
+"""The seconds between two removals of expired wholes."""
+
+
+class Wholes:
+    """Keeps whole replies in a store, within its limits.
+
+    *key* returns the key of the ids, which nobody can guess. A reply that is sent again, as a
+    task's is each time a client asks, has the same id and is kept once.
+    """
+
+    def __init__(
+        self, store: WholeStore, limits: ReplyLimits, key: Callable[[], bytes] | None = None
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        made = secrets.token_bytes(32)
+        self._key = key or (lambda: made)
+        self._threads: ThreadPoolExecutor | None = None
+        self._removing = removing = BackgroundWork(
+            "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
+        )
+        # The thread has no reference to this object, and ends with it.
+        finalize(self, _close, removing, store).atexit = False
+
+    async def keep(self, body: bytes, owner: Owner) -> str | None:
+        """Keep the JSON of the returned data; return its URI.
+
+        None if it cannot be kept: it is larger than the limit, or the store fails. The reply is
+        then sent without a link.
+        """
+        if len(body) > self._limits.reply_bytes:
+            return None
+        try:
+            id = await self._off_loop(len(body), self._add, body, owner)
+        except Unavailable as exc:
+            logger().warning("a whole reply of %r cannot be kept: %s", owner.tool, exc)
+            return None
+        self._removing.wake()
+        return PREFIX + id
+
+    def _add(self, body: bytes, owner: Owner) -> str:
+        digest = blake2b(body, key=self._key(), digest_size=_ID_BYTES)
+        digest.update(msgspec.msgpack.encode(owner))
+        id = urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+        self._store.add(id, body, owner, self._limits)
+        return id
+
+    async def find(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+        """Return a whole, or parts of it; None if it is unknown, expired or another user's."""
+        # PostgreSQL and SQLite refuse some texts.
+        if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
+            return None
+        return await self._off_loop(LARGE_BODY, self._store.get, id, user, *parts)
+
+    async def read(self, whole: KeptReply, part: ReplyPart) -> Range:
+        """Return a part of a whole; raises InvalidInput for a range that it does not have."""
+        return await self._off_loop(len(whole.body), range_of, whole.body, part)
+
+    async def forget_session(self, session: str) -> None:
+        """Remove the wholes of a session that has ended."""
+        try:
+            await self._off_loop(LARGE_BODY, self._store.forget_session, session)
+        except Unavailable as exc:
+            logger().warning("the whole replies of a session cannot be removed: %s", exc)
+
+    def close(self) -> None:
+        _close(self._removing, self._store)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
+
+    async def _off_loop(self, size: int, function: Callable[..., T], *args: object) -> T:
+        """Call a function, in a thread if it would block an event loop."""
+        loop = running_loop()
+        if loop is None or not (self._store.blocks or size >= LARGE_BODY):
+            return function(*args)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_THREADS, "answerback-wholes")
+        return await loop.run_in_executor(self._threads, function, *args)
+
+
+def range_uri(uri: str, part: ReplyPart) -> str:
+    """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
+    query = urlencode(msgspec.to_builtins(part))
+    return f"{uri}?{query}" if query else uri
+
+
+def _close(removing: BackgroundWork, store: WholeStore) -> None:
+    removing.close()
+    store.close()
+
+
+def _remove_expired(store: WholeStore) -> None:
+    with suppress(Unavailable):
+        store.remove_expired()
+
+
+def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Wholes:
+    """Return the kept replies of an app: in the shared database, in a file, or in this process."""
+    limits = registry.limits.replies
+    if state is None:
+        return Wholes(SQLiteWholes(path), limits)
+    # It needs the driver of the database.
+    from .postgres_wholes import PostgresWholes
+
+    key = partial(state.fingerprints.of, b"ids of whole replies")
+    return Wholes(PostgresWholes(state, registry.name), limits, key)
