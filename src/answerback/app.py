@@ -154,7 +154,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as an object's method."""
         if options.get("widget") is not None:
-            from .protocol.widgets.tool_keys import with_widget_keys
+            from .protocol.widgets.widget import with_widget_keys
 
             options = with_widget_keys(options)
         if isinstance(fn, App):
@@ -416,7 +416,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
         check_options(options, AsgiOptions)
         if any(each.settings.widget or each.settings.meta for each in self.tools.values()):
-            from .protocol.widgets.tool_keys import check_widgets
+            from .protocol.widgets.widget import check_widgets
 
             check_widgets(self._registry)
         return asgi_app(self._registry, WebOptions(**options))

@@ -11,7 +11,7 @@ from ..calls.failures import invalid_arguments
 from ..core.reply import Reply, failure
 from ..core.shape import BARE
 from ..errors import NotFound
-from ..protocol.hidden_entries import find_resource
+from ..protocol.listing import find_resource
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout
 from ..tools.resource import contents_of

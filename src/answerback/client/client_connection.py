@@ -17,11 +17,11 @@ from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
     URL_ELICITATION_REQUIRED,
+    Id,
     RpcError,
     notification_frame,
     request_frame,
 )
-from ..protocol.params import Id
 from ..registry.declarations import Change
 from .faults import (
     INVALID_RESPONSE,

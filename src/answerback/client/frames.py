@@ -12,8 +12,7 @@ import msgspec
 
 from ..core.json_value import Json
 from ..core.limits import MAX_REPAIRED_BYTES, MAX_WIDE_BYTES
-from ..protocol.jsonrpc import NO_PARAMS, RpcError, is_batch, parse_batch
-from ..protocol.params import Id
+from ..protocol.jsonrpc import NO_PARAMS, Id, RpcError, is_batch, parse_batch
 from ..types.json_text import has_more_marks
 from .faults import INVALID_RESPONSE, TOO_LARGE
 

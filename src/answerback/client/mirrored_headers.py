@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ..core.json_value import Json, JsonObject
-from ..protocol.routing_headers import encode_header
+from ..protocol.mcp_request_info import encode_header
 
 MARK = "x-mcp-header"
 HeaderPaths: TypeAlias = dict[tuple[str, ...], str]

@@ -14,8 +14,7 @@ from ..core.peer import Progress
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
 from ..error_codes import UNKNOWN_ERROR
-from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
-from ..protocol.params import TASKS
+from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, TASKS, RpcError
 from .call_options import ClientOptions
 from .client_connection import ClientRequest, Deadline
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error

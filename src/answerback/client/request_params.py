@@ -11,8 +11,8 @@ import msgspec
 from ..core.json_value import Json, JsonObject
 from ..core.versions import V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
-from ..protocol.params import PREFIX, TASKS
-from ..protocol.routing_headers import NAMED_BY, encode_header, is_plain
+from ..protocol.jsonrpc import PREFIX, TASKS
+from ..protocol.mcp_request_info import NAMED_BY, encode_header, is_plain
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
 

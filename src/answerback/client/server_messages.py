@@ -11,8 +11,7 @@ import msgspec
 from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..core.peer import Log, Progress
-from ..protocol.jsonrpc import RpcError, error_frame, result_frame
-from ..protocol.params import Id
+from ..protocol.jsonrpc import Id, RpcError, error_frame, result_frame
 from ..registry.declarations import Change
 from .faults import NoAnswer
 from .frames import Incoming

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ..core.log import logger
-from ..protocol.params import Id
+from ..protocol.jsonrpc import Id
 from .faults import ConnectError
 from .frames import Lost, Outgoing, Receiver, Transport
 

@@ -17,11 +17,9 @@ from ..dialects.common import REFUSAL
 from ..registry.declarations import Registry, completion_key
 from ..tools.tool import Tool
 from ..types.problems import without_metadata
-from .entry_errors import entry_error
-from .hidden_entries import referenced_entry
-from .jsonrpc import INVALID_PARAMS, RpcError
+from .jsonrpc import INVALID_PARAMS, Complete, RpcError
+from .listing import entry_error, referenced_entry
 from .mcp_peer import McpPeer
-from .params import Complete
 
 MAX_VALUES = 100
 
@@ -76,7 +74,7 @@ async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:
 def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> NoReturn:
     assert reply.error is not None
     if REFUSAL in reply.meta:
-        from .gate_refusals import refuse
+        from .refusals import refuse
 
         refuse("completion", call, peer, reply, runtime)
     raise entry_error(reply.error)

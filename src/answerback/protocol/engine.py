@@ -21,25 +21,35 @@ from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
 from ..types.problems import InvalidOutput
 from .completion import complete
-from .entry_errors import entry_error, no_resource, resource_error
-from .hidden_entries import find_resource, is_visible_to
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
+    Complete,
     Frame,
+    GetPrompt,
     Params,
+    ReadResource,
     Request,
+    RetriedRequest,
     RpcError,
+    ToolCall,
     error_frame,
     large_result_frame,
     read_params,
     result_frame,
 )
-from .listing import LISTS, list_page
+from .listing import (
+    LISTS,
+    entry_error,
+    find_resource,
+    is_visible_to,
+    list_page,
+    no_resource,
+    resource_error,
+)
 from .mcp_peer import McpPeer
-from .params import Complete, GetPrompt, ReadResource, RetriedRequest, ToolCall
-from .server_info import ServerInfo
+from .session import ServerInfo
 from .subscriptions import Listen
 
 if TYPE_CHECKING:
@@ -48,8 +58,7 @@ if TYPE_CHECKING:
     from ..core.signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
-    from .task_feed import TaskFeed
-    from .task_methods import TaskMethods
+    from .task_methods import TaskFeed, TaskMethods
 
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
@@ -136,8 +145,7 @@ class Engine:
         ids = read_params(raw, Listen).notifications.tasks
         if not ids:
             return None
-        from .task_feed import open_feed
-        from .task_methods import missing_tasks
+        from .task_methods import missing_tasks, open_feed
 
         if not peer.client.tasks:
             raise missing_tasks("taskIds needs the extension of tasks")
@@ -202,7 +210,7 @@ class Engine:
         retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
-            from .input_required import recall
+            from .refusals import recall
 
             recall(peer, retry, _binding(kind, call, peer), self._signer())
 
@@ -215,7 +223,7 @@ class Engine:
         if isinstance(outcome, Reply):
             if REFUSAL not in outcome.meta:
                 return outcome
-            from .gate_refusals import refuse
+            from .refusals import refuse
 
             outcome = refuse(kind, call, peer, outcome, self.runtime)
         if isinstance(outcome, Reply):
@@ -223,7 +231,7 @@ class Engine:
         if not peer.version.stateless:
             refused = reply_or_refusal(outcome)
             return refused if peer.session is not None else _with_hint(refused, _NO_SESSION)
-        from .input_required import input_required
+        from .refusals import input_required
 
         asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
         return self.server_info.encode_result(asking, peer.version)

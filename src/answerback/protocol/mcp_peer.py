@@ -20,8 +20,7 @@ from ..core.peer import (
     find_answer,
 )
 from ..core.versions import Version
-from .jsonrpc import RpcError, notification_frame
-from .params import Id
+from .jsonrpc import Id, RpcError, notification_frame
 from .session import ClientCapabilities, Session, reaches
 
 if TYPE_CHECKING:

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.json_value import JsonObject
 from ..core.peer import LEVELS, Level, Question
-from ..core.versions import STATELESS, Version
-from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
-from .params import PREFIX, TASKS, Meta
+from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
+from ..dialects.mcp import SERVER_INFO
+from ..registry.declarations import Registry
+from .jsonrpc import (
+    INVALID_PARAMS,
+    PREFIX,
+    TASKS,
+    UNSUPPORTED_VERSION,
+    Initialize,
+    Meta,
+    Params,
+    RpcError,
+    read_params,
+)
+from .listing import icons_of
 
 if TYPE_CHECKING:
-    from ..core.json_value import Json, JsonObject
+    from ..core.json_value import Json
     from ..core.request_info import ClientInfo
+
 
 DEFAULT_LEVEL: Level = "info"
 """The log level of a session until the client sets one."""
@@ -115,3 +130,140 @@ class Session:
 def reaches(level: Level, threshold: Level) -> bool:
     """Return whether a log message of *level* goes to a client that set *threshold*."""
     return LEVELS.index(level) >= LEVELS.index(threshold)
+
+
+WIDGETS = "io.modelcontextprotocol/ui"
+"""The name of MCP's Apps extension."""
+_encode = msgspec.json.Encoder().encode
+
+
+class ServerInfo:
+    """Describes the server of one registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def initialize(
+        self, raw: Params, *, has_user: bool = False, has_session: bool = True
+    ) -> tuple[Session, bytes]:
+        """Open a session; a client asking for an unknown version gets 2025-11-25.
+
+        *has_user* says whether the client is logged in, and so has its own tasks. Without
+        *has_session*, only capabilities that need no session are included.
+        """
+        asked = read_params(raw, Initialize)
+        version = STATEFUL.get(asked.version, LATEST_STATEFUL)
+        result: JsonObject = {
+            "protocolVersion": version.name,
+            "capabilities": self.capabilities(version, has_user=has_user, has_session=has_session),
+            "serverInfo": self._whole_info(version),
+        }
+        client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
+        session = Session(version, client, asked.info)
+        return session, _encode(result | self._instructions())
+
+    def discover(self, version: Version) -> bytes:
+        """Return the result of `server/discover`."""
+        result: JsonObject = {
+            "supportedVersions": sorted(STATELESS, reverse=True),
+            "capabilities": self.capabilities(version),
+        }
+        result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
+        return self.encode_result(result, version, cacheable=True)
+
+    def capabilities(
+        self, version: Version, *, has_user: bool = False, has_session: bool = True
+    ) -> JsonObject:
+        """Return the capabilities served; a method of any other capability is not found."""
+        changes = {"listChanged": True} if has_session else {}
+        found: JsonObject = {"tools": changes}
+        if self._has_resources:
+            found["resources"] = changes | {"subscribe": True} if has_session else changes
+        if self._registry.prompts:
+            found["prompts"] = changes
+        if version.completions and (self._registry.resources or self._registry.prompts):
+            found["completions"] = {}
+        if has_session:
+            found["logging"] = {}
+        if version.tasks and self._registry.has_tasks:
+            found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+            # Without a user a task's id is the key to it, so ids are not listed.
+            if has_user and self._registry.auth is not None:
+                found["tasks"]["list"] = {}
+        # Earlier versions have no extensions among the capabilities.
+        if version.stateless and (extensions := self._extensions()):
+            found["extensions"] = extensions
+        return found
+
+    @property
+    def _has_resources(self) -> bool:
+        """Whether there are resources; the replies of tools with a budget link to some."""
+        return bool(self._registry.resources) or self._registry.has_budgets
+
+    def _extensions(self) -> JsonObject:
+        found: JsonObject = {}
+        if any(uri.startswith("ui://") for uri in self._registry.resources):
+            found[WIDGETS] = {}
+        if self._registry.has_tasks:
+            found[TASKS] = {}
+        return found
+
+    def offers(self, family: str, version: Version) -> bool:
+        """Return whether the methods of *family*, the part before the slash, are served."""
+        registry = self._registry
+        match family:
+            case "resources":
+                return self._has_resources
+            case "prompts":
+                return bool(registry.prompts)
+            case "completion":
+                # Versions without the capability still have the method.
+                return not version.completions or bool(registry.resources or registry.prompts)
+            case "server":
+                return version.stateless
+            case "tasks":
+                return registry.has_tasks and (version.stateless or version.tasks)
+            case "tasks extension":
+                return registry.has_tasks and version.stateless
+            case "core tasks":
+                return registry.has_tasks and version.tasks
+            case "task list":
+                return registry.has_tasks and version.tasks and registry.auth is not None
+            case _:
+                return family in ("tools", "logging")
+
+    def server_info(self, version: Version) -> JsonObject:
+        info: JsonObject = {"name": self._registry.name, "version": self._registry.version}
+        if version.titles and self._registry.title:
+            info["title"] = self._registry.title
+        return info
+
+    def _whole_info(self, version: Version) -> JsonObject:
+        """Return the server info with icons, which can be large and are sent once."""
+        info, registry = self.server_info(version), self._registry
+        if version.icons and registry.icons:
+            info["icons"] = icons_of(registry.icons)
+        if version.icons and registry.website_url:
+            info["websiteUrl"] = registry.website_url
+        return info
+
+    def encode_result(
+        self, result: JsonObject, version: Version, *, cacheable: bool = False
+    ) -> bytes:
+        """Return the JSON of a result, with the members that every stateless result has."""
+        if not version.stateless:
+            return _encode(result)
+        result.setdefault("resultType", "complete")
+        if cacheable:
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        result.setdefault("_meta", {SERVER_INFO: self.server_info(version)})
+        return _encode(result)
+
+    @cached_property
+    def json(self) -> bytes:
+        """The JSON of the server info, which is in each stateless result's `_meta`."""
+        return _encode(self.server_info(V2026_07_28))
+
+    def _instructions(self) -> dict[str, str]:
+        description = self._registry.description
+        return {"instructions": description} if description else {}

@@ -10,22 +10,24 @@ import msgspec
 
 from ..dialects.mcp import SERVER_INFO
 from ..registry.declarations import Change, Registry
-from .hidden_entries import is_hidden_resource, refuse_subscription
 from .jsonrpc import (
     INVALID_PARAMS,
+    PREFIX,
     RESOURCE_NOT_FOUND,
+    Id,
     Params,
+    ReadResource,
     RpcError,
     notification_frame,
     read_params,
     result_frame,
 )
-from .params import PREFIX, Id, ReadResource
+from .listing import is_hidden_resource, refuse_subscription
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject
     from ..core.request_info import RequestInfo
-    from .task_feed import TaskFeed
+    from .task_methods import TaskFeed
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000

@@ -11,8 +11,11 @@ import msgspec
 from ...calls.runtime import runtime_on_loop, serving
 from ...core.json_value import Json
 from ...core.signing import signer_from_environment
+from ...protocol.connection import SingleSession
 from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
+    CancelledParams,
+    Id,
     Notification,
     Request,
     Response,
@@ -25,9 +28,7 @@ from ...protocol.jsonrpc import (
     result_frame,
 )
 from ...protocol.mcp_peer import McpPeer
-from ...protocol.params import CancelledParams, Id
-from ...protocol.server_info import ServerInfo
-from ...protocol.single_session import SingleSession
+from ...protocol.session import ServerInfo
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
 from ..frames import Lost, Outgoing, Receiver, Transport

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ...core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
-from ...protocol.params import Id
+from ...protocol.jsonrpc import Id
 from ..frames import Receiver, decode_frame
 
 _KEPT = 32

@@ -10,7 +10,7 @@ from ...core.limits import LARGE, MAX_BYTES
 from ...http1.event_stream import ReceivedEvents
 from ...http1.http_connection import HttpResponse
 from ...http1.http_errors import HttpFailure
-from ...protocol.params import Id
+from ...protocol.jsonrpc import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
 from ..frames import Lost, Outgoing, Receiver, Transport, decode_frame
 from .http_requests import HttpRequests

@@ -12,9 +12,8 @@ import msgspec
 
 from ...calls.failures import log_internal_error
 from ...core.versions import Version
-from ...protocol.jsonrpc import INVALID_REQUEST, Frame, Request, RpcError, error_frame, joined
+from ...protocol.jsonrpc import INVALID_REQUEST, Frame, Id, Request, RpcError, error_frame, joined
 from ...protocol.mcp_peer import McpPeer
-from ...protocol.params import Id
 from ...protocol.session import ClientCapabilities
 from ...tools.context import CURRENT
 from ...tools.elicitation import Declined

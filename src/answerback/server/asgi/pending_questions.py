@@ -10,9 +10,8 @@ from collections.abc import Iterable
 import msgspec
 
 from ...core.json_value import Json
-from ...protocol.input_required import LIFETIME
-from ...protocol.jsonrpc import request_frame
-from ...protocol.params import Id
+from ...protocol.jsonrpc import Id, request_frame
+from ...protocol.refusals import LIFETIME
 from ...tools.elicitation import Declined
 from .sse import EventStream
 from .worker_sockets import QuestionAnswered

@@ -15,8 +15,7 @@ import msgspec
 
 from ...core.event_loop import spawn
 from ...errors import Unavailable
-from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError, error_frame
-from ...protocol.params import Id
+from ...protocol.jsonrpc import INTERNAL_ERROR, Id, RpcError, error_frame
 from .request import Headers
 from .sessions import HttpClient
 from .sse import EventStream

@@ -8,13 +8,13 @@ from contextlib import suppress
 from ...core.versions import V2025_11_25
 from ...errors import Unavailable
 from ...protocol.engine import Engine
-from ...protocol.gate_refusals import batch_challenge
-from ...protocol.hidden_entries import described_if_hiding, is_gated
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Frame,
+    Id,
     Message,
+    Meta,
     Notification,
     Request,
     Response,
@@ -25,7 +25,8 @@ from ...protocol.jsonrpc import (
     parse,
     result_frame,
 )
-from ...protocol.params import Id, Meta
+from ...protocol.listing import described_if_hiding, is_gated
+from ...protocol.refusals import batch_challenge
 from ...protocol.session import ClientCapabilities
 from ...protocol.subscriptions import change_frame
 from ...registry.declarations import Change, Registry

@@ -16,19 +16,20 @@ import msgspec
 from ...core.json_value import Json
 from ...core.versions import V2026_07_28
 from ...protocol.engine import Engine
-from ...protocol.hidden_entries import described_if_hiding, is_gated, is_visible_to
 from ...protocol.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
+    Meta,
     Params,
     Request,
     RpcError,
+    ToolCall,
     error_frame,
     read_params,
 )
-from ...protocol.params import Meta, ToolCall
-from ...protocol.routing_headers import NAMED_BY, decode_header
+from ...protocol.listing import described_if_hiding, is_gated, is_visible_to
+from ...protocol.mcp_request_info import NAMED_BY, decode_header
 from ...protocol.session import require_meta, stateless_version
 from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
@@ -40,7 +41,7 @@ from .sse import EventStream, write_until_disconnected
 from .token_expiry import call_at_expiry
 
 if TYPE_CHECKING:
-    from ...protocol.task_feed import TaskFeed
+    from ...protocol.task_methods import TaskFeed
 
 METHOD = b"mcp-method"
 NAME = b"mcp-name"

@@ -5,8 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ...core.request_info import RequestInfo
-from ...protocol.jsonrpc import Notification, Request, Response, RpcError, read_params
-from ...protocol.params import CancelledParams, ReadResource, SetLevel
+from ...protocol.jsonrpc import (
+    CancelledParams,
+    Notification,
+    ReadResource,
+    Request,
+    Response,
+    RpcError,
+    SetLevel,
+    read_params,
+)
 from ...protocol.subscriptions import subscribed_uri
 from ...registry.declarations import Registry
 from ...registry.enabling import apply_switch, switches_of

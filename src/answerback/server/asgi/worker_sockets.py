@@ -19,7 +19,7 @@ import msgspec
 from ...core.event_loop import spawn
 from ...core.peer import Level
 from ...errors import Unavailable
-from ...protocol.params import Id
+from ...protocol.jsonrpc import Id
 from ...registry.declarations import Change
 from ...registry.enabling import Switch
 

@@ -25,13 +25,13 @@ from ...client.frames import (
 )
 from ...protocol.jsonrpc import (
     INTERNAL_ERROR,
+    Id,
     RpcError,
     error_frame,
     is_batch,
     notification_frame,
     parse_batch,
 )
-from ...protocol.params import Id
 from ..asgi.sse import EventStream
 
 _MAX_KEPT = 100

@@ -13,7 +13,7 @@ import msgspec
 
 from ...dialects import HttpReply
 from ...errors import InvalidInput
-from ...protocol.widgets.csp import CSP
+from ...protocol.widgets.page import CSP
 
 FRAME = "/console/frame"
 _HTML = "text/html; charset=utf-8"

@@ -19,13 +19,13 @@ from ...core.limits import LARGE_BODY
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
     Frame,
+    Id,
     Response,
     RpcError,
     error_frame,
     request_frame,
 )
 from ...protocol.mcp_peer import McpPeer
-from ...protocol.params import Id
 from ..standard_streams import Stdout
 
 if TYPE_CHECKING:
