@@ -15,9 +15,8 @@ from ..core.authentication import (
     User,
 )
 from .api_keys import ApiKey, ApiKeys
-from .introspection import Introspection, TokenLookup
-from .oauth import OAuth, OAuthOptions
-from .token_proof import TokenProof
+from .identity_provider import Introspection, TokenLookup
+from .oauth import OAuth, OAuthOptions, TokenProof
 
 __all__ = [
     "ApiKey",

@@ -13,11 +13,11 @@ from ..core.authentication import AppAuth, Challenge, Credentials, User, bearer_
 from .bearer import (
     MAX_TOKEN,
     bearer_token,
+    digest_of,
     header_values,
     invalid_request,
     invalid_token,
 )
-from .seen_tokens import digest_of
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 MIN_LENGTH = 22

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection
+from hashlib import sha256
+from urllib.parse import urlsplit
 
-from ..core.authentication import Challenge, Credentials, Unauthorized
+from ..core.authentication import Challenge, Credentials, Unauthorized, User
 
 MAX_TOKEN = 16 * 1024
 """The maximum size of a token, in bytes; a longer one is refused unread."""
@@ -61,3 +64,100 @@ def invalid_token(reason: str) -> Unauthorized:
 
 def invalid_request(reason: str) -> Unauthorized:
     return Unauthorized(Challenge(status=400, error="invalid_request", description=reason))
+
+
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+
+
+def is_loopback_url(url: str) -> bool:
+    """Return whether a URL's host is this machine."""
+    return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
+
+
+def is_secure(url: str) -> bool:
+    """Return whether nobody in between can change a URL's response."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    if not parts.hostname or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback_url(url))
+
+
+def checked_url(name: str, url: object, example: str) -> str:
+    """Return the URL; raises ValueError if it is not a URL, has a fragment, or is not https."""
+    if not isinstance(url, str) or not is_secure(url):
+        raise ValueError(
+            f"{name}={url!r} should be an https URL, such as {example!r}; "
+            "http is for this machine alone"
+        )
+    if not url.isascii() or not url.isprintable() or set(url) & set(' "\\<>#?'):
+        raise ValueError(f"{name}={url!r} should have no query, fragment or spaces")
+    return url
+
+
+def metadata_paths(url: str) -> tuple[str, ...]:
+    """Return the metadata's paths for the resource at *url*; the first is RFC 9728's."""
+    root = "/.well-known/oauth-protected-resource"
+    path = urlsplit(url).path.rstrip("/")
+    last = path.rpartition("/")[2]
+    return tuple(dict.fromkeys((root + path, root, f"{root}/{last}" if last else root)))
+
+
+def metadata_url(url: str) -> str:
+    """Return the address of that metadata."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{metadata_paths(url)[0]}"
+
+
+def metadata_urls(issuer: str) -> list[str]:
+    """Return the places of an issuer's metadata: RFC 8414's, then OpenID Connect Discovery's."""
+    parts = urlsplit(issuer)
+    base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    places = [
+        f"{base}/.well-known/oauth-authorization-server{path}",
+        f"{base}/.well-known/openid-configuration{path}",
+        f"{base}{path}/.well-known/openid-configuration",
+    ]
+    return list(dict.fromkeys(places))
+
+
+MAX_TOKENS = 10_000
+"""How many tokens are kept; beyond that, the oldest is dropped."""
+
+
+class SeenTokens:
+    """The users of valid tokens, each until a time.
+
+    A token is found by its SHA-256, so that comparing it reveals nothing about other tokens, and
+    the token itself does not stay in memory.
+    """
+
+    def __init__(self) -> None:
+        self._users: dict[bytes, tuple[float, User]] = {}
+
+    def find(self, digest: bytes) -> User | None:
+        """Return a token's user, unless the token has expired since."""
+        found = self._users.get(digest)
+        if found is None:
+            return None
+        if time.time() < found[0]:
+            return found[1]
+        del self._users[digest]
+        return None
+
+    def keep(self, digest: bytes, user: User, until: float) -> None:
+        """Keep a token until a time, but not longer than it is valid."""
+        if user.expires is not None:
+            until = min(until, user.expires)
+        if len(self._users) >= MAX_TOKENS:
+            del self._users[next(iter(self._users))]
+        self._users[digest] = (until, user)
+
+    def clear(self) -> None:
+        self._users.clear()
+
+
+def digest_of(token: bytes) -> bytes:
+    return sha256(token).digest()

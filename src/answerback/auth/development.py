@@ -12,8 +12,8 @@ import msgspec
 
 from ..core.authentication import AuthPage
 from ..errors import InvalidInput, needs_extra
+from .bearer import is_loopback_url
 from .oauth import OAuth, OAuthOptions
-from .urls import is_loopback_url
 
 TOKEN_PATH = "/dev/token"
 _KID = "development"

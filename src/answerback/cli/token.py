@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from ..auth.bearer import is_loopback_url
 from ..auth.development import TOKEN_PATH
-from ..auth.urls import is_loopback_url
 from ..errors import AnswerbackError
 from ..http1.http_errors import HttpFailure
 from ..http1.http_fetch import Fetched, fetch

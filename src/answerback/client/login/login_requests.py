@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urljoin
 
 import msgspec
 
-from ...auth.urls import is_loopback_url
+from ...auth.bearer import is_loopback_url
 from ...core.json_value import JsonObject
 from ...core.secrets import mask_url
 from ...http1.http_errors import HttpFailure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from ...auth.urls import is_secure
+from ...auth.bearer import is_secure
 from ...core.secrets import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget

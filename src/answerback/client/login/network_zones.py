@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 from urllib.parse import urlsplit
 
-from ...auth.urls import is_loopback_url, is_secure
+from ...auth.bearer import is_loopback_url, is_secure
 from ...core.secrets import mask_url
 from ..faults import LoginError
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ...auth.urls import is_secure
+from ...auth.bearer import is_secure
 from ...core.secrets import mask_url
 from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...auth.urls import is_secure, metadata_paths, metadata_urls
+from ...auth.bearer import is_secure, metadata_paths, metadata_urls
 from ...core.json_value import Json, JsonObject
 from ...core.secrets import mask_url
 from ...http1.http_errors import HttpFailure
