@@ -364,8 +364,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         A token can be redeemed only once. Raises LinkRefused.
         """
         from .calls.runtime import serving
-        from .gates.links import redeem
-        from .gates.used_tokens import used_tokens_in
+        from .gates.links import redeem, used_tokens_in
 
         runtime = serving(self._registry)
         state = None if runtime is None else runtime.state

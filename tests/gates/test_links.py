@@ -22,8 +22,7 @@ from answerback.auth import ApiKeys
 from answerback.core.authentication import User
 from answerback.core.signing import Signer, process_signer
 from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
-from answerback.gates.links import LIFETIME
-from answerback.gates.used_tokens import UnsafeDirectory
+from answerback.gates.links import LIFETIME, UnsafeDirectory
 from answerback.options import Access
 from answerback.registry.declarations import registry_of
 from answerback.testing import TestContext

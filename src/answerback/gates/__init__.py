@@ -5,10 +5,9 @@ A gate is a function of `ctx`; the ones here are ready to use.
 
 from ..core.authentication import UsedTokens
 from ..tools.requires import Refusal
-from .links import LinkRefused, Redeemed
+from .builtin import linked, login, scope, subscription
+from .links import LinkRefused, Redeemed, UsedFiles
 from .prompts import link_prompt, login_prompt, subscription_prompt
-from .ready import linked, login, scope, subscription
-from .used_tokens import UsedFiles
 
 __all__ = [
     "LinkRefused",

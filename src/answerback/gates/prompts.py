@@ -5,16 +5,123 @@ They are errors, so that a tool with a declared return type may return them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..core.authentication import AppAuth
+import msgspec
+
+from ..core.authentication import AppAuth, Challenge, bearer_challenge, quotable
+from ..core.json_value import JsonObject
 from ..core.reply import Error, Reply
+from ..core.request_info import RequestInfo
 from ..dialects.common import refusal_meta
+from ..registry.declarations import is_filtered
 from ..tools.context import current_runtime
-from ..tools.requires import Refusal
+from ..tools.requires import ReadyGate, Refusal
 from .links import Redeemed, check_page, link_to
+
+if TYPE_CHECKING:
+    from ..tools.tool import Tool
+
+
+WWW_AUTHENTICATE = "mcp/www_authenticate"
+"""The key in `_meta` for a host that logs in by a result."""
+
+
+def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
+    """Return the value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
+    challenge = _quotable(challenge)
+    return bearer_challenge(challenge) if auth is None else auth.www_authenticate(challenge)
+
+
+def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:
+    """Return the `_meta` of a result that asks the host to log in; it must name an error."""
+    if auth is None:
+        return {}
+    if challenge.error is None:
+        challenge = msgspec.structs.replace(challenge, error="insufficient_scope")
+    return {WWW_AUTHENTICATE: [auth.www_authenticate(_quotable(challenge))]}
+
+
+def url_value(url: str) -> str:
+    """Return a URL as a header's value: all but printable ASCII is percent-encoded."""
+    from urllib.parse import quote
+
+    return quote(url, safe="!#$%&'()*+,/:;=?@[]~|", errors="replace")
+
+
+def _quotable(challenge: Challenge) -> Challenge:
+    """Return the challenge with texts that can stand between quotation marks.
+
+    A gate may repeat what the client sent, and the author's own authenticator may write the
+    texts as they are.
+    """
+    return msgspec.structs.replace(
+        challenge,
+        description=quotable(challenge.description),
+        scopes=tuple(map(quotable, challenge.scopes)),
+    )
+
+
+T = TypeVar("T", bound="Tool")
+_LOGIN = "LOGIN_REQUIRED"
+
+
+def needs_login(tool: Tool) -> bool:
+    """Return whether *tool* needs a login, because of its gates or the app's auth."""
+    if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.declared):
+        return True
+    auth = _auth_of(tool)
+    return auth is not None and not auth.anonymous
+
+
+def security_schemes(tool: Tool) -> list[JsonObject]:
+    """Return the `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
+
+    A login without `auth=` counts as OAuth, because `scope` and the hosts know nothing else.
+    """
+    auth = _auth_of(tool)
+    # API keys have no page that says where to log in.
+    if auth is not None and auth.pages is None:
+        return []
+    if needs_login(tool):
+        needed = scopes_of(tool)
+        asked = needed if auth is None else auth.asked_scopes(needed)
+        return [{"type": "oauth2", "scopes": list(asked)}]
+    return [] if auth is None else [{"type": "noauth"}]
+
+
+def scopes_of(tool: Tool) -> tuple[str, ...]:
+    """Return all scopes that *tool* needs: every token's, and its gates'."""
+    auth = _auth_of(tool)
+    own = () if tool.gates is None else tool.gates.scopes
+    return tuple(dict.fromkeys((*(() if auth is None else auth.scopes), *own)))
+
+
+def _auth_of(tool: Tool) -> AppAuth | None:
+    """Return the authenticator of the app that serves *tool*."""
+    return tool.path[0].auth if tool.path else None
+
+
+def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the known codes of a gate's refusals."""
+    return gate.codes if isinstance(gate, ReadyGate) else ("FORBIDDEN", "TIMED_OUT")
+
+
+def shown_to_all(tools: Iterable[T]) -> list[T]:
+    """Return the tools for documents that are the same for every caller.
+
+    It leaves out those that a gate hides from some callers, and those that `@app.visible` hides
+    from a request without a user and headers.
+    """
+    anyone = RequestInfo("rest")
+    return [
+        each
+        for each in tools
+        if (each.gates is None or not each.gates.hiding) and not is_filtered(each, anyone)
+    ]
+
 
 LOGIN_REQUIRED = "LOGIN_REQUIRED"
 SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"

@@ -249,7 +249,7 @@ def _schemes_of_gates(tool: Tool) -> list[Any]:
     """Return the security schemes that the gates and the app's `auth=` imply."""
     if tool.gates is None and (not tool.path or tool.path[0].auth is None):
         return []
-    from ..gates.schemes import security_schemes
+    from ..gates.prompts import security_schemes
 
     return security_schemes(tool)
 

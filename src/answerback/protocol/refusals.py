@@ -20,9 +20,15 @@ from ..core.request_info import LOGS_IN_BY_RESULT, detect_host
 from ..core.signing import Signer
 from ..core.versions import V2025_11_25
 from ..dialects.common import REFUSAL
-from ..gates.challenge import header_value, in_result
-from ..gates.prompts import LINK_REQUIRED, LOGIN_REQUIRED, SUBSCRIPTION_REQUIRED, login_refusal
-from ..gates.schemes import codes_of
+from ..gates.prompts import (
+    LINK_REQUIRED,
+    LOGIN_REQUIRED,
+    SUBSCRIPTION_REQUIRED,
+    codes_of,
+    header_value,
+    in_result,
+    login_refusal,
+)
 from ..registry.declarations import Registry
 from ..tools.requires import Refusal, UserGate
 from .jsonrpc import (

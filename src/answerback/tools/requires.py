@@ -225,7 +225,7 @@ def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
     for each in given:
         if isinstance(each, str):
             raise TypeError(f"requires has the text {each!r}; for a scope write scope({each!r})")
-        maker = getattr(each, "__module__", None) == "answerback.gates.ready"
+        maker = getattr(each, "__module__", None) == "answerback.gates.builtin"
         if maker and isinstance(each, FunctionType):
             raise TypeError(f"requires has {each.__name__} itself; write {each.__name__}(…)")
         if not callable(each) or isinstance(each, type):

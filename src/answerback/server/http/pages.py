@@ -32,7 +32,7 @@ def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
     """Return the tools and their schemas as JSON, including those hidden from some callers."""
     tools = list(registry.tools.values())
     if not hidden and registry.hides_entries:
-        from ...gates.schemes import shown_to_all
+        from ...gates.prompts import shown_to_all
 
         tools = shown_to_all(tools)
     return msgspec.json.encode([_function(tool) for tool in tools])

@@ -183,12 +183,12 @@ class Routes:
         headers: list[tuple[str, str]] = []
         if error is not None and (call.challenge or (auth is not None and error.row.status == 401)):
             from ...core.authentication import Challenge
-            from ...gates.challenge import header_value
+            from ...gates.prompts import header_value
 
             challenge = call.challenge or Challenge(description=error.message)
             headers.append(("WWW-Authenticate", header_value(auth, challenge)))
         if REFUSAL in reply.meta and (url := reply.meta[REFUSAL].get("url")):
-            from ...gates.challenge import url_value
+            from ...gates.prompts import url_value
 
             headers.append(("X-Error-Url", url_value(url)))
         if not headers:

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from ....core.authentication import AppAuth
-from ....gates.schemes import needs_login, shown_to_all
+from ....gates.prompts import needs_login, shown_to_all
 from ....registry.declarations import Registry
 from ....types.json_text import ENCODER
 from ..pages import PUBLIC

@@ -10,7 +10,7 @@ import msgspec
 from ....core.json_value import Json
 from ....dialects.rest import FORM
 from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
-from ....gates.schemes import needs_login, scopes_of
+from ....gates.prompts import needs_login, scopes_of
 from ....tools.tool import Tool
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema

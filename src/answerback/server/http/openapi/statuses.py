@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....error_codes import CODES, INPUT_REQUIRED, find_code
 from ....errors import ToolError
-from ....gates.schemes import codes_of, needs_login
+from ....gates.prompts import codes_of, needs_login
 from ....tools.docstrings import parse
 from ....tools.tool import Tool
 
