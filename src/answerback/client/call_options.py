@@ -125,8 +125,7 @@ async def under_policy(
     """
     if not options.has_policy:
         return await attempt(first or Deadline(options.timeout))
-    from ..resilience.policy_run import PolicyRun
-    from ..resilience.running import run_async
+    from ..resilience.policy import PolicyRun, run_async
 
     begun = [] if first is None else [first]
     attempts = 0

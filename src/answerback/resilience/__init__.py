@@ -1,8 +1,8 @@
 """Retries, circuit breakers and limits: tool options, and decorators for any function."""
 
 from .breaker import Breaker, BreakerStore
-from .clock import Clock
 from .limit import Limit, LimitStore
+from .policy import Clock
 from .retry import Retry
 
 __all__ = ["Breaker", "BreakerStore", "Clock", "Limit", "LimitStore", "Retry"]

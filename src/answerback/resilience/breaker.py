@@ -8,9 +8,11 @@ from typing import ClassVar, Literal, Protocol
 from weakref import WeakValueDictionary
 
 from ..core.log import logger
-from .caller_errors import unavailable
-from .clock import REAL_CLOCK, Clock
-from .option_checks import (
+from .policy import (
+    REAL_CLOCK,
+    Clock,
+    Part,
+    Policy,
     check_classes,
     check_clock,
     check_count,
@@ -18,8 +20,8 @@ from .option_checks import (
     check_name,
     check_seconds,
     check_store,
+    unavailable,
 )
-from .policy import Part, Policy
 
 State = Literal["closed", "open", "half-open"]
 

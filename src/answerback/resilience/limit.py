@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 from ..core.authentication import User
 from ..core.request_info import RequestInfo
 from ..tools.context import Context, RunningCall
-from .caller_errors import rate_limited
-from .clock import REAL_CLOCK, Clock
-from .option_checks import check_clock, check_count, check_first, check_plain, check_store
-from .policy import Part, Policy
+from .policy import (
+    REAL_CLOCK,
+    Clock,
+    Part,
+    Policy,
+    check_clock,
+    check_count,
+    check_first,
+    check_plain,
+    check_store,
+    rate_limited,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

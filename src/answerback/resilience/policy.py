@@ -6,25 +6,467 @@ and the retry's deadline covers all of them.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial, wraps
+from math import ceil, isfinite
+from time import monotonic
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import msgspec
 
+from ..calls.runners import ON_LOOP, run_at_once
+from ..core.json_value import JsonObject, is_integer, is_number
+from ..core.log import logger
+from ..core.reply import Error
+from ..core.stopped_clocks import RUNNING
+from ..error_codes import CHECK_FIRST
+from ..errors import RateLimited, TimedOut, ToolError, Unavailable
 from ..registry.declarations import HealthState
-from ..tools.context import RunningCall
+from ..tools.context import Context, RunningCall
 from ..tools.tool_options import ToolSettings, limits_of
-from .option_checks import check_function
-from .policy_run import PolicyRun
-from .running import ask_on_loop, run_async, run_sync
+from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
     from .breaker import Breaker
-    from .limit import Limit
+    from .limit import Ask, Limit, PendingCount
     from .retry import Retry
+
+
+class Clock:
+    """The real clock. Its time is that of `time.monotonic`."""
+
+    def now(self) -> float:
+        """Return the time in seconds."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the event loop; a cancellation ends the wait."""
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Wait in a thread."""
+        time.sleep(seconds)
+
+
+REAL_CLOCK = Clock()
+
+
+class Stopwatch:
+    """Measures a call's duration; it is paused while the user is asked.
+
+    It belongs to one call, whose questions are asked on one thread.
+    """
+
+    __slots__ = ("_began", "_now", "_open", "_stopped_at", "questions")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._began = now()
+        self._stopped_at = 0.0
+        self._open = 0
+        self.questions = 0
+        """The number of questions sent."""
+
+    def seconds(self) -> float:
+        until = self._stopped_at if self._open else self._now()
+        return until - self._began
+
+    def stop(self) -> None:
+        self.questions += 1
+        if self._open == 0:
+            self._stopped_at = self._now()
+        self._open += 1
+
+    def go_on(self) -> None:
+        self._open -= 1
+        if self._open == 0:
+            self._began += self._now() - self._stopped_at
+
+
+# Flags of code objects, as in `inspect`, whose import takes time.
+_ASYNC = 0x80
+_GENERATOR = 0x20 | 0x200
+
+
+def check_first(value: object, example: str) -> None:
+    """Refuse a function, which is what a decorator without parentheses gets."""
+    if callable(value):
+        raise TypeError(f"{value!r} is not a value of it; write {example}")
+
+
+def check_name(name: str, value: object, example: str) -> None:
+    """Refuse a value that is not a name."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name}={value!r} should be a name, such as {example!r}")
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuse a value that is not a positive whole number."""
+    if not is_integer(value) or value < 1:
+        raise ValueError(f"{name}={value!r} should be a whole number from 1 on")
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Refuse a value that is not a duration."""
+    if not is_number(value) or not isfinite(value) or value <= 0:
+        raise ValueError(f"{name}={value!r} should be a number of seconds greater than 0")
+
+
+def check_classes(name: str, value: object) -> None:
+    """Refuse what `isinstance` does not accept, and exceptions that end more than a call."""
+    classes = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(each, type) and issubclass(each, Exception) for each in classes):
+        raise TypeError(
+            f"{name}={value!r} should be an exception class or a tuple of them, such as OSError"
+        )
+
+
+def check_clock(value: object) -> None:
+    if not isinstance(value, Clock):
+        raise TypeError(f"clock={value!r} should be a Clock of answerback.resilience")
+
+
+def check_plain(name: str, value: object) -> None:
+    """Refuse an async function, whose result nobody would wait for."""
+    if _flags(value) & _ASYNC:
+        raise TypeError(f"{name} should be a plain function, not async: nobody waits for its value")
+
+
+def check_store(value: object, *methods: str) -> None:
+    """Refuse a store without the methods of its protocol."""
+    for each in methods:
+        if not callable(getattr(value, each, None)):
+            raise TypeError(f"store={value!r} has no method {each}; see docs/guides/resilience.md")
+
+
+def check_function(part: object, fn: Callable[..., Any]) -> None:
+    """Refuse what a part cannot run: a non-function, or a generator."""
+    if not callable(fn):
+        name = type(part).__name__
+        raise TypeError(f"{name} decorates functions, and {fn!r} is none")
+    if _flags(fn) & _GENERATOR:
+        raise TypeError(
+            f"{getattr(fn, '__name__', fn)!r} is a generator, which runs after the call has ended; "
+            "decorate the function that reads one value, or return a list"
+        )
+
+
+def _flags(fn: object) -> int:
+    while hasattr(fn, "func"):  # A functools.partial.
+        fn = fn.func
+    flags: int = getattr(getattr(fn, "__code__", None), "co_flags", 0)
+    return flags
+
+
+E = TypeVar("E", bound=ToolError)
+
+
+def unavailable(seconds: float) -> Unavailable:
+    """Return an open breaker's refusal."""
+    return _refusal(Unavailable, "Service temporarily unavailable", {}, seconds)
+
+
+def rate_limited(limit: str, seconds: float) -> RateLimited:
+    """Return a limit's refusal."""
+    message = f"Too many calls: the limit is {limit}"
+    return _refusal(RateLimited, message, {"limit": limit}, seconds)
+
+
+def _refusal(kind: type[E], message: str, details: JsonObject, seconds: float) -> E:
+    after = max(1, ceil(seconds))
+    details["retry_after"] = after
+    error = kind(message, details=details, retryable=True, hint=f"try again {_in(after)}")
+    error.may_have_run = False
+    return error
+
+
+def _in(seconds: int) -> str:
+    return "in 1 second" if seconds == 1 else f"in {seconds} seconds"
+
+
+def service_failed(failure: ServiceFailure, may_repeat: bool) -> Error:
+    """Return the error for a library's exception, whose own text is not shown.
+
+    *may_repeat* says whether the call may be repeated.
+    """
+    code, message = Unavailable.code, "A service that this tool needs is unavailable"
+    if failure.timed_out:
+        code, message = TimedOut.code, "A service that this tool needs did not answer in time"
+    retryable = may_repeat or not failure.may_have_run
+    after = None if failure.retry_after is None else max(1, ceil(failure.retry_after))
+    hint = "try again later" if after is None else f"try again {_in(after)}"
+    if not retryable:
+        hint = CHECK_FIRST
+    details = None if after is None else {"retry_after": after}
+    return Error(code, message, details, retryable, hint)
+
+
+_NOTICEABLE = 0.1
+"""A shorter wait for a shared database is not taken from the call's time-out, so that the error of
+a late call names the number that its author wrote."""
+
+
+class PolicyRun(msgspec.Struct, eq=False):
+    """The attempts, the breaker's ticket and the counted limits of one call."""
+
+    _policy: Policy
+    call: RunningCall | None = None
+    _tool: Tool | None = None
+    attempts: int = 0
+    """How many times the function was started."""
+    opened: bool = False
+    """Whether the call opened the breaker."""
+    watch: Stopwatch | None = None
+    _entered: list[tuple[Limit, Hashable]] = []
+    _ticket: int | None = None
+    _failed: bool | None = None
+    _waited: float = 0.0
+    """The seconds that a shared database took to count the call, if one can notice them."""
+
+    @property
+    def clock(self) -> Clock:
+        retry = self._policy.retry
+        return REAL_CLOCK if retry is None else retry.clock
+
+    @property
+    def breaker(self) -> str:
+        """The breaker's current state; empty without a breaker."""
+        breaker = self._policy.breaker
+        return "" if breaker is None else breaker.state
+
+    async def begin(self, ask: Ask) -> None:
+        """Pass the limits and the breaker; raises RateLimited or Unavailable."""
+        policy = self._policy
+        retry = policy.retry
+        # Without a deadline the clock only counts questions, and most functions cannot ask any.
+        if retry is not None and (retry.deadline is not None or self._can_ask()):
+            self.watch = Stopwatch(retry.clock.now)
+        try:
+            for limit in policy.limits:
+                pending = self._enter(limit)
+                if pending is not None:
+                    await self._answer(ask, pending)
+            if policy.breaker is not None:
+                self._ticket = policy.breaker.enter()
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _enter(self, limit: Limit) -> PendingCount | None:
+        call = self.call
+        # The rates counted a task when it was created.
+        is_task = call is not None and call.is_counted
+        if is_task and callable(limit.per):
+            return None  # It may need the request, which a task does not have.
+        key = None if call is None else limit.key(call)
+        limit.start(key)
+        try:
+            pending = None if is_task else limit.count(key)
+        except BaseException:
+            limit.leave(key)
+            raise
+        self._entered.append((limit, key))
+        return pending
+
+    async def _answer(self, ask: Ask, pending: PendingCount) -> None:
+        """Wait until the last entered limit is counted; raises RateLimited.
+
+        It takes at most half of the call's time, because the function needs the rest.
+        """
+        limit, key = self._entered[-1]
+        timeout = None if self._tool is None else self._tool.timeout
+        known = [each for each in (self.seconds_left(), timeout) if each is not None]
+        began = monotonic()
+        try:
+            limit.check(await ask(pending, min(known) / 2 if known else None))
+        except BaseException:
+            # It was not counted, so nothing is given back.
+            self._entered.pop()
+            limit.leave(key)
+            raise
+        took = monotonic() - began
+        if took > _NOTICEABLE:
+            self._waited += took
+
+    def _give_back(self) -> None:
+        for limit, key in self._entered:
+            limit.leave(key)
+            limit.give_back(key)
+        self._entered.clear()
+
+    def _can_ask(self) -> bool:
+        if self._tool is None:
+            return True
+        signature = self._tool.signature
+        return signature.context is not None or bool(signature.dependencies)
+
+    def _context(self) -> Context[Any]:
+        assert self.call is not None
+        return Context(self.call)
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the deadline; None without one."""
+        retry = self._policy.retry
+        if retry is None:
+            timeout = None if self._tool is None else self._tool.timeout
+            return max(0.0, timeout - self._waited) if timeout and self._waited else None
+        if retry.deadline is None or self.watch is None:
+            return None
+        return max(0.0, retry.deadline - self.watch.seconds())
+
+    def succeeded(self) -> None:
+        self._failed = False
+
+    def failure_in(self, value: object) -> ServiceFailure | None:
+        """Return the failure in the function's return value; None if it succeeded."""
+        if type(value) in PLAIN_DATA:
+            return None
+        return read_value(value, self._tool is None or self._tool.returns.finished)
+
+    def shown_for(self, exc: BaseException) -> Error | None:
+        """Return the error that callers see for a service failure; None for other exceptions."""
+        policy = self._policy
+        if policy.breaker is None and policy.retry is None:
+            return None
+        failure = read_failure(exc)
+        if not (failure.transient or policy.counts(exc)):
+            return None
+        return service_failed(failure, policy.may_repeat)
+
+    def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
+        """Return the seconds to wait before the next attempt; None if there is none."""
+        policy = self._policy
+        breaker, retry = policy.breaker, policy.retry
+        # A refusal says nothing about the service, and neither does a caller's mistake.
+        self._failed = True if failure.of_service or policy.counts(exc) else None
+        # After the user has answered a question, another attempt would repeat it.
+        if retry is None or (self.watch is not None and self.watch.questions > 0):
+            return None
+        wait = retry.wait_after(self.attempts - 1, exc, failure, policy.may_repeat)
+        left = self.seconds_left()
+        if wait is None or (left is not None and wait >= left):
+            return None
+        # Other calls may have opened it meanwhile, unless this call is the probe.
+        return None if breaker is not None and not breaker.holds(self._ticket) else wait
+
+    def check_cancelled(self) -> None:
+        """Stop retrying once the client has gone."""
+        if self.call is not None and self._context().cancelled:
+            raise ToolError("The call was cancelled", code="CANCELLED")
+
+    def end(self) -> None:
+        """Report the call's end to the breaker and the limits."""
+        for limit, key in self._entered:
+            limit.leave(key)
+        self._entered.clear()
+        if self._ticket is None:
+            return
+        breaker, ticket = self._policy.breaker, self._ticket
+        assert breaker is not None
+        self._ticket = None
+        try:
+            self.opened = breaker.leave(ticket, self._failed)
+        except Exception:  # noqa: BLE001 -- it is the code of an author
+            message = "the store of breaker %r raised, and does not know the result of a call"
+            logger().exception(message, breaker.service)
+
+    def undo(self) -> None:
+        """Make the breaker and the limits forget the call, whose function was not started."""
+        self._give_back()
+        self._failed = None
+        self.attempts = 0
+        self.end()
+
+
+Operation = Callable[[float | None], Any]
+"""Makes one attempt within the given seconds; returns a value or a coroutine."""
+
+
+async def run_async(run: PolicyRun, operation: Operation) -> Any:
+    """Return the value of *operation*, which is retried as the policy says."""
+    return await _run(run, operation, ask_on_loop)
+
+
+def run_sync(run: PolicyRun, operation: Operation) -> Any:
+    """Do the same as `run_async` without an event loop: the thread waits.
+
+    A function that returns a coroutine, as a lambda may, has not run yet: the result is then a
+    coroutine that runs it with `run_async`.
+    """
+    return run_at_once(_run(run, operation, _ask_in_thread))
+
+
+async def _run(run: PolicyRun, operation: Operation, ask: Ask) -> Any:
+    await run.begin(ask)
+    # Questions to the user pause the call's clock; only a retry has one.
+    token = None if run.watch is None else RUNNING.set((*RUNNING.get(), run.watch))
+    try:
+        while True:
+            run.attempts += 1
+            try:
+                value = operation(run.seconds_left())
+                if isinstance(value, CoroutineType):
+                    if ask is _ask_in_thread:
+                        run.undo()
+                        return run_async(run, _beginning_with(value, operation))
+                    value = await value
+            except BaseException as exc:
+                wait = run.wait_after(exc, read_failure(exc))
+                if wait is None:
+                    raise
+            else:
+                failure = run.failure_in(value)
+                if failure is None:
+                    run.succeeded()
+                    return value
+                wait = run.wait_after(None, failure)
+                if wait is None:
+                    return value
+            await _pause(run, wait, in_thread=ask is _ask_in_thread)
+            run.check_cancelled()
+    finally:
+        if token is not None:
+            RUNNING.reset(token)
+        run.end()
+
+
+async def ask_on_loop(pending: PendingCount, seconds: float | None = None) -> float:
+    """Wait on the event loop until the shared database has counted a call."""
+    await ON_LOOP
+    import asyncio
+
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(pending.answer), seconds)
+    except TimeoutError:
+        return pending.count_alone()
+
+
+async def _ask_in_thread(pending: PendingCount, seconds: float | None) -> float:
+    try:
+        return pending.answer.result(seconds)
+    except TimeoutError:
+        return pending.count_alone()
+
+
+def _beginning_with(first: object, operation: Operation) -> Operation:
+    """Return the operation, whose first attempt has already returned *first*."""
+    made = [first]
+    return lambda left: made.pop() if made else operation(left)
+
+
+async def _pause(run: PolicyRun, seconds: float, *, in_thread: bool) -> None:
+    if in_thread:
+        run.clock.wait(seconds)
+    else:
+        await ON_LOOP
+        await run.clock.sleep(seconds)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound="RunningCall")

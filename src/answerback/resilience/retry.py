@@ -8,8 +8,11 @@ from random import random
 from typing import ClassVar
 
 from ..core.json_value import is_number
-from .clock import REAL_CLOCK, Clock
-from .option_checks import (
+from .policy import (
+    REAL_CLOCK,
+    Clock,
+    Part,
+    Policy,
     check_classes,
     check_clock,
     check_count,
@@ -17,7 +20,6 @@ from .option_checks import (
     check_plain,
     check_seconds,
 )
-from .policy import Part, Policy
 from .service_failure import ServiceFailure
 
 
