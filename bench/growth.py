@@ -18,10 +18,9 @@ from answerback.core.limits import TaskLimits
 from answerback.records import Records, SQLite
 from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import summarise
-from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord
-from answerback.tasks.task_store import TaskStore
+from answerback.tasks.task_store import MemoryStore, TaskStore
 
 from .report import Chart, Figure, Found
 

@@ -50,7 +50,7 @@ STATE = {
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
     "core/metadata.py: _near_key",
-    "tasks/task_watch.py: _machine",
+    "tasks/task_runner.py: _machine",
     "rules/catalogue.py: plan_for",
     "dialects/verdicts.py: _phrase_pattern",
     "types/schema_check.py: _compiled",

@@ -26,7 +26,7 @@ if lease := os.environ.get("FAULT_LEASE"):
 from answerback import App, Context, Limits
 from answerback.options import Task
 from answerback.resilience import Limit
-from answerback.tasks import task_watch
+from answerback.tasks import task_runner as task_watch
 
 if boot := os.environ.get("FAULT_BOOT"):
     os.getpid = lambda: 2**22 + 1

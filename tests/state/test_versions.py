@@ -23,8 +23,8 @@ from answerback.state.migrations import VERSION, WrongTables
 from answerback.state.shared import SharedState, connected
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id
+from answerback.tasks.task_runner import is_lost, new_worker_name
 from answerback.tasks.task_store import Claim
-from answerback.tasks.task_watch import is_lost, new_worker_name
 
 LIMITS = TaskLimits()
 STEPS = Path(migrations.__file__).parent / "steps"

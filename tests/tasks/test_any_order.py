@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from answerback import success
 from answerback.core.limits import TaskLimits
 from answerback.tasks import transitions
-from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.task_record import OpenQuestion, TaskRecord, new_id
-from answerback.tasks.task_store import Change
+from answerback.tasks.task_store import Change, MemoryStore
 
 NOW = 1_000_000.0
 TOOLS = ("job",)

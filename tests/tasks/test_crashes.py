@@ -22,10 +22,10 @@ from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 from answerback import App, Context, Limits
 from answerback.options import TaskLimits
 from answerback.registry.declarations import registry_of
-from answerback.tasks import task_watch
-from answerback.tasks.memory_store import MemoryStore
+from answerback.tasks import task_runner as task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord, new_id
+from answerback.tasks.task_store import MemoryStore
 from answerback.tasks.transitions import cancelled
 
 

@@ -14,7 +14,8 @@ from tests.serving import ServedApp
 
 from answerback import Limits
 from answerback.options import Task, TaskLimits
-from answerback.tasks import keyed_calls, task_watch
+from answerback.tasks import service as keyed_calls
+from answerback.tasks import task_runner as task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
 
 KEY = {"Idempotency-Key": "k-1"}

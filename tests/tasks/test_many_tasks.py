@@ -15,10 +15,9 @@ from tests.tasks.store_clock import NOW, StoreClock
 
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
-from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord
-from answerback.tasks.task_store import TaskStore
+from answerback.tasks.task_store import MemoryStore, TaskStore
 
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)
 TOOLS = ("job",)

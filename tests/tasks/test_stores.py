@@ -20,10 +20,9 @@ from answerback.core.limits import TaskLimits
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
 from answerback.tasks import postgres_store as postgres_module
 from answerback.tasks import transitions
-from answerback.tasks.memory_store import MemoryStore
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 from answerback.tasks.task_record import FORMAT, OpenQuestion, TaskRecord, fingerprint_of, new_id
-from answerback.tasks.task_store import TaskStore
+from answerback.tasks.task_store import MemoryStore, TaskStore
 
 TOOLS = ("report",)
 QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})

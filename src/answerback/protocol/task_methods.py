@@ -105,7 +105,7 @@ class TaskMethods:
             return lambda call: self._create(call, asked, peer)
         key = _key(asked)
         if key is not None and tool is not None and tool.settings.idempotency_key:
-            from ..tasks.keyed_calls import run_once
+            from ..tasks.service import run_once
 
             run = partial(run_once, self.service, key=key, handle=self._runtime.handlers.tools)
             return run if tool.budget is None else partial(self._run_and_fit, run)

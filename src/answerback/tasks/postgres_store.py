@@ -16,9 +16,7 @@ from ..state.database import NOW, NOW_ONCE, Database
 from ..state.notices import Notices
 from ..state.sealing import CannotOpen, place_of
 from ..state.shared import SharedState
-from .idempotency_keys import checked_repeat
-from .task_admission import check_room
-from .task_record import FORMAT, TaskRecord
+from .task_record import FORMAT, TaskRecord, check_room, checked_repeat
 from .task_store import Change, Claim
 from .transitions import claimed
 

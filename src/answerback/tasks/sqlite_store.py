@@ -17,10 +17,7 @@ from ..core.files import FileIdentity, FileMoved, make_private
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
-from .idempotency_keys import checked_repeat
-from .task_admission import check_room
-from .task_expiry import ExpiryClock
-from .task_record import FORMAT, TaskRecord
+from .task_record import FORMAT, ExpiryClock, TaskRecord, check_room, checked_repeat
 from .task_store import Change, Claim
 from .transitions import claimed
 

@@ -15,9 +15,7 @@ import msgspec
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
 from ..errors import Conflict, ToolError
-from .stored_reply import dump_reply
-from .task_expiry import expiry_after_end
-from .task_record import FINAL, OpenQuestion, State, TaskRecord
+from .task_record import FINAL, OpenQuestion, State, TaskRecord, dump_reply, expiry_after_end
 
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000

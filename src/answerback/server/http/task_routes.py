@@ -22,10 +22,8 @@ from ...dialects.status_and_headers import JSON, RETRY_AFTER
 from ...error_codes import INVALID_ARGUMENTS, INVALID_JSON
 from ...errors import ToolError, Unavailable
 from ...registry.declarations import Registry
-from ...tasks.idempotency_keys import checked_key
-from ...tasks.keyed_calls import run_once
-from ...tasks.service import TaskService, task_service
-from ...tasks.task_record import TaskRecord, iso_time, task_members
+from ...tasks.service import TaskService, run_once, task_service
+from ...tasks.task_record import TaskRecord, checked_key, iso_time, task_members
 from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:

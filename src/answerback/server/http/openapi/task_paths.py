@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....dialects.status_and_headers import JSON, RETRY_AFTER
-from ....tasks.idempotency_keys import MAX_KEY
+from ....tasks.task_record import MAX_KEY
 from ....tools.tool import Tool
 from ..task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
 from .components import SCHEMAS, object_schema
