@@ -16,8 +16,7 @@ import msgspec
 from answerback import App, Unavailable
 from answerback.core.limits import TaskLimits
 from answerback.records import Records, SQLite
-from answerback.records.reader import StoredRecord, decode, read
-from answerback.records.statistics import summarise
+from answerback.records.reader import StoredRecord, decode, read, summarise
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import TaskRecord
 from answerback.tasks.task_store import MemoryStore, TaskStore

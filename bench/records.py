@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from answerback import App
 from answerback.records import Records, SQLite
-from answerback.records.reader import StoredRecord, decode, read
-from answerback.records.statistics import Summary, summarise
+from answerback.records.reader import StoredRecord, Summary, decode, read, summarise
 from answerback.registry.declarations import registry_of
 
 from .report import Figure

@@ -16,9 +16,9 @@ from tests.serving import handlers_of
 from answerback import App, Context, Page, Reply, ToolError, connect, success
 from answerback.contract import STANDARD, Contract
 from answerback.records import JSONL, Logging, Records, SQLite
-from answerback.records.call_record import digest
 from answerback.records.event import Issue
-from answerback.records.verify import verify
+from answerback.records.hash_chain import verify
+from answerback.records.recorder import digest
 
 
 def test_a_reply_becomes_one_event() -> None:

@@ -14,8 +14,8 @@ from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, repli
 
 from answerback import App, Reply
 from answerback.records import JSONL, Records, SQLite
-from answerback.records.call_record import CallRecord
-from answerback.records.verify import verify
+from answerback.records.hash_chain import verify
+from answerback.records.recorder import CallRecord
 
 
 def test_a_full_disk_loses_records_but_every_call_is_answered(

@@ -12,7 +12,7 @@ import pytest
 from tests.records.support import TIMEOUT, app_with, call_add, replies_in
 
 from answerback.records import JSONL, Records, SQLite
-from answerback.records.verify import verify
+from answerback.records.hash_chain import verify
 
 
 @pytest.mark.parametrize("sink", [SQLite, JSONL])

@@ -18,8 +18,8 @@ import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, events_in, replies_in
 
 from answerback.records import Event, Records
+from answerback.records.hash_chain import verify
 from answerback.records.reader import CannotRead
-from answerback.records.verify import verify
 
 
 def _environ(**more: str) -> dict[str, str]:

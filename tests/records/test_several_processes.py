@@ -13,8 +13,8 @@ import pytest
 from tests.records.support import TIMEOUT, app_with, call_add, events_in, replies_in
 
 from answerback.records import JSONL, Records, SQLite
+from answerback.records.hash_chain import verify
 from answerback.records.reader import read
-from answerback.records.verify import verify
 
 
 def test_records_are_written_while_a_reader_is_in_the_middle_of_the_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.records.support import TIMEOUT, app_with, call_add, events_in
 
 from answerback import audit
 from answerback.records import JSONL, Entry, Logging, OpenTelemetry, Records, SQLite
-from answerback.records.sink import WriteOnlySink
+from answerback.records.event import WriteOnlySink
 
 
 class Opened(NamedTuple):

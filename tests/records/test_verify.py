@@ -12,8 +12,8 @@ import pytest
 from tests.records.support import app_with
 
 from answerback.records import JSONL, Records, SQLite
+from answerback.records.hash_chain import verify
 from answerback.records.reader import CannotRead
-from answerback.records.verify import verify
 
 
 def record_calls(sink: SQLite | JSONL, calls: int = 5) -> None:

@@ -16,7 +16,7 @@ from tests.rules.test_good_replies import GOOD
 from answerback import Image, Reply, failure, success, validate
 from answerback.contract import Dialect
 from answerback.core.reply import Cut, Error
-from answerback.records.recorded_bodies import reply_json
+from answerback.records.recorder import reply_json
 from answerback.rules.catalogue import RULES
 from answerback.rules.reply_view import walk_values
 from answerback.rules.validation import findings_in

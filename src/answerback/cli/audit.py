@@ -10,9 +10,8 @@ import msgspec
 
 from ..dialects.readable import render
 from ..records.event import Event
-from ..records.reader import StoredRecord, decode, read
-from ..records.statistics import Summary, ToolStatistics, summarise
-from ..records.verify import Head, Verdict, verify
+from ..records.hash_chain import Head, Verdict, verify
+from ..records.reader import StoredRecord, Summary, ToolStatistics, decode, read, summarise
 from ..types.problems import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr

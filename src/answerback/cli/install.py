@@ -14,7 +14,7 @@ from tempfile import mkstemp
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from ..records.sink import folder_lock
+from ..records.event import folder_lock
 from ..registry.declarations import registry_of
 from ..server.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file

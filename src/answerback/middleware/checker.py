@@ -13,7 +13,7 @@ from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..dialects.verdicts import code_of, dialect_of
 from ..errors import MissingExtraError
-from ..records.call_record import CallRecord
+from ..records.recorder import CallRecord
 
 if TYPE_CHECKING:
     from ..contract import Dialect

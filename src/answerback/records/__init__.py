@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .audit_decorator import audit
-    from .event import Event
-    from .jsonl import JSONL
-    from .logging_sink import Logging
+    from .event import Entry, Event, Sink, Store
+    from .jsonl import JSONL, Logging
     from .otel import OpenTelemetry
     from .recorder import Records
-    from .sink import Entry, Sink, Store
     from .sqlite import SQLite
 
 __all__ = [
@@ -32,15 +30,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Entry": "sink",
+    "Entry": "event",
     "Event": "event",
     "JSONL": "jsonl",
-    "Logging": "logging_sink",
+    "Logging": "jsonl",
     "OpenTelemetry": "otel",
     "Records": "recorder",
     "SQLite": "sqlite",
-    "Sink": "sink",
-    "Store": "sink",
+    "Sink": "event",
+    "Store": "event",
     "audit": "audit_decorator",
 }
 

@@ -14,12 +14,12 @@ import msgspec
 from ..contract import Dialect
 from ..core.log import logger
 from ..core.reply import Reply
-from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
+from .recorder import CallRecord, make_event, reply_size
 
 if TYPE_CHECKING:
+    from .event import Sink
     from .recorder import Records
-    from .sink import Sink
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -200,8 +200,8 @@ class _Auditor(msgspec.Struct, frozen=True):
 
 
 def _log_findings(record: CallRecord) -> None:
-    from .logging_sink import LOGGER, log_event
-    from .reply_findings import findings_in
+    from .jsonl import LOGGER, log_event
+    from .recorder import findings_in
 
     findings = findings_in(record.reply) if record.findings is None else record.findings
     event = make_event(record, findings, {})

@@ -10,8 +10,7 @@ from ..core.json_value import JsonObject
 from ..core.versions import STATELESS
 from ..error_codes import TOOL_NOT_FOUND, find_code
 from ..errors import needs_extra
-from .event import CANCELLED, ISSUE, Event
-from .sink import Entry, WriteOnlySink
+from .event import CANCELLED, ISSUE, Entry, Event, WriteOnlySink
 
 with needs_extra("otel"):
     from opentelemetry import context, metrics, trace

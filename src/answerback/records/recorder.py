@@ -2,22 +2,304 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
 from time import perf_counter_ns, time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..calls.call import Call, Handler, Outcome
+from ..core.content import Audio, Block, Embedded, Image, Text
 from ..core.log import logger
+from ..core.peer import NeedsInput, Peer
+from ..core.reply import Reply
+from ..core.versions import VERSIONS
+from ..dialects import as_sent
+from ..dialects.mcp import CUT
+from ..dialects.mcp_blocks import write_block
+from ..dialects.seen_reply import seen_by
+from ..error_codes import INPUT_REQUIRED, TOOL_NOT_FOUND
 from ..registry.declarations import HealthState
-from .call_record import CallRecord, make_call_record, make_event
-from .event import Event
-from .recorded_bodies import kept_bodies
-from .sink import Sink
+from ..rules import validate
+from ..rules import validation as own_replies
+from ..rules.checks.ab3_text_and_data import lost_in_hosts
+from ..rules.finding import Fault, Finding
+from ..tools.return_type import can_have_message, declares_reply
+from ..tools.tool import Tool
+from ..types.json_text import LARGE
+from .event import ASKED, CANCELLED, ISSUE, REPLY, Event, Issue, Sink
 from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
-    from ..rules.finding import Finding
-    from ..tools.tool import Tool
+    from ..core.secrets import Masker
+
+
+_MAX_BYTES = 64 * 1024
+"""Larger arguments and replies are not recorded."""
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def kept_bodies(record: CallRecord, *, arguments: bool, content: bool) -> dict[str, Any]:
+    """Return the event's members that hold the arguments and the reply, if they are wanted."""
+    if not (arguments or content):
+        return {}
+    bodies: dict[str, bytes] = {}
+    if arguments:
+        bodies["arguments"] = record.arguments
+    if content and record.reply is not None:
+        bodies["reply"] = b"" if record.size > _MAX_BYTES else reply_json(record.reply)
+    # A large body is not shortened: half a secret would no longer be recognised and masked.
+    fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= _MAX_BYTES}
+    masker = masker_for(record, fitting.get("reply", b""))
+    kept = {name: masker.json(body) for name, body in fitting.items()}
+    return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
+
+
+def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
+    """Return the masker for a call's secrets; *reply* is the reply's JSON."""
+    from ..core.secrets import Masker
+
+    # Secret arguments whose names do not show it.
+    aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
+    bodies = (each for each in (record.arguments, reply) if len(each) <= _MAX_BYTES)
+    return Masker(*bodies, aliases=aliases)
+
+
+def reply_json(reply: object) -> bytes:
+    """Return the reply as JSON."""
+    if not isinstance(reply, Reply):
+        return _encode(reply)
+    members: dict[str, Any] = {"content": [write_block(block) for block in reply.content]}
+    if reply.data is not msgspec.UNSET:
+        members["data"] = msgspec.Raw(reply.encoded) if reply.encoded else reply.data
+    if reply.error is not None:
+        members["error"] = reply.error
+    meta = {**reply.meta, CUT: reply.cuts} if reply.cuts else reply.meta
+    if meta:
+        members["meta"] = meta
+    return _encode(members)
+
+
+# Rules about undeclared failures, about text that differs from data, and about tracebacks. They
+# apply only to tools: the text of a resource may well begin with "Error" or with a traceback.
+_RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
+
+
+def findings_in(
+    reply: object, version: str = "", kind: str = "tool", tool: Tool | None = None
+) -> Sequence[Finding]:
+    """Return the rules' findings in a Reply of *tool*, or in another framework's reply."""
+    if isinstance(reply, Reply):
+        found = own_replies.findings_in(reply)
+        if tool is not None and reply.content and reply.data is not msgspec.UNSET:
+            found = (*found, *_lost_texts(reply, tool))
+        if found and kind != "tool" and reply.ok:
+            return [each for each in found if not each.rule.startswith(_RULES_FOR_TOOLS)]
+        return found
+    return validate(reply, version=VERSIONS.get(version))
+
+
+def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
+    """Return a finding for each text beside data that a tool declares without `Reply[…]`.
+
+    Under a contract with `message`, a tool that declares it sends the text in the data too.
+    """
+    returns = tool.signature.returns
+    if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
+        return []
+    # The note beside a cut page says what its data has too: `returned`, `total` and `next`.
+    if tool.is_paged and reply.cuts:
+        return []
+    seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
+    # A record keeps only the message of a finding.
+    message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
+    if tool.settings.message and can_have_message(tool.returns):
+        message += f"; declare Reply[{_rule_name(returns)}], and the data has it as message"
+    return [
+        lost_in_hosts.finding(Fault(each.pointer, message))
+        for each in seen.lost
+        if each.part == "text"
+    ]
+
+
+def _rule_name(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+_MAX_NAME_LENGTH = 200
+_MAX_UNKNOWN_LENGTH = 60
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+
+
+class CallRecord(msgspec.Struct, gc=False):
+    """A finished call. It has only what is cheap to get, because the caller is still waiting.
+
+    The writer thread works out the rest when it makes the event.
+    """
+
+    kind: str
+    name: str
+    wire: str
+    arguments: bytes
+    started_at: float
+    duration_ns: int
+    size: int = 0
+    reply: object = None
+    """A Reply, another framework's reply, or None if the call has none."""
+    code: str = ""
+    version: str = ""
+    caller: str = ""
+    user: str = ""
+    request: str = ""
+    trace: str = ""
+    tool: Tool | None = None
+    """The called tool, if there is one."""
+    attempts: int = 0
+    breaker: str = ""
+    opened: bool = False
+    returned: int = 0
+    total: int = 0
+    findings: Sequence[Finding] | None = None
+    """The rules' findings, or None if the rules have not run yet."""
+
+
+def make_call_record(
+    kind: str, call: Call, started_at: float, duration_ns: int, outcome: Outcome | None
+) -> CallRecord:
+    """Return the record of *call*; an *outcome* of None means that the call was cancelled."""
+    peer = call.peer
+    record = CallRecord(kind, call.name, call.wire, call.arguments, started_at, duration_ns)
+    record.caller, record.tool = call.caller, call.tool
+    if protocol := peer.protocol:
+        record.version = protocol
+        record.request = str(peer.id)
+    if (run := call.policy_run) is not None:
+        record.attempts = run.attempts
+        record.breaker = run.breaker
+        record.opened = run.opened
+    if (user := (call.request or peer).user) is not None:
+        record.user = user.key.hex()
+    if isinstance(outcome, Reply):
+        record.reply = outcome
+        record.size = reply_size(outcome)
+        if outcome.cuts:
+            cut = max(outcome.cuts, key=lambda each: each.total - each.returned)
+            record.returned, record.total = cut.returned, cut.total
+        if outcome.error is not None:
+            record.code = outcome.error.code
+    elif outcome is None:
+        record.code = CANCELLED
+    else:
+        record.code = ASKED if _can_answer(peer, outcome) else INPUT_REQUIRED
+    return record
+
+
+def _can_answer(peer: Peer, asked: NeedsInput) -> bool:
+    """Return whether the client can be asked; for others, the questions are an error."""
+    can = peer.can
+    abilities = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
+    return all(abilities[each.capability] for each in asked.questions.values())
+
+
+def reply_size(reply: Reply[Any]) -> int:
+    """Return the size in bytes of the reply's data, content and error message."""
+    size = len(reply.encoded or b"")
+    if reply.content:
+        size += sum(map(_block_size, reply.content))
+    if reply.error is not None:
+        size += _utf8_length(reply.error.message)
+    return size
+
+
+def _block_size(block: Block) -> int:
+    match block:
+        case Text(text=text):
+            return _utf8_length(text)
+        case Image(data=data) | Audio(data=data):
+            return len(data or b"")
+        case Embedded(text=str(text)):
+            return _utf8_length(text)
+        case Embedded(blob=bytes(blob)):
+            return len(blob)
+    return len(block.uri)
+
+
+def _utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, Any]) -> Event:
+    """Return a call's event; *kept* has further members of the event, such as `reply`."""
+    issues: tuple[Issue, ...] = ()
+    if findings:
+        masker = masker_for(record)
+        issues = tuple(
+            Issue(f.rule, f.name, f.severity, masker.pointer(f.pointer), masker.text(f.message))
+            for f in findings
+        )
+    return Event(
+        event=ISSUE if issues else REPLY,
+        time=datetime.fromtimestamp(record.started_at, UTC),
+        kind=record.kind,
+        tool=_name(record),
+        wire=record.wire,
+        version=record.version,
+        caller=record.caller or _cgi_caller(record.wire),
+        user=record.user,
+        request=record.request[:_MAX_NAME_LENGTH],
+        duration_us=record.duration_ns // 1000,
+        size=record.size,
+        code=record.code,
+        findings=issues,
+        reference=_reference(record.reply) if record.code else "",
+        attempts=record.attempts,
+        breaker=record.breaker,
+        opened=record.opened,
+        returned=record.returned,
+        total=record.total,
+        digest=digest(record.arguments),
+        trace=record.trace,
+        **kept,
+    )
+
+
+def _name(record: CallRecord) -> str:
+    """Return the name that was called; one that the client made up is masked and shortened."""
+    if not record.code and record.kind != "resource":
+        return record.name[:_MAX_NAME_LENGTH]
+    from ..core.secrets import mask
+
+    unknown = record.code == TOOL_NOT_FOUND
+    return mask(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]
+
+
+def digest(arguments: bytes) -> str:
+    """Return a hash of the arguments that does not depend on white space or member order."""
+    # Sorting large arguments would hold the GIL too long.
+    if len(arguments) <= LARGE:
+        try:  # noqa: SIM105 -- runs for each record, and suppress() would double its time
+            arguments = _encode_sorted(_decode(arguments))
+        except (ValueError, RecursionError):
+            pass
+    return blake2b(arguments, digest_size=16).hexdigest()
+
+
+def _reference(reply: object) -> str:
+    error = reply.error if isinstance(reply, Reply) else None
+    details = error.details if error is not None else None
+    found = details.get("reference") if isinstance(details, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _cgi_caller(wire: str) -> str:
+    """Return the user or address that the web server puts into a CGI process's environment."""
+    if wire != "cgi":
+        return ""
+    return os.environ.get("REMOTE_USER") or os.environ.get("REMOTE_ADDR") or ""
 
 
 class Records:
@@ -127,7 +409,6 @@ class Records:
         if self._findings_in is None:
             # Imported at the first reply, because the rules are slow to load; and kept, because an
             # import statement for each reply would cost time.
-            from .reply_findings import findings_in
 
             self._findings_in = findings_in
         return self._findings_in(record.reply, record.version, record.kind, record.tool)

@@ -10,7 +10,7 @@ from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
 from typing import Any
 
 from ..core.files import FileIdentity, make_private
-from .sink import Entry, folder_lock
+from .event import Entry, folder_lock
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
