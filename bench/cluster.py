@@ -23,7 +23,7 @@ from tests.state.postgres import Postgres
 
 from answerback import success
 from answerback.core.limits import TaskLimits
-from answerback.state.migrations import migrate
+from answerback.state.database import migrate
 from answerback.state.shared import SharedState, connected
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id

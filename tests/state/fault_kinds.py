@@ -22,7 +22,7 @@ from tests.state.session_load import Sessions, is_lost
 from tests.state.sessions import Session
 
 import answerback
-from answerback.state.migrations import VERSION
+from answerback.state.database import VERSION
 from answerback.tasks.task_runner import LEASE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from answerback.state.migrations import migrate
+from answerback.state.database import migrate
 from answerback.state.shared import SharedState, connected
 from answerback.tasks.postgres_store import PostgresStore
 

@@ -20,9 +20,9 @@ from answerback import success
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
 from answerback.gates.used_rows import UsedRows
-from answerback.state.kept_changes import SessionRows
+from answerback.state.database import VERSION
+from answerback.state.mailbox import SessionRows
 from answerback.state.maintenance import check_state, rekey, update_tables
-from answerback.state.migrations import VERSION
 from answerback.state.sealing import Sealer
 from answerback.state.shared import SharedState, connected
 from answerback.tasks import postgres_store as postgres_module

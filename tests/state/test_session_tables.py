@@ -12,11 +12,9 @@ from tests.state.stores import SECRET, make_tables
 from tests.state.tcp_proxy import Proxy
 
 from answerback.errors import Unavailable
-from answerback.state.kept_changes import SessionRows
-from answerback.state.mailbox import Mailbox
+from answerback.state.mailbox import Mailbox, SessionRows
 from answerback.state.maintenance import check_state, rekey
-from answerback.state.members import Members
-from answerback.state.shared import SharedState
+from answerback.state.shared import Members, SharedState
 
 FAR = 2.0**33
 

@@ -17,9 +17,9 @@ from tests.state.stores import SECRET, make_tables
 from tests.state.test_hosts import JOBS
 
 from answerback.core.limits import TaskLimits
-from answerback.state import migrations
+from answerback.state import database as migrations
+from answerback.state.database import VERSION, WrongTables
 from answerback.state.maintenance import update_tables
-from answerback.state.migrations import VERSION, WrongTables
 from answerback.state.shared import SharedState, connected
 from answerback.tasks.postgres_store import PostgresStore
 from answerback.tasks.task_record import TaskRecord, new_id

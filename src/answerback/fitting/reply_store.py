@@ -24,7 +24,7 @@ from ..core.files import make_private
 from ..core.limits import LARGE_BODY, ReplyLimits
 from ..core.log import logger
 from ..errors import Unavailable
-from ..state.background_work import BackgroundWork
+from ..state.database import BackgroundWork
 from .ranges import Range, ReplyPart, range_of
 
 if TYPE_CHECKING:

@@ -16,11 +16,9 @@ from time import monotonic
 import msgspec
 
 from ..errors import Unavailable
-from ..state.background_work import BackgroundWork
-from ..state.database import NOW
-from ..state.members import BEAT
+from ..state.database import NOW, BackgroundWork
 from ..state.sealing import place_of
-from ..state.shared import SharedState
+from ..state.shared import BEAT, SharedState
 from .limit import MAX_KEYS, Buckets, Limit, PendingCount
 from .policy import Policy
 

@@ -12,10 +12,16 @@ import psycopg
 
 from ..core.signing import SECRET
 from ..types.problems import counted
-from .database import MAX_CONNECTIONS
-from .fingerprints import KEY_PLACE
-from .migrations import VERSION, WrongTables, check_tables, check_version, migrate, version_of
-from .sealing import CannotOpen, Sealer, place_of
+from .database import (
+    MAX_CONNECTIONS,
+    VERSION,
+    WrongTables,
+    check_tables,
+    check_version,
+    migrate,
+    version_of,
+)
+from .sealing import KEY_PLACE, CannotOpen, Sealer, place_of
 from .shared import LONG_SECONDS, check_secret, connected
 
 _BATCH, _BATCH_BYTES = 100, 4 * 1024 * 1024

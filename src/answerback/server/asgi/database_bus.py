@@ -25,10 +25,8 @@ from ...errors import Unavailable
 from ...registry.declarations import Registry
 from ...registry.enabling import Switch, apply_switches
 from ...state.database import unavailable
-from ...state.kept_changes import SessionRow, SessionRows, SwitchRows
-from ...state.mailbox import Mailbox
-from ...state.members import BEAT
-from ...state.shared import SharedState
+from ...state.mailbox import Mailbox, SessionRow, SessionRows, SwitchRows
+from ...state.shared import BEAT, SharedState
 from .worker_sockets import (
     LogLevelSet,
     MessagesLost,
