@@ -15,9 +15,8 @@ import msgspec
 from ..core.authentication import CannotAuthenticate
 from ..core.json_value import JsonObject
 from ..core.log import logger
-from ..http1.http_errors import HttpFailure
-from ..http1.http_fetch import BodyTooLarge, fetch
-from ..http1.http_pool import tls_context
+from ..http1.http_connection import HttpFailure
+from ..http1.http_pool import BodyTooLarge, fetch, tls_context
 from .bearer import digest_of, invalid_token, is_loopback_url, is_secure, metadata_urls
 
 TIMEOUT = 5.0

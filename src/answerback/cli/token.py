@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from ..auth.bearer import is_loopback_url
 from ..auth.development import TOKEN_PATH
 from ..errors import AnswerbackError
-from ..http1.http_errors import HttpFailure
-from ..http1.http_fetch import Fetched, fetch
+from ..http1.http_connection import HttpFailure
+from ..http1.http_pool import Fetched, fetch
 from .program import Program, add_repeatable, positive_int, print_line
 
 _SECONDS = 10

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client: keeps connections, and knows TLS, the environment's proxies and cookies."""
+"""A pool of HTTP/1.1 connections, and one plain request."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
-from .http_connection import HttpConnection, HttpResponse
-from .http_errors import HttpFailure
+from .http_connection import HttpConnection, HttpFailure, HttpResponse
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 4.0
@@ -336,3 +335,41 @@ def _reason(exc: Exception) -> str:
     # The error for several addresses has the others' texts, and no number of its own.
     is_refused = isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in text
     return "nothing answers there; is the server running?" if is_refused else text
+
+
+class BodyTooLarge(HttpFailure):
+    """A response's body is larger than its reader allows."""
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """A whole response; its header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def fetch(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    content: bytes | None = None,
+    *,
+    limit: int,
+    uses_proxies: bool = True,
+    tls: SSLContext | None = None,
+) -> Fetched:
+    """Send a request without following redirects.
+
+    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. The caller limits
+    the time. Header names are in lower case.
+    """
+    pool = HttpPool(uses_proxies=uses_proxies, tls=tls)
+    try:
+        response = await pool.send(method, url, headers, content)
+        body = await response.read_up_to(limit + 1)
+    finally:
+        pool.close()
+    if len(body) > limit:
+        raise BodyTooLarge(f"the response has more than {limit} bytes")
+    return Fetched(response.status_code, response.headers, body)

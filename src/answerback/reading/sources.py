@@ -20,7 +20,7 @@ from ..dialects.status_and_headers import ERROR_CODE, PROBLEM, HttpReply
 from ..dialects.verdicts import is_json_rpc, received_dialect
 from ..error_codes import UNKNOWN_ERROR
 from ..errors import MalformedReply, ToolError
-from ..http1.event_stream import EventDecoder
+from ..http1.http_connection import EventDecoder
 from ..types.json_text import MAX_DEPTH, has_more_marks, is_too_deep, with_whole_characters
 
 _SNAKE = {

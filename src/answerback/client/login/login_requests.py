@@ -13,8 +13,8 @@ import msgspec
 from ...auth.bearer import is_loopback_url
 from ...core.json_value import JsonObject
 from ...core.secrets import mask_url
-from ...http1.http_errors import HttpFailure
-from ...http1.http_fetch import BodyTooLarge, fetch
+from ...http1.http_connection import HttpFailure
+from ...http1.http_pool import BodyTooLarge, fetch
 from ..faults import LoginError
 from .network_zones import check_zone
 

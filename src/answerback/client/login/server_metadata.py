@@ -10,7 +10,7 @@ import msgspec
 from ...auth.bearer import is_secure, metadata_paths, metadata_urls
 from ...core.json_value import Json, JsonObject
 from ...core.secrets import mask_url
-from ...http1.http_errors import HttpFailure
+from ...http1.http_connection import HttpFailure
 from ...http1.http_pool import parse_url
 from ..faults import LoginError
 from .login_requests import send

@@ -10,8 +10,7 @@ from urllib.parse import urljoin
 import msgspec
 
 from ...core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
-from ...http1.http_connection import HttpResponse
-from ...http1.http_errors import HttpFailure
+from ...http1.http_connection import HttpFailure, HttpResponse
 from ...http1.http_pool import HttpPool, parse_url
 from ..client_connection import ProbeDeadline
 from ..faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer

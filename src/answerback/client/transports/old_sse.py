@@ -6,7 +6,7 @@ import asyncio
 from urllib.parse import urljoin, urlsplit
 
 from ...core.limits import LARGE, MAX_BYTES
-from ...http1.event_stream import ReceivedEvents, StreamEvent
+from ...http1.http_connection import ReceivedEvents, StreamEvent
 from ..faults import ConnectionLost, NoAnswer
 from ..frames import Lost, Outgoing, Receiver, Transport
 from .http_requests import HttpRequests

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.limits import LARGE, MAX_BYTES
-from ...http1.event_stream import ReceivedEvents
-from ...http1.http_connection import HttpResponse
-from ...http1.http_errors import HttpFailure
+from ...http1.http_connection import HttpFailure, HttpResponse, ReceivedEvents
 from ...protocol.jsonrpc import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
 from ..frames import Lost, Outgoing, Receiver, Transport, decode_frame
