@@ -59,7 +59,7 @@ STATE = {
     "protocol/jsonrpc.py: _batch_decoder",
     # The keys with which this process signs tokens.
     "core/signing.py: process_signer",
-    "server/stdio/stdio_server.py: _signer",
+    "server/stdio.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "server/asgi/request.py: _head",
     # The headers of all responses of one second.

@@ -44,7 +44,7 @@ from answerback.dialects import write
 from answerback.dialects.accept import MEDIA_TYPES
 from answerback.registry.declarations import registry_of
 from answerback.server.http.openapi import document, document_json
-from answerback.server.http.pages import function_list
+from answerback.server.http.routes import function_list
 
 CONTRACTS = list(PRESETS)
 REST = [name for name, preset in PRESETS.items() if preset.http == "rest"]

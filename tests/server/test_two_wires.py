@@ -26,7 +26,7 @@ from answerback.registry.declarations import registry_of
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
 from answerback.server.standard_streams import Stdout
-from answerback.server.stdio.stdio_server import StdioServer
+from answerback.server.stdio import StdioServer
 from answerback.tasks.sqlite_store import SQLiteStore
 
 INITIALIZE = {

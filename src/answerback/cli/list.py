@@ -74,7 +74,7 @@ def _note_missing_types(app: App) -> None:
 def _json_list(app: App, options: Options) -> bytes:
     registry = registry_of(app)
     if not (options.resources or options.prompts):
-        from ..server.http.pages import function_list
+        from ..server.http.routes import function_list
 
         return function_list(registry)
     if options.prompts:

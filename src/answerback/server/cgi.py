@@ -17,8 +17,7 @@ from ..core.reply import Reply, failure
 from ..dialects import HttpReply
 from ..errors import AnswerbackError, Interrupted
 from ..registry.declarations import Registry
-from .http.refusals import refuse_encoding, too_large
-from .http.routes import Routes
+from .http.routes import Routes, refuse_encoding, too_large
 from .standard_streams import Stdout
 
 if TYPE_CHECKING:

@@ -3,51 +3,197 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...calls.failures import log_internal_error
+from ...calls.failures import error_for, log_internal_error
 from ...calls.runtime import Runtime, runtime_on_loop
+from ...contract import MASKED
 from ...core.log import logger
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
-from ...errors import Unavailable
+from ...errors import ToolError, Unavailable, needs_extra
+from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError
 from ...registry.declarations import HealthState, Registry
 from ...state.settings import state_of
 from ..http.host_and_origin import FORWARDED_HOST, Guard
-from ..http.pages import CONSOLE_PATHS, PUBLIC
-from ..http.refusals import refuse_encoding
-from ..http.routes import Routes
+from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
 from ..http.server_options import BadOption, WebOptions, networks
 from ..shared_state import use_state
-from .cors import Cors
-from .other_server import DisconnectWatch, call_before_shutdown, warn_of_several_workers
-from .own_pages import OwnPages
+from .in_flight import DisconnectWatch, call_before_shutdown, warn_of_several_workers
 from .request import (
+    MAX_BODY_HINT,
     ClientDisconnected,
     HttpRequest,
+    Message,
     Receive,
     Scope,
     Send,
     joined_headers,
 )
-from .worker_sockets import (
-    SINGLE_WORKER,
-    WorkerBus,
-    WorkerMessage,
-)
+from .worker_sockets import SINGLE_WORKER, WorkerBus, WorkerMessage
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ...registry.lifespan import LifespanFailed
-    from ..console.console_routes import ConsoleRoutes
-    from ..http.forwarded import TrustedProxies
+    from ..console.console_page import ConsoleRoutes
+    from ..http.host_and_origin import TrustedProxies
     from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
-    from .own_pages import OwnPages
+
+with needs_extra("serve"):
+    from starlette.middleware.cors import CORSMiddleware
+
+with needs_extra("serve"):
+    from starlette.requests import ClientDisconnect
+    from starlette.routing import Match, Route
+
+
+class HttpError(Exception):
+    """Refuses a request with *status*, *error* and *headers*."""
+
+    def __init__(self, status: int, error: RpcError, **headers: str) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+
+def unavailable(exc: Unavailable) -> RpcError:
+    """Return the error of a request that needs the database, which is away."""
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)
+
+
+_SHOWN_HEADERS = (
+    *("X-Error-Code", "X-Error-Hint", "X-Error-Url", "Location", "Preference-Applied"),
+    *("Retry-After", "Mcp-Session-Id", "WWW-Authenticate"),
+)
+
+
+class Cors:
+    """Adds the headers of CORS to the responses of *answer*."""
+
+    def __init__(
+        self, answer: ASGIApp, origins: Sequence[str], guard: Guard, routes: Routes
+    ) -> None:
+        self._guard = guard
+        self._routes = routes
+        self._answer = CORSMiddleware(
+            answer,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=_SHOWN_HEADERS,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "OPTIONS":
+            await self._answer_preflight(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an OPTIONS request; a refused one gets JSON, like every other refusal."""
+        request = HttpRequest(scope, receive, send)
+        refused = self._guard.refuse(scope, request.headers)
+        sent: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            sent.append(message)
+
+        if refused is None:
+            await self._answer(scope, receive, collect)
+            is_preflight = b"access-control-request-method" in request.headers
+            if sent[0]["status"] < 400 or not is_preflight:
+                for message in sent:
+                    await send(message)
+                return
+            reason = b"".join(message.get("body", b"") for message in sent).decode()
+            refused = failure(reason, code="FOREIGN_ORIGIN")
+        await request.respond_with(self._routes.refuse(refused, request))
+
+
+class _TooLarge(Exception):
+    """The body of a request is larger than the server allows."""
+
+
+class OwnPages:
+    """The pages of an app and the apps it includes."""
+
+    def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
+        self._max_body = max_body
+        self._guard = guard
+        self._routes = routes
+        self._pages = [
+            Route(each.path, each.fn, methods=list(each.methods))
+            for app in registry.apps()
+            for each in app.routes
+        ]
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer a request for a page; return False for other requests."""
+        found = None
+        for page in self._pages:
+            match, child = page.matches(scope)
+            if match is Match.FULL or (match is Match.PARTIAL and found is None):
+                found = page, child
+            if match is Match.FULL:
+                break
+        if found is None:
+            return False
+        request = HttpRequest(scope, receive, send)
+        refused = self._guard.refuse(scope, request.headers)
+        if refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+            return True
+        page, child = found
+        await self._run(page, {**scope, **child}, receive, send)
+        return True
+
+    async def _run(self, page: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._max_body:
+                raise _TooLarge
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await page.handle(scope, limited, watched)
+        except _TooLarge:
+            if not has_begun:
+                request = HttpRequest(scope, receive, send)
+                refused = too_large(self._max_body, MAX_BODY_HINT)
+                await request.respond_with(self._routes.refuse(refused, request))
+        except ClientDisconnect:
+            return  # The page was reading the body, and nobody waits for an answer.
+        except Exception as exc:
+            reply = _failed_page(exc, scope)
+            if has_begun:
+                raise
+            request = HttpRequest(scope, receive, send)
+            await request.respond_with(self._routes.refuse(reply, request))
+
+
+def _failed_page(exc: Exception, scope: Scope) -> Reply[Any]:
+    """Return the reply for a page that raised; only a ToolError has a message for the client."""
+    if isinstance(exc, ToolError):
+        return Reply(error=error_for(exc, scope["path"], MASKED, noun="page"))
+    log_internal_error(f"{scope['method']} {scope['path']}")
+    return failure("Internal server error")
 
 
 _AFTER_FAILURE = 1.0
@@ -312,7 +458,7 @@ class AsgiApp:
     @cached_property
     def _console(self) -> ConsoleRoutes:
         # Imported here, so that servers without a console do not pay for it.
-        from ..console.console_routes import ConsoleRoutes
+        from ..console.console_page import ConsoleRoutes
 
         return ConsoleRoutes(self.runtime, self._guard, self._routes, self._auth, self._options)
 
@@ -358,7 +504,7 @@ def _authenticated(
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:
     if not options.trusted_proxies:
         return None
-    from ..http.forwarded import TrustedProxies
+    from ..http.host_and_origin import TrustedProxies
 
     return TrustedProxies(networks(options.trusted_proxies))
 

@@ -27,8 +27,8 @@ from ...protocol.jsonrpc import (
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.session import ClientCapabilities
 from ...registry.enabling import apply_switch
-from ..http.refusals import refuse_media
-from .http_error import HttpError, unavailable
+from ..http.routes import refuse_media
+from .application import HttpError, unavailable
 from .in_flight import InFlight
 from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sessions import VERSION_HEADER, Sessions

@@ -2,24 +2,64 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
 
+from ...core.event_loop import spawn
 from ...core.peer import Level
+from ...core.request_info import RequestInfo
 from ...core.signing import Signer
 from ...core.versions import ASSUMED_STATEFUL, STATEFUL, Version
-from ...protocol.jsonrpc import INVALID_REQUEST, RpcError
+from ...errors import Unavailable
+from ...protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    CancelledParams,
+    Id,
+    Notification,
+    ReadResource,
+    Request,
+    Response,
+    RpcError,
+    SetLevel,
+    error_frame,
+    read_params,
+)
 from ...protocol.session import DEFAULT_LEVEL, ClientCapabilities, Session
 from ...protocol.session_id import MAX_LENGTH, SessionId
-from ...registry.declarations import Change
-from .http_error import HttpError
-from .request import HttpRequest
-from .worker_sockets import LogLevelSet, ResourceSubscribed, SessionChanged, SessionEnded
+from ...protocol.subscriptions import subscribed_uri
+from ...registry.declarations import Change, Registry
+from ...registry.enabling import apply_switch, switches_of
+from .application import HttpError
+from .in_flight import InFlight, PendingQuestions
+from .request import Headers, HttpRequest
+from .sse import EventStream
+from .worker_sockets import (
+    FollowStream,
+    LogLevelSet,
+    MessagesLost,
+    QuestionAnswered,
+    RequestCancelled,
+    ResourceSubscribed,
+    SessionChanged,
+    SessionEnded,
+    SessionStates,
+    SessionStatesWanted,
+    StreamFrame,
+    StreamState,
+    WorkerBus,
+    WorkerLost,
+    WorkerMessage,
+)
 
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
@@ -210,3 +250,313 @@ def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
     nonce = sha256(id.nonce + key).digest()[: len(id.nonce)]
     id = msgspec.structs.replace(id, nonce=nonce, subject=key)
     return HttpClient(client.version, client.capabilities, id, nonce, client.expires)
+
+
+_MAX_STREAMS = 256
+"""Maximum resumable streams; beyond it the oldest is dropped."""
+_MAX_BYTES = 32 * 1024 * 1024
+"""Maximum bytes kept by these streams in total; beyond it the oldest is dropped."""
+
+_MAX_REQUEST_ID = 64
+"""Maximum length of a request's id in the id of its stream."""
+_AFTER_FAILURE = 1.0
+"""Seconds before a frame is sent again."""
+_LOST = "The process that ran this call has ended; the call may have had an effect"
+
+
+class ActiveStreams:
+    """Knows the GET streams of each session, at all workers."""
+
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
+        self._streams: dict[bytes, dict[int, int]] = {}
+        """By session: the worker of each stream, by the time the stream was opened."""
+
+    def open(self, nonce: bytes, since: int) -> StreamState:
+        """Register a new stream of this worker; the result is for the other workers."""
+        message = StreamState(nonce, since, self._worker, True)
+        self.apply(message)
+        return message
+
+    def close(self, opened: StreamState) -> StreamState:
+        """Remove a stream of this worker; the result is for the other workers."""
+        message = StreamState(opened.nonce, opened.since, self._worker, False)
+        self.apply(message)
+        return message
+
+    def apply(self, message: StreamState) -> None:
+        streams = self._streams.setdefault(message.nonce, {})
+        if message.open:
+            streams[message.since] = message.worker
+        else:
+            streams.pop(message.since, None)
+        if not streams:
+            del self._streams[message.nonce]
+
+    def end_session(self, nonce: bytes) -> None:
+        self._streams.pop(nonce, None)
+
+    def forget(self, worker: int) -> None:
+        """Remove the streams of a worker that has ended."""
+        for nonce, streams in list(self._streams.items()):
+            for since in [since for since, each in streams.items() if each == worker]:
+                self.apply(StreamState(nonce, since, worker, False))
+
+    def is_active(self, stream: StreamState) -> bool:
+        """Return whether the stream is the newest of its session."""
+        return stream.since == max(self._streams.get(stream.nonce, (0,)))
+
+
+class ResumableStreams:
+    """Streams that a client can resume, at any worker."""
+
+    def __init__(self, bus: WorkerBus) -> None:
+        self._bus = bus
+        self._streams: OrderedDict[str, tuple[bytes, EventStream]] = OrderedDict()
+        self._followed: dict[str, _Followed] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def new(self, client: HttpClient, request: Id | None) -> EventStream:
+        """Return a new stream; its id has the number of this worker and the id of its *request*.
+
+        So another worker can answer the request if this worker has ended.
+        """
+        id = f"{self._bus.number}.{os.urandom(8).hex()}.{_packed(request)}"
+        stream = EventStream(asyncio.get_running_loop(), id)
+        self._streams[id] = (client.nonce, stream)
+        while (
+            len(self._streams) > _MAX_STREAMS
+            or sum(kept.size for _, kept in self._streams.values()) > _MAX_BYTES
+        ):
+            self._streams.popitem(last=False)
+        return stream
+
+    async def resume(self, client: HttpClient, headers: Headers) -> tuple[EventStream | None, int]:
+        """Return the stream that a client resumes, from any worker, and the last event it has."""
+        last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
+        id, _, number = last.rpartition("-")
+        worker = id.partition(".")[0]
+        if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 6):
+            return None, 0
+        if self._bus.has(int(worker)):
+            followed = _Followed(EventStream(asyncio.get_running_loop()), int(worker), id)
+            await self._follow(followed, client, int(number))
+            return followed.stream, 0
+        owner, stream = self._streams.get(id, (b"", None))
+        return (stream, int(number)) if owner == client.nonce else (None, 0)
+
+    def stop_following(self, stream: EventStream) -> None:
+        """Stop following a stream of another worker, because its client has disconnected."""
+        for reader, followed in list(self._followed.items()):
+            if followed.stream is stream:
+                del self._followed[reader]
+
+    def apply(self, message: FollowStream | StreamFrame) -> None:
+        if isinstance(message, FollowStream):
+            spawn(self._forward(message), self._tasks)
+        elif (followed := self._followed.get(message.reader)) is not None:
+            if message.last:
+                followed.stream.end()
+                del self._followed[message.reader]
+            else:
+                followed.stream.append(message.frame)
+
+    def end_streams_of(self, worker: int) -> None:
+        """End the streams that are followed at a worker that has ended, each with an error."""
+        for reader, followed in list(self._followed.items()):
+            if followed.worker == worker:
+                del self._followed[reader]
+                followed.end_with_error()
+
+    def end_followed(self) -> None:
+        """End the streams of other workers, of which frames may be missing; clients resume them."""
+        for followed in self._followed.values():
+            followed.stream.end()
+        self._followed.clear()
+
+    async def _follow(self, followed: _Followed, client: HttpClient, start: int) -> None:
+        """Follow a stream of another worker. It has no id here: its events get new numbers."""
+        reader = os.urandom(8).hex()
+        self._followed[reader] = followed
+        wanted = FollowStream(followed.id, client.nonce, start, self._bus.number, reader)
+        try:
+            is_there = await self._bus.send(followed.worker, wanted)
+        except Unavailable:
+            self._followed.pop(reader, None)
+            raise
+        if not is_there:
+            self._followed.pop(reader, None)
+            followed.end_with_error()
+
+    async def _forward(self, message: FollowStream) -> None:
+        """Send a local stream's frames to the worker where its client resumed it."""
+        owner, stream = self._streams.get(message.stream, (b"", None))
+        if stream is not None and owner == message.nonce:
+            async for frame in stream.read(message.start):
+                sent = StreamFrame(message.reader, frame, last=False)
+                if not await self._send_surely(message.worker, sent):
+                    return
+        await self._send_surely(message.worker, StreamFrame(message.reader, b"", last=True))
+
+    async def _send_surely(self, worker: int, message: StreamFrame) -> bool:
+        """Send, and try again while the database is away; return whether the worker is there."""
+        while True:
+            try:
+                return await self._bus.send(worker, message)
+            except Unavailable:
+                await asyncio.sleep(_AFTER_FAILURE)
+
+
+class _Followed:
+    """A stream that is read here, and written by another worker."""
+
+    def __init__(self, stream: EventStream, worker: int, id: str) -> None:
+        self.stream = stream
+        self.worker = worker
+        self.id = id
+
+    def end_with_error(self) -> None:
+        """Answer the stream's request, because its worker has ended."""
+        error = RpcError(INTERNAL_ERROR, _LOST, {"code": "WORKER_LOST", "retryable": False})
+        self.stream.append(error_frame(_unpacked(self.id.rpartition(".")[2]), error))
+        self.stream.end()
+
+
+def _packed(request: Id | None) -> str:
+    """Return a request's id as a part of a stream's id; empty if it is too long."""
+    packed = urlsafe_b64encode(msgspec.json.encode(request)).decode()
+    return packed if len(packed) <= _MAX_REQUEST_ID else ""
+
+
+def _unpacked(packed: str) -> Id | None:
+    try:
+        found: Id | None = msgspec.json.decode(urlsafe_b64decode(packed), type=Id | None)
+    except (ValueError, msgspec.DecodeError):
+        return None
+    return found
+
+
+SESSION_METHODS = frozenset(
+    {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+"""The requests that are about the session itself."""
+_EMPTY_RESULT = b"{}"
+
+
+class SessionSync:
+    """The parts that hold a session's state, kept the same in all workers."""
+
+    def __init__(
+        self, registry: Registry, bus: WorkerBus, sessions: Sessions, in_flight: InFlight
+    ) -> None:
+        self._registry = registry
+        self._bus = bus
+        self._sessions = sessions
+        self._in_flight = in_flight
+        self.questions = PendingQuestions(bus.number)
+        self.resumable = ResumableStreams(bus)
+        self.active = ActiveStreams(bus.number)
+
+    async def answer(
+        self, request: Request, client: HttpClient, described: RequestInfo | None = None
+    ) -> bytes:
+        """Return the result of a request about the session; raises RpcError or Unavailable.
+
+        *described* has the request's data; None if nothing can be hidden.
+        """
+        if request.method == "logging/setLevel":
+            level = read_params(request.params, SetLevel).level
+            await self._change(LogLevelSet(client.nonce, level))
+        elif request.method != "ping":
+            wanted = request.method == "resources/subscribe"
+            if wanted:
+                subscribed = self._sessions.subscriptions(client)
+                uri = subscribed_uri(self._registry, request.params, subscribed, described)
+            else:
+                uri = read_params(request.params, ReadResource).uri
+            await self._change(ResourceSubscribed(client.nonce, uri, wanted))
+        return _EMPTY_RESULT
+
+    async def accept(self, message: Notification | Response, client: HttpClient) -> None:
+        """Apply a client's notification or response; raises Unavailable."""
+        # Without a session nothing is asked, and nothing can be cancelled.
+        if not client.nonce:
+            return
+        if isinstance(message, Response):
+            await self._pass_on(message, client.nonce)
+        elif message.method == "notifications/cancelled":
+            with suppress(RpcError):
+                id = read_params(message.params, CancelledParams).id
+                if id is not None and not self._in_flight.cancel(client.nonce, id):
+                    await self._bus.broadcast(RequestCancelled(client.nonce, id))
+
+    async def _pass_on(self, response: Response, nonce: bytes) -> None:
+        """Pass an answer to the worker whose call asked the question."""
+        result = None if response.result is None else bytes(response.result)
+        answered = QuestionAnswered(nonce, response.id, result)
+        worker = self.questions.worker_of(response.id)
+        if self._bus.has(worker):
+            await self._bus.send(worker, answered)
+        else:
+            self.questions.resolve(answered)
+
+    async def end_session(self, client: HttpClient) -> None:
+        await self._change(SessionEnded(client.nonce, client.expires))
+
+    async def open_stream(self, client: HttpClient, since: int) -> StreamState:
+        """Register a GET stream of the session at this worker; raises Unavailable."""
+        stream = self.active.open(client.nonce, since)
+        await self._bus.broadcast(stream)
+        return stream
+
+    def close_stream(self, stream: StreamState) -> None:
+        """Remove a GET stream; a task in the background notifies the other workers."""
+        self._bus.forward(self.active.close(stream))
+
+    async def _change(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
+        # A client without a session has no state to keep.
+        if message.nonce:
+            # First the others: if they cannot be reached, the client is told that it failed.
+            await self._bus.broadcast(message)
+            await self.apply(message)
+
+    async def apply(self, message: WorkerMessage) -> None:
+        """Apply a message that a client sent to this worker or to another."""
+        match message:
+            case SessionStatesWanted() | SessionStates():
+                await self._share_states(message)
+            case SessionEnded() | SessionChanged() | LogLevelSet() | ResourceSubscribed():
+                self._sessions.apply(message)
+                if isinstance(message, SessionEnded):
+                    self.questions.decline_all(message.nonce)
+                    self.active.end_session(message.nonce)
+            case StreamState():
+                self.active.apply(message)
+            case RequestCancelled(nonce, id):
+                self._in_flight.cancel(nonce, id)
+            case QuestionAnswered():
+                self.questions.resolve(message)
+            case FollowStream() | StreamFrame():
+                self.resumable.apply(message)
+            case WorkerLost(worker):
+                self.active.forget(worker)
+                self.resumable.end_streams_of(worker)
+            case MessagesLost():
+                self.resumable.end_followed()
+
+    async def _share_states(self, message: SessionStatesWanted | SessionStates) -> None:
+        """Send all sessions' changes to a new worker, or apply them there."""
+        sessions = self._sessions
+        if isinstance(message, SessionStates):
+            sessions.ended_until = max(sessions.ended_until, message.ended_until)
+            for change in message.changes:
+                sessions.apply(change)
+            for switch in message.switches:
+                apply_switch(self._registry, switch)
+            return
+        changes, switches = sessions.changes(), switches_of(self._registry)
+        # A worker that has just started has no changes to send, so two workers that start
+        # together do not wait for each other.
+        if changes or switches:
+            states = SessionStates(changes, sessions.ended_until, switches)
+            await self._bus.send(message.worker, states)

@@ -9,8 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from .request import HttpRequest, Receive, Send
-from .token_expiry import seconds_until
+from .request import HttpRequest, Receive, Send, seconds_until
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment keeps the connection alive."""

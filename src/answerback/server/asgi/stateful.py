@@ -30,13 +30,11 @@ from ...protocol.refusals import batch_challenge
 from ...protocol.session import ClientCapabilities
 from ...protocol.subscriptions import change_frame
 from ...registry.declarations import Change, Registry
-from .http_error import HttpError, unavailable
+from .application import HttpError, unavailable
 from .in_flight import BatchPeer, HttpPeer, InFlight
-from .request import JSON_HEADERS, HttpRequest
-from .sessions import SESSION_HEADER, HttpClient, Sessions
+from .request import JSON_HEADERS, HttpRequest, expiry_of
+from .sessions import SESSION_HEADER, SESSION_METHODS, HttpClient, Sessions, SessionSync
 from .sse import EventStream, write_until_disconnected
-from .token_expiry import expiry_of
-from .worker_messages import SESSION_METHODS, SessionSync
 from .worker_sockets import WorkerBus
 
 

@@ -35,10 +35,9 @@ from ...protocol.subscriptions import Subscription
 from ...registry.declarations import Registry
 from ...tools.tool import Tool
 from .in_flight import HttpPeer, InFlight
-from .request import JSON_HEADERS, HttpRequest
+from .request import JSON_HEADERS, HttpRequest, call_at_expiry
 from .sessions import VERSION_HEADER as VERSION
 from .sse import EventStream, write_until_disconnected
-from .token_expiry import call_at_expiry
 
 if TYPE_CHECKING:
     from ...protocol.task_methods import TaskFeed

@@ -40,9 +40,9 @@ from ..asgi.request import (
 from ..asgi.request import Message as AsgiMessage
 from ..asgi.sse import disconnected, write_until_disconnected
 from ..http.host_and_origin import Guard
-from ..http.refusals import no_route, refuse_media, refuse_method
+from ..http.routes import no_route, refuse_media, refuse_method
 from ..http.server_options import WebOptions
-from .console_routes import ABOUT, NO_STORE, VIEWS, page_for, views_of, wants_page
+from .console_page import ABOUT, NO_STORE, VIEWS, page_for, views_of, wants_page
 from .target_session import Exchange, TargetSession, failure_frame
 
 START_TOKEN = b"x-answerback-console"

@@ -23,7 +23,7 @@ from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON
 from ...errors import AnswerbackError
 from ...registry.composition import check_auth
-from .pages import PUBLIC
+from .routes import PUBLIC
 from .server_options import is_loopback
 
 _CODES = {

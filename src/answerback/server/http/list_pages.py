@@ -27,7 +27,7 @@ from ...fitting.reply_store import PREFIX
 from ...tools.context import Context
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
 from ...types.problems import InvalidOutput
-from .refusals import refuse_method
+from .routes import refuse_method
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime

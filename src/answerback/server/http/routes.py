@@ -7,27 +7,162 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
 from ...calls.call import Call, Outcome, reply_or_refusal
+from ...calls.failures import log_internal_error
+from ...calls.runtime import Runtime
 from ...contract import RESERVED_ROUTES
+from ...core.json_value import JsonObject
 from ...core.peer import RequestSource
-from ...core.reply import Error, Reply
+from ...core.reply import Error, Reply, failure
 from ...core.shape import RESULT, Shape
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.status_and_headers import JSON
 from ...errors import ToolError
-from .pages import PAGES, PUBLIC
-from .refusals import no_route, refuse_media, refuse_method
+from ...registry.declarations import Check, HealthState, Registry
+from ...tools.tool import Tool
 
 if TYPE_CHECKING:
-    from ...calls.runtime import Runtime
     from ...core.request_info import RequestInfo
     from .list_pages import ListPages
     from .task_routes import TaskRoutes
+
+
+def refuse_method(method: str, allowed: str) -> Reply[Any] | None:
+    """Return the refusal of a method that is not among *allowed*, a comma-separated list."""
+    if method == allowed or method in allowed.split(", "):
+        return None
+    return failure(f"Method not allowed: {method}; use {allowed}", code="METHOD_NOT_ALLOWED")
+
+
+def refuse_media(content_type: bytes) -> Reply[Any] | None:
+    """Refuse a body that is not JSON: any web page can post a form without permission."""
+    media = content_type.decode("latin-1").partition(";")[0].strip().lower()
+    if not media or media == "application/json" or media.endswith("+json"):
+        return None
+    return failure(
+        f"Unsupported media type: {media}; send JSON with Content-Type: application/json",
+        code="UNSUPPORTED_MEDIA_TYPE",
+    )
+
+
+def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
+    """Return the refusal of a compressed body; *encoding* is the `Content-Encoding` header."""
+    name = encoding.decode("latin-1").strip().lower()
+    if name in ("", "identity"):
+        return None
+    return failure(
+        f"Unsupported content encoding: {name}; send the body without compression",
+        code="UNSUPPORTED_MEDIA_TYPE",
+    )
+
+
+def no_route(path: str, root: str, *, mcp: str = "", has_pages: bool = False) -> Reply[Any]:
+    """Return the refusal of an unknown *path* below *root*; *mcp* is the path of MCP, if any."""
+    parts = [f"Not found: {root}{path}"]
+    # Newcomers try "/" first, and a client of an app mounted at /mcp is sent to its "/".
+    if mcp and path in ("/", "/mcp"):
+        parts.append(f"MCP is at {root}{mcp}")
+    if path == "/" and has_pages:
+        parts.append(f"see {root}/functions and {root}/openapi.json")
+    return failure("; ".join(parts), code="ROUTE_NOT_FOUND")
+
+
+def too_large(limit: int, hint: str) -> Reply[Any]:
+    return failure(f"Body larger than {limit} bytes", code="TOO_LARGE", hint=hint)
+
+
+Page: TypeAlias = Callable[[Runtime, str], HttpReply]
+"""Makes the response of a page; the second argument is the path that the app is mounted under."""
+
+PUBLIC = ("/healthz", "/readyz")
+"""Pages that need no credentials, even if the app authenticates."""
+CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", "/console/views"})
+"""The paths of the console, where it is shown."""
+
+
+def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
+    """Return the tools and their schemas as JSON, including those hidden from some callers."""
+    tools = list(registry.tools.values())
+    if not hidden and registry.hides_entries:
+        from ...gates.prompts import shown_to_all
+
+        tools = shown_to_all(tools)
+    return msgspec.json.encode([_function(tool) for tool in tools])
+
+
+def _functions(runtime: Runtime, root: str) -> HttpReply:
+    return HttpReply(200, function_list(runtime.registry, hidden=False), JSON)
+
+
+def _openapi(runtime: Runtime, root: str) -> HttpReply:
+    from .openapi import document_json
+
+    return HttpReply(200, document_json(runtime.registry, root), JSON)
+
+
+def _health(runtime: Runtime, root: str) -> HttpReply:
+    return HttpReply(200, _health_json(runtime.registry, "ok", _results(runtime)), JSON)
+
+
+def _readiness(runtime: Runtime, root: str) -> HttpReply:
+    results = _results(runtime)
+    is_ready = all(result.ready for result in results.values())
+    status = "ready" if is_ready else "not ready"
+    body = _health_json(runtime.registry, status, results)
+    return HttpReply(200 if is_ready else 503, body, JSON)
+
+
+def _health_json(registry: Registry, status: str, results: Mapping[str, HealthState]) -> bytes:
+    health: JsonObject = {
+        "status": status,
+        "name": registry.name,
+        "version": registry.version,
+    }
+    if results:
+        health["checks"] = {
+            name: {"ready": result.ready, **result.details} for name, result in results.items()
+        }
+    return msgspec.json.encode(health)
+
+
+def _results(runtime: Runtime) -> dict[str, HealthState]:
+    """Return the results of the checks that apply, by name."""
+    found = {name: _result(name, check) for name, check in runtime.health().items()}
+    return {name: result for name, result in found.items() if result is not None}
+
+
+def _result(name: str, check: Check) -> HealthState | None:
+    try:
+        return check()
+    except Exception:  # noqa: BLE001 -- a failing check must not fail the page
+        log_internal_error(f"the health check {name!r}")
+        return HealthState(False, {"error": "the check failed"})
+
+
+def _function(tool: Tool) -> JsonObject:
+    entry: JsonObject = {"name": tool.name, "description": tool.description}
+    if tool.title:
+        entry["title"] = tool.title
+    entry["inputSchema"] = tool.input_schema
+    if tool.output_schema is not None:
+        entry["outputSchema"] = tool.output_schema
+    if tool.settings.widget is not None:
+        entry["widget"] = tool.settings.widget
+    return entry
+
+
+PAGES: Mapping[str, Page] = {
+    "/functions": _functions,
+    "/openapi.json": _openapi,
+    "/healthz": _health,
+    "/readyz": _readiness,
+}
+
 
 # A longer Accept header is cut off before it is parsed.
 _MAX_ACCEPT = 2048

@@ -24,7 +24,7 @@ from ...errors import ToolError, Unavailable
 from ...registry.declarations import Registry
 from ...tasks.service import TaskService, run_once, task_service
 from ...tasks.task_record import TaskRecord, checked_key, iso_time, task_members
-from .refusals import refuse_media, refuse_method
+from .routes import refuse_media, refuse_method
 
 if TYPE_CHECKING:
     from .routes import RestRequest, Routes

@@ -38,18 +38,138 @@ The last state is in addition to another one; pipelined requests cause it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import logging
+import time
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
+from ...contract import STANDARD
 from ...core.limits import LARGE_BODY
+from ...core.reply import failure
+from ...core.shape import RESULT
+from ...dialects import write
 from ...errors import needs_extra
-from ..asgi.request import Body, FastPath
+from ..asgi.request import (
+    Body,
+    FastPath,
+    HttpRequest,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    joined_headers,
+)
+from ..http.host_and_origin import is_local
+from ..http.server_options import ServeOptions, networks
+
+if TYPE_CHECKING:
+    from ..http.host_and_origin import TrustedProxies
 
 with needs_extra("serve"):
     import httptools
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
     from uvicorn.server import ServerState
+
+
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def add_layers(application: Application, options: ServeOptions) -> Application:
+    """Return the application with the layers *options* ask for; the request log is outermost."""
+    if options.debug:
+        application = _only_local_clients(application)
+    if options.root_path:
+        application = _below_prefix(application, options.root_path)
+    if options.access_log:
+        from ..http.host_and_origin import TrustedProxies
+
+        proxies = TrustedProxies(networks(options.web.trusted_proxies))
+        application = _logged(application, proxies)
+    return application
+
+
+def _below_prefix(application: Application, prefix: str) -> Application:
+    """Answer below *prefix* and, because most proxies remove it, without it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["root_path"] = prefix
+            if not f"{scope['path']}/".startswith(f"{prefix}/"):
+                scope["path"] = prefix + scope["path"]
+        await application(scope, receive, send)
+
+    return answer
+
+
+def _only_local_clients(application: Application) -> Application:
+    """Refuse clients on other machines, even behind a proxy on this machine."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_local(scope, joined_headers(scope)):
+            await application(scope, receive, send)
+            return
+        refusal = failure(
+            "This server was started with --debug, so it answers only clients on its own machine",
+            code="FORBIDDEN",
+        )
+        written = write(refusal, "rest", RESULT, STANDARD)
+        await HttpRequest(scope, receive, send).respond_with(written)
+
+    return answer
+
+
+def _logged(application: Application, proxies: TrustedProxies) -> Application:
+    """Log one line for each request, when its response is complete."""
+    logger = _access_logger()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        client = _client_address(scope, proxies)
+        request = f"{scope['method']} {_printable(scope['path'])}"
+        status: list[int] = []
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status.append(message["status"])
+            await send(message)
+
+        start = time.perf_counter()
+        try:
+            await application(scope, receive, watched)
+        finally:
+            duration = (time.perf_counter() - start) * 1000
+            logger.info("%s %s %s %.1f ms", client, request, status[0] if status else "-", duration)
+
+    return answer
+
+
+def _access_logger() -> logging.Logger:
+    logger = logging.getLogger("answerback.access")
+    logger.setLevel(logging.INFO)
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger.addHandler(handler)
+    return logger
+
+
+def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
+    client = scope.get("client")
+    if client is None:
+        return "-"
+    address: str = client[0]
+    forwarded = proxies.read(joined_headers(scope)).client if proxies.trusts(address) else None
+    return forwarded or address
+
+
+def _printable(path: str) -> str:
+    """Return the path without characters that a terminal would obey, or that would end the line."""
+    return path if path.isprintable() and " " not in path else quote(path)
+
 
 _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0

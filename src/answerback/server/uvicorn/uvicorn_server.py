@@ -27,10 +27,17 @@ from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
 from ..log_level import set_up_logging
-from .listening import CannotListen, base_url, listens_on, remove_unix_socket, tls_context
-from .prefork import STOP_NOW, prefork, worker_folder
-from .request_layers import add_layers
-from .uvicorn_protocol import DrainState, UvicornProtocol
+from .listening import (
+    STOP_NOW,
+    CannotListen,
+    base_url,
+    listens_on,
+    prefork,
+    remove_unix_socket,
+    tls_context,
+    worker_folder,
+)
+from .uvicorn_protocol import DrainState, UvicornProtocol, add_layers
 
 with needs_extra("serve"):
     import uvicorn

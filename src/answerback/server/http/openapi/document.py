@@ -11,19 +11,21 @@ from ....core.authentication import AppAuth
 from ....gates.prompts import needs_login, shown_to_all
 from ....registry.declarations import Registry
 from ....types.json_text import ENCODER
-from ..pages import PUBLIC
-from .bodies import shared_schemas
-from .components import SCHEMAS, tool_schemas, used_components
-from .media import media_types
+from ..routes import PUBLIC
 from .operations import (
     BEARER,
     HEADERS,
     RESPONSES,
+    SCHEMAS,
+    media_types,
     operation,
     page_paths,
     paths_of_tasks,
     shared_responses,
+    shared_schemas,
     tags_of,
+    tool_schemas,
+    used_components,
 )
 
 Schema = dict[str, Any]

@@ -2,23 +2,424 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, get_origin
 
 import msgspec
 
+from ....contract import Contract, Dialect
+from ....core.content import Audio, Image, block_class
 from ....core.json_value import Json
+from ....dialects.accept import MEDIA_TYPES
+from ....dialects.reply_schemas import wire_schemas
 from ....dialects.rest import FORM
-from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
-from ....gates.prompts import needs_login, scopes_of
+from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, PROBLEM, RETRY_AFTER
+from ....error_codes import CODES, INPUT_REQUIRED, find_code
+from ....errors import ToolError
+from ....gates.prompts import codes_of, needs_login, scopes_of
+from ....tools.docstrings import parse
 from ....tools.tool import Tool
+from ....types.json_schema import add_description, default_keyword, rename_refs, schemas
 from ....types.json_text import ENCODER
-from .bodies import error_schema, success_schema
-from .components import has_required_arguments, object_schema
-from .media import MediaTypes, with_media_ranges
-from .statuses import DESCRIPTIONS, error_statuses
 
 Schema = dict[str, Any]
+Components = dict[str, Schema]
+
+SCHEMAS = "#/components/schemas/"
+_DEFS = "#/$defs/"
+_INVALID_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def ref(name: str) -> Schema:
+    """Return a reference to the shared schema *name*."""
+    return {"$ref": SCHEMAS + name}
+
+
+def object_schema(properties: Schema, required: Sequence[str] | None = None) -> Schema:
+    """Return the schema of an object; all members are required unless *required* lists some."""
+    names = list(properties if required is None else required)
+    return {"type": "object", "properties": properties, "required": names}
+
+
+def used_components(start: Json, components: Components, prefix: str) -> Components:
+    """Return the components that *start* refers to, directly or through others, sorted by name.
+
+    *prefix* is the part of a reference before the name.
+    """
+    pending = list(_references(start, prefix))
+    used: set[str] = set()
+    while pending:
+        name = pending.pop()
+        # An author's example may have a member "$ref" that is not a reference.
+        if name in components and name not in used:
+            used.add(name)
+            pending.extend(_references(components[name], prefix))
+    return {name: components[name] for name in sorted(used)}
+
+
+def tool_schemas(
+    tools: Sequence[Tool], reserved: Collection[str]
+) -> tuple[list[tuple[Schema, Schema | None]], Components]:
+    """Return the schemas of each tool's arguments and wrapped data, and of the classes they use.
+
+    The schema of the data is None for a tool that declares no return type. No class gets a name
+    in *reserved*.
+    """
+    argument_types = [parameter.annotation for tool in tools for parameter in tool.parameters]
+    return_types = [tool.returns.data_type for tool in tools if _has_return_type(tool)]
+    # Both directions get all types, so that a class has the same name in both.
+    all_types = argument_types + return_types
+    inputs, input_classes = schemas(all_types, _DEFS + "{name}", mode="validation")
+    outputs, output_classes = schemas(all_types, _DEFS + "{name}", mode="serialization")
+    inputs, outputs = inputs[: len(argument_types)], outputs[len(argument_types) :]
+    input_classes = used_components(inputs, input_classes, _DEFS)
+    output_classes = used_components(outputs, output_classes, _DEFS)
+
+    input_names, output_names = _names(input_classes, output_classes, reserved)
+    arguments, data = iter(_renamed(inputs, input_names)), iter(_renamed(outputs, output_names))
+    classes = _components(input_classes, input_names) | _components(output_classes, output_names)
+    whole = _WholeSchemas(classes, reserved)
+    of_tools = [(_arguments(tool, arguments, whole), _data(tool, data, whole)) for tool in tools]
+    return of_tools, classes
+
+
+def has_required_arguments(tool: Tool) -> bool:
+    """Return whether a call needs any argument."""
+    if tool.signature.whole is not None:
+        return bool(tool.input_schema.get("required"))
+    return any(parameter.required for parameter in tool.parameters)
+
+
+def _has_return_type(tool: Tool) -> bool:
+    return tool.returns.declared and tool.settings.output_schema is None
+
+
+class _WholeSchemas:
+    """Schemas that are not made of parameters; one with references to itself is a component."""
+
+    def __init__(self, components: Components, reserved: Collection[str]) -> None:
+        self._components = components
+        self._reserved = reserved
+
+    def place(self, schema: Schema, name: str) -> Schema:
+        """Return *schema*, or a reference to a component with it, which is called *name*."""
+        # With an `$id`, references would not start at the document.
+        own = {key: each for key, each in schema.items() if key not in ("$id", "$schema")}
+        references = list(_references(own, "#"))
+        if not references:
+            return _with_arrays(own)
+        name = _free_name(name, {*self._reserved, *self._components})
+        here = {f"#{each}": f"{SCHEMAS}{name}{each}" for each in references}
+        self._components[name] = _with_arrays(rename_refs(own, here))
+        return ref(name)
+
+
+def _names(
+    inputs: Components, outputs: Components, reserved: Collection[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the name of each class as an input, and as an output.
+
+    A class has two names if its input differs from its output, as in pydantic with defaults.
+    """
+    names: dict[str, str] = {}
+    for name in sorted(inputs.keys() | outputs.keys()):
+        names[name] = _free_name(name, {*reserved, *names.values()})
+    only_output: dict[str, str] = {}
+    for name in sorted(inputs.keys() & outputs.keys()):
+        if _with_dependencies(name, inputs) != _with_dependencies(name, outputs):
+            taken = {*reserved, *names.values(), *only_output.values()}
+            only_output[name] = _free_name(f"{names[name]}Output", taken)
+    return names, names | only_output
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """Return a valid component name made from *name*; it ends with a number if *name* is taken."""
+    valid = _INVALID_IN_NAMES.sub("_", name) or "Type"
+    numbered = (f"{valid}_{number}" for number in range(2, len(taken) + 3))
+    return next(each for each in (valid, *numbered) if each not in taken)
+
+
+def _with_dependencies(name: str, components: Components) -> Components:
+    return used_components({"$ref": _DEFS + name}, components, _DEFS)
+
+
+def _references(node: Json, prefix: str) -> Iterator[str]:
+    """Yield the names that the references in *node* have after *prefix*."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _references(item, prefix)
+    elif isinstance(node, dict):
+        target = node.get("$ref")
+        if isinstance(target, str) and target.startswith(prefix):
+            yield target.removeprefix(prefix)
+        for value in node.values():
+            yield from _references(value, prefix)
+
+
+def _renamed(node: Json, names: dict[str, str]) -> Any:
+    renamed = rename_refs(node, {_DEFS + old: SCHEMAS + new for old, new in names.items()})
+    return _with_items(renamed)
+
+
+def _with_items(node: Json) -> Json:
+    """Return *node* with `items` in every array: linters and generators require it."""
+    if isinstance(node, list):
+        return [_with_items(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    schema = {name: _with_items(value) for name, value in node.items()}
+    if schema.get("type") == "array" and "items" not in schema:
+        schema["items"] = _items(schema)
+    return schema
+
+
+def _with_arrays(schema: Schema) -> Schema:
+    return {name: _with_items(each) for name, each in schema.items()}
+
+
+def _items(array: Schema) -> Schema:
+    """Return a schema that allows every item of *array*, which has positional schemas or none."""
+    by_position: list[Schema] = array.get("prefixItems", [])
+    if not by_position or array.get("maxItems") != len(by_position):
+        return {}
+    different = [each for i, each in enumerate(by_position) if each not in by_position[:i]]
+    return different[0] if len(different) == 1 else {"anyOf": different}
+
+
+def _components(classes: Components, names: dict[str, str]) -> Components:
+    return {names[name]: _renamed(schema, names) for name, schema in classes.items()}
+
+
+def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema:
+    """Return the schema of the arguments; takes the schema of each parameter from *types*."""
+    if tool.signature.whole is not None:
+        return whole.place(tool.input_schema, f"{tool.name}_arguments")
+    properties = {}
+    for parameter in tool.parameters:
+        schema = dict(next(types))
+        add_description(schema, parameter.description)
+        if not parameter.required:
+            schema |= default_keyword(parameter.default)
+        properties[parameter.name] = schema
+    arguments = {
+        "properties": properties,
+        "required": [parameter.name for parameter in tool.parameters if parameter.required],
+    }
+    not_empty = {name: value for name, value in arguments.items() if value}
+    return {"type": "object", **not_empty, "additionalProperties": False}
+
+
+def _data(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema | None:
+    """Return the schema of the wrapped data; takes the schema of the return type from *types*."""
+    if not tool.returns.declared:
+        return None
+    if (schema := tool.settings.output_schema) is not None:
+        return whole.place(tool.returns.shape.wrap_schema(schema), f"{tool.name}_result")
+    wrapped: Schema = tool.returns.shape.wrap_schema(next(types))
+    return wrapped
+
+
+class MediaTypes(msgspec.Struct, frozen=True):
+    """The media types of the document, each with its dialect."""
+
+    success: dict[str, Dialect]
+    error: dict[str, Dialect]
+
+
+def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
+    """Return the contract's own media type, and with *dialects* those of the others too.
+
+    The dialect `problem` is for errors only, and is never sent as plain JSON.
+    """
+    success: dict[str, Dialect] = {JSON: contract.http}
+    error: dict[str, Dialect] = {PROBLEM: "problem"} if contract.http == "problem" else success
+    if dialects:
+        others = {name: each for name, each in MEDIA_TYPES.items() if each != contract.http}
+        error = error | others
+        success = success | {name: each for name, each in others.items() if each != "problem"}
+    return MediaTypes(success, error)
+
+
+def with_media_ranges(tool: Tool, content: Schema) -> Schema:
+    """Return *content* with the ranges of the bytes that the tool may send.
+
+    They come first for a tool that is annotated to return one image or audio block: many
+    generated clients use the first media type only, and bytes are sent unless the client
+    prefers JSON.
+    """
+    ranges: Schema = {media: {} for media in _media_ranges(tool)}
+    annotation = tool.signature.returns
+    if tool.returns.blocks_only and _is_one_media_block(annotation):
+        return ranges | content
+    return content | ranges
+
+
+def _media_ranges(tool: Tool) -> list[str]:
+    kinds = {Image: "image/*", Audio: "audio/*"}
+    if not tool.returns.blocks_only:
+        return list(kinds.values())
+    declared = list(_classes_in(tool.signature.returns))
+    return [
+        media
+        for block, media in kinds.items()
+        if any(block_class(each) is block for each in declared)
+    ]
+
+
+def _is_one_media_block(annotation: Any) -> bool:
+    if isinstance(annotation, type):
+        return block_class(annotation) in (Image, Audio)
+    if get_origin(annotation) in (list, tuple, Sequence):
+        return False
+    return all(map(_is_one_media_block, annotation.__args__))
+
+
+def _classes_in(annotation: object) -> Iterator[type]:
+    """Yield the classes that an annotation names, at any depth."""
+    if isinstance(annotation, type):
+        yield annotation
+    for inner in getattr(annotation, "__args__", ()):
+        yield from _classes_in(inner)
+
+
+TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
+REST_ERROR = object_schema({"error": {"type": "string"}})
+_PREFIX = "Answerback"
+CONTENT = "AnswerbackContent"
+MCP_RESULT = "AnswerbackMcpResult"
+MCP_ERROR = "AnswerbackMcpError"
+ENVELOPE = "AnswerbackEnvelope"
+ENVELOPE_ERROR = "AnswerbackEnvelopeError"
+PROBLEM_SCHEMA = "AnswerbackProblem"
+FAILURE = "AnswerbackFailure"
+
+
+def shared_schemas(contract: Contract) -> dict[str, Schema]:
+    """Return the schemas that all tools share, by name."""
+    wire = wire_schemas(SCHEMAS + _PREFIX + "{name}")
+    shared = {_PREFIX + name: schema for name, schema in wire.items()}
+    # In MCP `isError` is optional, but Answerback always sends it.
+    result = _with_required(shared[MCP_RESULT], {"isError": {"const": False}})
+    failure = shared[FAILURE]
+    # The message is omitted if it equals the result's text.
+    in_meta = object_schema(failure["properties"], required=["code"]) | {"allOf": failure["allOf"]}
+    meta = object_schema({"answerback/error": in_meta})
+    error = _with_required(shared[MCP_ERROR], {"_meta": meta})
+    if contract.envelope_in_mcp:
+        members = {"success": {"const": True}, "timestamp": TIMESTAMP}
+        result = _with_required(result, members)
+        members = {"success": {"const": False}, "timestamp": TIMESTAMP, "error": ref(FAILURE)}
+        error = _with_required(error, members)
+    return shared | {MCP_RESULT: result, MCP_ERROR: error}
+
+
+def error_schema(dialect: Dialect) -> Schema:
+    """Return the schema of an error's body. For `rest` it is so small that it is not shared."""
+    match dialect:
+        case "rest":
+            return REST_ERROR
+        case "mcp":
+            return ref(MCP_ERROR)
+        case "envelope":
+            return ref(ENVELOPE_ERROR)
+        case "problem":
+            return ref(PROBLEM_SCHEMA)
+
+
+def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) -> Schema:
+    """Return the schema of a success's body; *data* is the wrapped data's schema, if declared."""
+    match dialect:
+        case "mcp":
+            return _with_data(MCP_RESULT, "structuredContent", data)
+        case "envelope":
+            return _with_data(ENVELOPE, "data", data)
+        case _ if data is not None:
+            return data
+        case _ if blocks_only:
+            return ref(CONTENT)
+    # Without a declared type an object is sent as itself.
+    return {"anyOf": [{"type": "object"}, ref(CONTENT)]}
+
+
+def _with_data(name: str, member: str, data: Schema | None) -> Schema:
+    if data is None:
+        return ref(name)
+    return {"allOf": [ref(name), object_schema({member: data})]}
+
+
+def _with_required(schema: Schema, members: Schema) -> Schema:
+    """Return the object schema *schema* with *members* added, all of them required."""
+    required = list(dict.fromkeys([*schema["required"], *members]))
+    return object_schema({**schema["properties"], **members}, required=required)
+
+
+_ALWAYS = {
+    400: "Invalid request",
+    413: "Body too large",
+    415: "Unsupported media type",
+    500: "Internal server error",
+}
+DESCRIPTIONS = _ALWAYS | {
+    401: "Not logged in",
+    402: "Subscription required",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Conflict",
+    410: "The rest of a list is no longer kept",
+    422: "The idempotency key of another call",
+    429: "Too many requests",
+    503: "Unavailable",
+    504: "Timed out",
+}
+_OTHER = "Failed"
+
+
+def error_statuses(tool: Tool) -> dict[int, str]:
+    """Return *tool*'s known error statuses in order, with the docstring's descriptions or our own.
+
+    Errors that are raised without being declared have the operation's `default` response.
+    """
+    found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
+    found |= _statuses_in_options(tool)
+    if tool.gates is not None:
+        found |= {CODES[code].status for each in tool.gates.declared for code in codes_of(each)}
+    if tool.is_paged:
+        found.add(CODES["CURSOR_EXPIRED"].status)
+    if needs_login(tool):
+        found.add(CODES["LOGIN_REQUIRED"].status)
+    descriptions = {status: DESCRIPTIONS.get(status, _OTHER) for status in found}
+    return dict(sorted((descriptions | _statuses_in_docstring(tool.fn.__doc__) | _ALWAYS).items()))
+
+
+def _statuses_in_options(tool: Tool) -> set[int]:
+    """Return the statuses of the server's own errors, such as a time-out or an open question."""
+    policy = tool.policy
+    needs_service = policy is not None and bool(policy.retry or policy.breaker)
+    codes = {
+        "UNAVAILABLE": True,
+        "TIMED_OUT": tool.timeout is not None or needs_service,
+        "RATE_LIMITED": policy is not None and bool(policy.limits),
+        INPUT_REQUIRED: bool(tool.signature.questions),
+    }
+    return {CODES[code].status for code, possible in codes.items() if possible}
+
+
+def _statuses_in_docstring(doc: str | None) -> dict[int, str]:
+    """Return the statuses and descriptions of the ToolErrors in the Raises section."""
+    errors = [ToolError]
+    for each in errors:
+        errors.extend(each.__subclasses__())
+    classes = {each.__name__: each for each in errors}
+    found: dict[int, str] = {}
+    for name, text in parse(doc).raises.items():
+        error = classes.get(name.rpartition(".")[2])
+        if error is not None:
+            status = find_code(error.code, error.kind).status
+            description = text or DESCRIPTIONS.get(status, _OTHER)
+            found[status] = "; ".join(filter(None, [found.get(status), description]))
+    return found
+
 
 BEARER = "bearer"
 """The name of the security scheme of tools that require a login."""

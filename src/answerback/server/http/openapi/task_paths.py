@@ -8,7 +8,7 @@ from ....dialects.status_and_headers import JSON, RETRY_AFTER
 from ....tasks.task_record import MAX_KEY
 from ....tools.tool import Tool
 from ..task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
-from .components import SCHEMAS, object_schema
+from .operations import SCHEMAS, object_schema
 
 Schema = dict[str, Any]
 
