@@ -29,7 +29,7 @@ MET = frozenset(
         "answerback.tools.context",
         "answerback.client.connecting",
         "answerback.client.call_options",
-        "answerback.client.request_params",
+        "answerback.client.frames",
         "answerback.client.login.login_settings",
         "answerback.dialects.seen_reply",
     }
@@ -160,7 +160,7 @@ PAGES = (
             "answerback.client.connecting: ConnectOptions ConnectContext",
             "answerback.client: connect RemoteServer ManyServers",
             "answerback.client.call_options: CallOptions",
-            "answerback.client.request_params: ServerFacts",
+            "answerback.client.frames: ServerFacts",
             "answerback.client: RemoteTool RemoteResource RemoteTemplate RemotePrompt "
             "FilledPrompt start_task StartedTask ElicitationRequest Change BadTarget "
             "ConnectError",

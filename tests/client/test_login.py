@@ -28,11 +28,14 @@ from answerback.client.login import (
     MemoryTokens,
     RegisteredClient,
 )
-from answerback.client.login.challenge_header import AskedLogin, asked_login
-from answerback.client.login.chosen_issuer import ChosenIssuer
-from answerback.client.login.login_requests import send
-from answerback.client.login.new_login import log_in
-from answerback.client.login.server_metadata import IssuerMetadata, ResourceMetadata
+from answerback.client.login.discovery import (
+    AskedLogin,
+    IssuerMetadata,
+    ResourceMetadata,
+    asked_login,
+    send,
+)
+from answerback.client.login.server_login import ChosenIssuer, log_in
 from answerback.core.stopped_clocks import WaitingClocks
 
 PAGES = ("/register", "/authorize", "/token")

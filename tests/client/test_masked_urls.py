@@ -15,8 +15,8 @@ import pytest
 
 from answerback import App, connect
 from answerback.client.faults import ConnectError, LoginError
-from answerback.client.login.chosen_issuer import canonical
-from answerback.client.login.login_requests import send
+from answerback.client.login.discovery import send
+from answerback.client.login.server_login import canonical
 from answerback.client.targets import BadTarget, read_target
 
 SECRETS = ("s3cr", "t0ken")

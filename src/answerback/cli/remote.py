@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..client.blocking import BlockingServer
-    from ..client.listed import ListedEntry, RemoteResource, RemoteTemplate
+    from ..client.results import ListedEntry, RemoteResource, RemoteTemplate
     from ..core.json_value import JsonObject
     from .program import Options, ServerTarget
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..client.listed import RemotePrompt, RemoteTool
+from ..client.results import RemotePrompt, RemoteTool
 from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
 from .call_arguments import UnreadableArgument, read_content, read_value

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..client.connecting import ConnectContext, connect
-from ..client.host_variables import Surroundings
-from ..client.targets import BadTarget, ServerEntry, read_target
+from ..client.targets import BadTarget, ServerEntry, Surroundings, read_target
 from ..core.author_errors import did_you_mean, similar_names
 from .program import WrongOption
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from ..registry.declarations import Change
 from .connecting import connect
 from .faults import ConnectError
-from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .many_servers import ManyServers
-from .remote_server import RemoteServer
-from .remote_tasks import StartedTask, start_task
+from .remote_server import RemoteServer, StartedTask, start_task
+from .results import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .targets import BadTarget
 from .user_handlers import ElicitationRequest
 

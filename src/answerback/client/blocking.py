@@ -10,8 +10,7 @@ from ..calls.loop_thread import LoopThread
 from ..core.reply import Reply
 from .call_options import CallOptions
 from .many_servers import ManyServers
-from .remote_server import RemoteServer, ServerMethods, opened
-from .remote_tasks import StartedTask
+from .remote_server import RemoteServer, ServerMethods, StartedTask, opened
 
 P = ParamSpec("P")
 T = TypeVar("T")

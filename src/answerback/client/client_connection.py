@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from ..core.log import logger
 from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
+    HEADER_MISMATCH,
     URL_ELICITATION_REQUIRED,
     Id,
     RpcError,
@@ -27,6 +28,7 @@ from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
     TOO_LARGE,
+    ConnectError,
     ConnectionLost,
     NoAnswer,
     SessionLost,
@@ -35,16 +37,21 @@ from .faults import (
 from .frames import (
     Incoming,
     Outgoing,
+    ServerFacts,
+    StatefulEra,
+    StatelessEra,
     Transport,
     Unreadable,
     cut_message,
     incoming_decoder,
     messages_in,
 )
-from .input_rounds import InputRounds
-from .request_params import ServerFacts, StatefulEra, StatelessEra
 from .server_messages import ServerMessages
-from .user_handlers import OnProgress, UserHandlers
+from .user_handlers import InputRounds, OnProgress, UserHandlers
+
+if TYPE_CHECKING:
+    from .client_session import ClientSession
+
 
 T = TypeVar("T")
 _LOGGER = logger("answerback.client")
@@ -430,3 +437,30 @@ def _decoded(raw: msgspec.Raw, method: str) -> JsonObject:
     except (ValueError, RecursionError) as exc:
         text = f"the result of {method} cannot be read: {exc}"
         raise NoAnswer(text, code=INVALID_RESPONSE) from None
+
+
+async def may_send_again(
+    session: ClientSession, asked: ClientRequest, error: ConnectionLost | RpcError
+) -> bool:
+    """Return whether a request may be resent after an error; reopen a lost connection.
+
+    After a lost connection: if the request did not run, or is safe to repeat. After
+    a header mismatch: if a newly fetched list of tools names the headers.
+    """
+    tool, deadline, lists = asked.tool, asked.deadline, session.lists
+    known = lists.known.get(tool)
+    if isinstance(error, RpcError):
+        if error.code != HEADER_MISMATCH or not tool or known is not None:
+            return False
+        return await lists.known_tool(tool, deadline) is not None
+    is_harmful = known is not None and not known.tool.is_safe_to_repeat
+    if session.is_closed or (error.may_have_run and is_harmful):
+        return False
+    try:
+        async with deadline.limit():
+            await session.open_shared()
+            if not error.may_have_run or not tool:
+                return True
+            return await lists.is_safe_to_repeat(tool, deadline)
+    except (ConnectError, TimeoutError):
+        return False

@@ -22,14 +22,13 @@ from ..core.limits import MAX_VALUES, ReceivedLimits
 from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
-from .client_session import ClientSession
+from .client_session import ClientSession, SessionPlan
+from .frames import CLIENT_INFO
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, opened
-from .request_params import CLIENT_INFO
 from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
-from .transports.child_stderr import StderrOption, check_stderr, line_writer
+from .transports.child_process import StderrOption, check_stderr, line_writer
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
-from .version_choice import SessionPlan
 
 if TYPE_CHECKING:
     from ..resilience import Breaker, Limit, Retry

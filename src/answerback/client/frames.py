@@ -4,17 +4,213 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from ..core.json_value import Json
+from ..core.json_value import Json, JsonObject
 from ..core.limits import MAX_REPAIRED_BYTES, MAX_WIDE_BYTES
-from ..protocol.jsonrpc import NO_PARAMS, Id, RpcError, is_batch, parse_batch
+from ..core.versions import V2026_07_28, Version
+from ..dialects.mcp import SERVER_INFO
+from ..protocol.jsonrpc import NO_PARAMS, PREFIX, TASKS, Id, RpcError, is_batch, parse_batch
+from ..protocol.mcp_request_info import NAMED_BY, encode_header, is_plain
 from ..types.json_text import has_more_marks
 from .faults import INVALID_RESPONSE, TOO_LARGE
+
+CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts that a server gave about itself when the connection was opened."""
+
+    version: Version
+    """The MCP version that both sides speak."""
+    capabilities: dict[str, Any] = {}
+    """What the server says that it can do."""
+    info: dict[str, Any] = {}
+    """The server's `name` and `version`."""
+    instructions: str = ""
+    """The server's text for models."""
+
+    @property
+    def name(self) -> str:
+        """The server's name; empty if it gave none."""
+        return str(self.info.get("name") or "")
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any], version: Version) -> ServerFacts:
+        """Read the result of `initialize` or `server/discover`."""
+        meta, capabilities = result.get("_meta"), result.get("capabilities")
+        info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
+        info = info or result.get("serverInfo")
+        return cls(
+            version=version,
+            capabilities=capabilities if isinstance(capabilities, dict) else {},
+            info=info if isinstance(info, dict) else {},
+            instructions=str(result.get("instructions") or ""),
+        )
+
+    def offers(self, *path: str) -> bool:
+        """Return whether the server declared a capability, such as `tools`, `listChanged`."""
+        found: Json = self.capabilities
+        for name in path:
+            if not isinstance(found, dict) or name not in found:
+                return False
+            found = found[name]
+        return found is not False
+
+
+def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
+    given = params.get("_meta") or {}
+    return {**params, "_meta": {**given, **more}}
+
+
+class StatefulEra:
+    """2024-11-05 to 2025-11-25: `initialize` agreed on the version."""
+
+    stateless = False
+
+    def __init__(self, version: Version | None = None) -> None:
+        self._headers = {} if version is None else {"MCP-Protocol-Version": version.name}
+
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
+        """Return the parameters to send; *token* asks for progress."""
+        return dict(params) if token is None else _with_meta(params, {"progressToken": token})
+
+    def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        """Return the HTTP headers of a request."""
+        return self._headers
+
+
+class StatelessEra:
+    """2026-07-28: each request names its version and the client's capabilities."""
+
+    stateless = True
+
+    def __init__(
+        self, capabilities: JsonObject, client: Mapping[str, Any], log_level: str | None = None
+    ) -> None:
+        self._meta: JsonObject = {
+            PREFIX + "protocolVersion": V2026_07_28.name,
+            PREFIX + "clientCapabilities": capabilities,
+            PREFIX + "clientInfo": client,
+        }
+        if log_level is not None:
+            self._meta[PREFIX + "logLevel"] = log_level
+        self._encoded = msgspec.Raw(msgspec.json.encode(self._meta))
+
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
+        is_of_task = "task" in params or "taskId" in params
+        if token is None and "_meta" not in params and not is_of_task:
+            return {**params, "_meta": self._encoded}
+        more = self._meta if token is None else {**self._meta, "progressToken": token}
+        if is_of_task:
+            # Earlier versions ask for a task by a parameter, this one by a capability.
+            params = {name: value for name, value in params.items() if name != "task"}
+            more = {**more, PREFIX + "clientCapabilities": self._with_tasks()}
+        return _with_meta(params, more)
+
+    def _with_tasks(self) -> JsonObject:
+        capabilities: JsonObject = self._meta[PREFIX + "clientCapabilities"]
+        extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
+        return {**capabilities, "extensions": extensions}
+
+    def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        found = {"MCP-Protocol-Version": V2026_07_28.name, "Mcp-Method": method}
+        name = params.get(NAMED_BY.get(method, ""))
+        if isinstance(name, str):
+            found["Mcp-Name"] = name if is_plain(name) else encode_header(name)
+        return found
+
+
+MARK = "x-mcp-header"
+HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
+"""A header's name, by the path of the argument that it repeats."""
+
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TYPES = frozenset({"string", "integer", "boolean"})
+# The keywords of JSON Schema that contain schemas. Values such as `default` and `enum` are data.
+_ONE = frozenset(
+    {"items", "contains", "unevaluatedItems", "additionalProperties", "propertyNames"}
+    | {"unevaluatedProperties", "not", "if", "then", "else", "contentSchema"}
+)
+_SEVERAL = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_NAMED = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitions"})
+
+
+class BadAnnotation(ValueError):
+    """A tool's `x-mcp-header` breaks an MCP rule; clients must leave out such a tool."""
+
+
+def header_paths(schema: Json) -> HeaderPaths:
+    """Return the headers for calls of a tool with this input schema; raises BadAnnotation."""
+    found: HeaderPaths = {}
+    seen: set[str] = set()
+    for path, part in _schemas(schema):
+        if MARK not in part:
+            continue
+        name = part[MARK]
+        if not path:
+            raise BadAnnotation(f"{MARK} stands where no property of the arguments is")
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise BadAnnotation(f"{MARK} {name!r} is not the name of a header")
+        if not isinstance(part.get("type"), str) or part["type"] not in _TYPES:
+            raise BadAnnotation(f"{MARK} {name!r} is on a property of type {part.get('type')!r}")
+        if name.lower() in seen:
+            raise BadAnnotation(f"{MARK} {name!r} is used twice")
+        seen.add(name.lower())
+        found[path] = name
+    return found
+
+
+def param_headers(paths: HeaderPaths, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return a call's `Mcp-Param-*` headers; an absent or null argument has none."""
+    headers = {}
+    for path, name in paths.items():
+        value = _value_at(arguments, path)
+        if isinstance(value, bool):
+            headers[f"Mcp-Param-{name}"] = "true" if value else "false"
+        elif isinstance(value, str | int | float):
+            headers[f"Mcp-Param-{name}"] = encode_header(str(value))
+    return headers
+
+
+def _value_at(arguments: Json, path: tuple[str, ...]) -> Json:
+    for name in path:
+        if not isinstance(arguments, Mapping):
+            return None
+        arguments = arguments.get(name)
+    return arguments
+
+
+def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
+    """Yield every schema in *root*, with its path if only `properties` lead to it; skip `$ref`."""
+    waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
+    while waiting:
+        path, part = waiting.pop()
+        if not isinstance(part, dict):
+            continue
+        yield path, part
+        for keyword, value in part.items():
+            waiting.extend(_within(path, keyword, value))
+
+
+def _within(
+    path: tuple[str, ...] | None, keyword: str, value: Json
+) -> Iterator[tuple[tuple[str, ...] | None, Any]]:
+    if keyword == "properties" and isinstance(value, dict):
+        for name, part in value.items():
+            yield (None if path is None else (*path, name)), part
+    elif keyword in _ONE:
+        yield None, value
+    elif keyword in _SEVERAL and isinstance(value, list):
+        yield from ((None, part) for part in value)
+    elif keyword in _NAMED and isinstance(value, dict):
+        yield from ((None, part) for part in value.values())
+
 
 _BEGINNING = 200
 """How many bytes of an unreadable frame are kept for the log."""

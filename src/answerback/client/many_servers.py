@@ -17,10 +17,9 @@ from ..error_codes import TOOL_NOT_FOUND
 from ..errors import NotFound, ToolError
 from .call_options import CallOptions, ClientOptions
 from .faults import UNAVAILABLE, ConnectError
-from .listed import RemotePrompt, RemoteTool
-from .remote_server import RemoteServer, ServerMethods
-from .remote_tasks import StartedTask
-from .request_params import ServerFacts
+from .frames import ServerFacts
+from .remote_server import RemoteServer, ServerMethods, StartedTask
+from .results import RemotePrompt, RemoteTool
 from .targets import BadTarget
 
 _LOGGER = logger("answerback.client")

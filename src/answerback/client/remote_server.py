@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 import msgspec
 
-from ..core.json_value import JsonObject
+from ..core.json_value import Json, JsonObject
 from ..core.limits import MAX_BLOCKS
+from ..core.log import logger
+from ..core.peer import Progress
 from ..core.reply import Reply
+from ..core.stopped_clocks import clocks_stopped
+from ..error_codes import UNKNOWN_ERROR
 from ..errors import MalformedReply, ToolError
+from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, TASKS, RpcError
 from ..reading.read_reply import typed_reader
 from ..types.json_text import ENCODER
 from .call_options import CallOptions, ClientOptions
-from .faults import INVALID_RESPONSE
-from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
-from .request_params import ServerFacts
+from .client_connection import ClientRequest, Deadline
+from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
+from .frames import ServerFacts
+from .results import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .user_handlers import OnProgress
 
 if TYPE_CHECKING:
     from .client_session import ClientSession
     from .many_servers import ManySessions
-    from .remote_tasks import StartedTask
     from .rest_session import RestSession
+
 
 S = TypeVar("S", bound="ServerMethods")
 T = TypeVar("T")
@@ -202,3 +212,279 @@ def _text_of(value: object) -> str:
     """Return the value as JSON, but a string without quotes, also one of a date or an enum."""
     encoded = ENCODER.encode(value)
     return msgspec.json.decode(encoded, type=str) if encoded[:1] == b'"' else encoded.decode()
+
+
+_LOGGER = logger("answerback.client")
+_POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
+"""Seconds between polls if the server names none, and the bounds for those that it names."""
+_LOOK_TIMEOUT = 30.0
+_FAILURES = 5
+"""How many polls in a row may fail, for example while the server restarts."""
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:e\+[0-9]{1,2})?)"
+_NUMBERS = re.compile(f"{_NUMBER} of {_NUMBER}(?:: (.*))?", re.DOTALL)
+"""A task's message with numbers, as our servers write it: "3 of 10: reading"."""
+_FINAL = ("completed", "failed", "cancelled")
+
+
+def needs_task(error: RpcError, facts: ServerFacts) -> bool:
+    """Return whether the server refused to run a call because the tool only runs as a task."""
+    if facts.version.stateless:
+        wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
+        found = wanted.get("extensions") if isinstance(wanted, dict) else None
+        return error.code == MISSING_CAPABILITY and isinstance(found, dict) and TASKS in found
+    return error.code == METHOD_NOT_FOUND and has_tasks(facts)
+
+
+def has_tasks(facts: ServerFacts) -> bool:
+    """Return whether a server of MCP 2025-11-25 has tasks."""
+    return facts.version.tasks and facts.offers("tasks")
+
+
+def _task_in(result: JsonObject) -> JsonObject | None:
+    """Return the task that a `tools/call` result names; None for any other result."""
+    found = result if result.get("resultType") == "task" else result.get("task")
+    is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
+    return found if is_task and "content" not in result else None
+
+
+async def task_result(
+    session: ClientSession, result: JsonObject, asked: ClientRequest
+) -> JsonObject:
+    """Wait for the task that a call's result may name, and return the task's result."""
+    task = _task_in(result)
+    if task is None:
+        return result
+    return await RemoteTask(session, task, asked.progress).wait(asked.deadline)
+
+
+async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+    """Return a call's result, which may be a task; raises RpcError or NoAnswer.
+
+    If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
+    """
+    asked.params = {**asked.params, "task": {}}
+    creating = asyncio.ensure_future(session.request(asked))
+    try:
+        return await asyncio.shield(creating)
+    except asyncio.CancelledError:
+        session.spawn(_cancel_when_made(session, creating))
+        raise
+
+
+async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[JsonObject]) -> None:
+    try:
+        task = _task_in(await creating)
+    except (NoAnswer, RpcError):
+        return
+    if task is not None:
+        await RemoteTask(session, task).give_up()
+
+
+class StartedTask:
+    """A task that `start_task` started. Only `cancel` cancels it."""
+
+    def __init__(
+        self, session: ClientSession, options: ClientOptions, tool: str, result: JsonObject
+    ) -> None:
+        task = _task_in(result)
+        self._session = session
+        self._options = options
+        self._tool = tool
+        self._task = None if task is None else RemoteTask(session, task, options.progress)
+        self._result = result
+        """The result, if the server answered without a task."""
+
+    @property
+    def id(self) -> str:
+        """The task's id; empty if the server answered without a task."""
+        return "" if self._task is None else str(self._task.params["taskId"])
+
+    async def status(self) -> JsonObject:
+        """Fetch the task as the server shows it, with `status`; raises ToolError."""
+        if self._task is None:
+            return {"status": "completed"}
+        return await self._session.result("tasks/get", self._task.params, self._options)
+
+    async def result(self) -> Reply[Any]:
+        """Wait for the task's result; the handlers given to `connect` answer its questions."""
+        result, deadline = self._result, Deadline(None)
+        if self._task is not None:
+            try:
+                result = await self._task.until_end(deadline)
+            except (NoAnswer, RpcError) as error:
+                return failed_reply(error)
+        return await self._session.reply_of(self._tool, result, deadline)
+
+    async def cancel(self) -> None:
+        """Cancel the task, unless it has ended."""
+        if self._task is not None:
+            await self._task.give_up()
+
+    async def answer(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Answer a task's question with MCP's result, in 2026-07-28; raises ToolError."""
+        if self._task is not None:
+            answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
+            await self._session.result("tasks/update", answers, self._options)
+
+
+async def started_task(
+    session: ClientSession, asked: ClientRequest, options: ClientOptions
+) -> StartedTask:
+    """Send a call that creates a task; raises ToolError."""
+    try:
+        result = await create_task(session, asked)
+    except (NoAnswer, RpcError) as error:
+        raise raised_error(error) from None
+    return StartedTask(session, options, asked.tool, result)
+
+
+async def start_task(
+    server: ServerMethods, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
+) -> StartedTask:
+    """Do the same as `server.start_task`."""
+    return await server.start_task(name, arguments, **named)
+
+
+class RemoteTask:
+    """A server's task, from its creation to its result."""
+
+    def __init__(
+        self, session: ClientSession, task: JsonObject, progress: OnProgress | None = None
+    ) -> None:
+        self._session = session
+        self._progress = progress
+        self._steps = 0
+        self._said: Json = None
+        self.params = {"taskId": task["taskId"]}
+        self._answered: set[str] = set()
+        self._pause = _MIN_POLL
+        self.shown = task
+        """The task as the server showed it last."""
+        self._received = 0
+        """How many bytes the last result had."""
+
+    async def wait(self, deadline: Deadline) -> JsonObject:
+        """Wait for the call's result; raises RpcError or NoAnswer.
+
+        The task is cancelled when its time is up, or when its caller is cancelled.
+        """
+        try:
+            async with deadline.limit():
+                return await self.until_end(deadline)
+        except TimeoutError:
+            await self.give_up()
+            text = f"the task did not end within {deadline.seconds:g} seconds, and was cancelled"
+            raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
+        except asyncio.CancelledError:
+            # In the background: this coroutine must end now.
+            self._session.spawn(self.give_up())
+            raise
+
+    async def until_end(self, deadline: Deadline) -> JsonObject:
+        """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
+        is_stateless = self._session.info.version.stateless
+        while (status := self.shown.get("status")) not in _FINAL:
+            self._tell_progress()
+            if status == "input_required":
+                if not is_stateless:
+                    break  # The server asks while it is asked for the result.
+                if await self._answer():
+                    continue
+            await asyncio.sleep(self._next_pause())
+            await self._look()
+        result = self.shown.get("result")
+        if not is_stateless:
+            result = await self._request("tasks/result", None)
+        deadline.received += self._received
+        if isinstance(result, dict) and (status == "completed" or not is_stateless):
+            return result
+        if status == "completed":
+            raise NoAnswer("the task ended without a result", code=INVALID_RESPONSE)
+        raise self._failure()
+
+    def _tell_progress(self) -> None:
+        """Give each new message to the user's progress function; one without numbers is counted."""
+        said = self.shown.get("statusMessage")
+        if self._progress is None or not said or said == self._said:
+            return
+        self._said = said
+        self._steps += 1
+        try:
+            if found := _NUMBERS.fullmatch(str(said)):
+                done, total, message = found.groups()
+                self._progress(Progress(float(done), float(total), message))
+            else:
+                self._progress(Progress(self._steps, None, str(said)))
+        except Exception:
+            _LOGGER.exception("the progress function failed")
+
+    def _failure(self) -> RpcError | NoAnswer:
+        """Return the reason why the task failed or was cancelled."""
+        match self.shown.get("error"):
+            case {"code": int(number), "message": str(message), **rest}:
+                return RpcError(number, message, rest.get("data"))
+        status = self.shown.get("status")
+        said = self.shown.get("statusMessage") or f"the task was {status}"
+        code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
+        return NoAnswer(str(said), code=code, details=self.params, retryable=False)
+
+    async def _look(self) -> None:
+        failures = 0
+        while True:
+            try:
+                self.shown = await self._request("tasks/get", _LOOK_TIMEOUT)
+            except NoAnswer:
+                failures += 1
+                if failures >= _FAILURES:
+                    raise
+                await asyncio.sleep(self._next_pause())
+            else:
+                return
+
+    async def _answer(self) -> bool:
+        """Answer the task's new questions; return False if there are none."""
+        found = self.shown.get("inputRequests")
+        questions = found if isinstance(found, dict) else {}
+        new = {key: each for key, each in questions.items() if key not in self._answered}
+        connection = await self._session.connected(Deadline(_LOOK_TIMEOUT))
+        for key, each in new.items():
+            self._answered.add(key)
+            asked = each if isinstance(each, dict) else {}
+            params = asked.get("params")
+            method = str(asked.get("method"))
+            try:
+                with clocks_stopped():
+                    answer = await connection.ask_user(
+                        method, params if isinstance(params, dict) else {}
+                    )
+            except RpcError as error:
+                await self.give_up()
+                text = f"the task asks {method}, and there is no answer: {error}"
+                raise NoAnswer(text, code="INPUT_REQUIRED", details={"questions": found}) from None
+            answers = {**self.params, "inputResponses": {key: answer}}
+            deadline = Deadline(_LOOK_TIMEOUT)
+            await self._session.request(ClientRequest("tasks/update", answers, deadline))
+        if new:
+            await self._look()
+        return bool(new)
+
+    async def _request(self, method: str, timeout: float | None) -> JsonObject:
+        deadline = Deadline(timeout)
+        result = await self._session.request(ClientRequest(method, self.params, deadline))
+        self._received = deadline.received
+        return result
+
+    async def give_up(self) -> None:
+        """Cancel the task if the server can be reached."""
+        # A task that cannot be cancelled has ended, or will expire.
+        with suppress(NoAnswer, RpcError):
+            await self._request("tasks/cancel", 1.0)
+
+    def _next_pause(self) -> float:
+        """Return the next pause: short at first, because many tasks end soon, then the server's."""
+        named = self.shown.get("pollIntervalMs", self.shown.get("pollInterval"))
+        is_number = isinstance(named, int | float) and named == named
+        wanted = float(named) / 1000 if is_number and named is not None else _POLL_SECONDS
+        pause = min(self._pause, max(wanted, _MIN_POLL), _MAX_POLL)
+        self._pause = self._pause * 2
+        return pause

@@ -34,9 +34,8 @@ from .faults import (
     check_numbers,
     raised_error,
 )
-from .listed import RemoteTool, read_entries
-from .request_params import ServerFacts
-from .results import KnownTool, failed_call, known_tools
+from .frames import ServerFacts
+from .results import KnownTool, RemoteTool, failed_call, known_tools, read_entries
 from .targets import ServerEntry
 from .transports.http_requests import ClientAuth, HttpRequests
 

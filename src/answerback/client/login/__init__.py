@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .login_records import RegisteredClient
 from .login_settings import ClientCredentials, Login
-from .token_store import FileTokens, KeyringTokens, MemoryTokens, TokenStore
+from .token_store import FileTokens, KeyringTokens, MemoryTokens, RegisteredClient, TokenStore
 from .user_consent import browser, paste
 
 __all__ = [

@@ -9,12 +9,10 @@ from ...auth.bearer import is_secure
 from ...core.secrets import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget
-from .challenge_header import asked_login
-from .client_registration import AskClient, ClientChoice
-from .login_records import LoginRecords, RegisteredClient
-from .loopback_redirect import LoopbackRedirect
-from .token_store import MemoryTokens, TokenStore
-from .user_consent import OpenUrl, browser
+from .discovery import asked_login
+from .token_endpoint import AskClient, ClientChoice
+from .token_store import LoginRecords, MemoryTokens, RegisteredClient, TokenStore
+from .user_consent import LoopbackRedirect, OpenUrl, browser
 
 if TYPE_CHECKING:
     from ..transports.http_requests import AuthChallenge, ClientAuth

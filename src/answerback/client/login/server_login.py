@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -15,14 +16,180 @@ from ...core.secrets import mask_url
 from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from ..transports.http_requests import AuthChallenge
-from .challenge_header import AskedLogin, asked_login
-from .chosen_issuer import ChosenIssuer, canonical, choose_issuer
-from .login_records import Grant
+from .discovery import (
+    AskedLogin,
+    IssuerMetadata,
+    ResourceMetadata,
+    asked_login,
+    check_zone,
+    find_issuer,
+    find_resource,
+    network_zone,
+)
 from .login_settings import Login
-from .network_zones import network_zone
-from .new_login import log_in
-from .server_metadata import IssuerMetadata, find_issuer
-from .token_endpoint import TokenEndpoint, TokenRefused
+from .token_endpoint import ClientNeeds, TokenEndpoint, TokenRefused, choose_client
+from .token_store import Grant, RegisteredClient
+from .user_consent import Consent, LoopbackRedirect, call_user
+
+_SECONDS = 30.0
+"""Seconds for all metadata of one login."""
+_MAX_ISSUERS = 3
+
+
+class ChosenIssuer(msgspec.Struct, frozen=True):
+    """The issuer to log in at, found for one of a server's challenges."""
+
+    server: str
+    resource: ResourceMetadata
+    issuer: IssuerMetadata
+    zone: int
+    """The server's network zone: no request goes to a nearer one."""
+
+
+async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
+    """Choose where to log in to the server at a URL; *last* is the last login's issuer.
+
+    Nobody is asked, so all of it has to end in time: it is bounded by the call's time-out too.
+    """
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return await _choose(login, server, asked, last)
+    except TimeoutError:
+        text = (
+            f"it is not known where to log in to {mask_url(server)}: its metadata and its issuer's"
+        )
+        raise LoginError(f"{text} did not arrive within {_SECONDS:g} seconds") from None
+
+
+async def _choose(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
+    zone = await network_zone(server)
+    client = login.choice.client
+    named = client.issuer if client is not None and client.issuer else ""
+    resource = await find_resource(server, asked.metadata_url, zone, named)
+    failure: LoginError | None = None
+    for issuer in (await _allowed(login, server, resource.issuers, last))[:_MAX_ISSUERS]:
+        try:
+            return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
+        except LoginError as exc:
+            failure = failure or exc
+    assert failure is not None
+    if resource.is_guess:
+        text = (
+            f"{mask_url(server)} does not say where to log in; if you have a key or a token for "
+            "it, give it as auth= of connect, or as --token on the command line"
+        )
+        raise LoginError(f"{text} ({failure})")
+    raise failure
+
+
+async def _allowed(
+    login: Login, server: str, issuers: tuple[str, ...], last: str
+) -> tuple[str, ...]:
+    """Return the issuers that may be used, the last one first; a registered client has only one."""
+    client = login.choice.client
+    if client is not None:
+        issuer = client.issuer or await login.records.bound_issuer(server, client.id)
+        if issuer is not None and issuer not in issuers:
+            raise LoginError(
+                f"the client {client.id!r} is registered with {issuer}, but the server names "
+                f"{', '.join(issuers)}; if that is right, register a client there"
+            )
+        if issuer is not None:
+            return (issuer,)
+    return tuple(sorted(issuers, key=lambda each: each != last))
+
+
+def canonical(url: str) -> str:
+    """Return a server's URL as its identifier: no user, no fragment, and the host in lower case."""
+    parts = urlsplit(url)
+    path = "" if parts.path == "/" else parts.path
+    host = parts.netloc.rpartition("@")[2].lower()
+    return parts._replace(scheme=parts.scheme.lower(), netloc=host, path=path, fragment="").geturl()
+
+
+async def log_in(
+    login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...], clocks: WaitingClocks
+) -> Grant:
+    """Log in for *scopes*; raises LoginError. *clocks* stop only while the user is asked."""
+    if login.grant == "client_credentials":
+        assert login.choice.client is not None
+        endpoint = await _endpoint(login, chosen, login.choice.client)
+        return await endpoint.client_credentials(scopes)
+    try:
+        async with asyncio.timeout(login.timeout):
+            async with await _redirect(login, chosen) as redirect:
+                return await _log_in_user(login, chosen, scopes, redirect, clocks)
+    except TimeoutError:
+        issuer, seconds = chosen.issuer.issuer, login.timeout
+        text = f"nobody logged in at {issuer} within {seconds:g} seconds"
+        if redirect.foreign:
+            text += f"; {redirect.foreign} answers had the state of another login"
+        raise LoginError(text) from None
+
+
+async def _log_in_user(
+    login: Login,
+    chosen: ChosenIssuer,
+    scopes: tuple[str, ...],
+    redirect: LoopbackRedirect,
+    clocks: WaitingClocks,
+) -> Grant:
+    issuer, records = chosen.issuer, login.records
+    if issuer.authorization_endpoint:
+        await check_zone(issuer.authorization_endpoint, chosen.zone)
+    needs = ClientNeeds(redirect.uri, scopes)
+    client = await choose_client(login.choice, issuer, needs, records, chosen.zone, clocks)
+    consent = Consent(
+        issuer=issuer,
+        client_id=client.id,
+        redirect=redirect.uri,
+        resource=chosen.resource.resource,
+        scopes=scopes,
+        assume_pkce=login.assume_pkce,
+    )
+    redirect.accepts = consent.is_answer
+    with clocks.asking():
+        pasted = await call_user(login.open_url, consent.url)
+        answer = consent.pasted(pasted) if isinstance(pasted, str) else await redirect.answer()
+    code = consent.code_of(answer)
+    endpoint = await _endpoint(login, chosen, client)
+    try:
+        return await endpoint.exchange(code, consent.verifier, redirect.uri, scopes)
+    except TokenRefused as exc:
+        if exc.error == "invalid_client" and client.dynamic:
+            # The issuer has forgotten the registration; the next login makes a new one.
+            await records.keep_registration(issuer.issuer, None)
+        raise
+
+
+async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
+    """Return the redirect address; the client's registered one, if it is free."""
+    choice, uri = login.choice, login.redirect_uri
+    if urlsplit(uri).port:
+        return LoopbackRedirect(uri)
+    if choice.client is not None:
+        return LoopbackRedirect(choice.client.redirect_uri or uri)
+    kept = await login.records.registration(chosen.issuer.issuer)
+    if kept is None or not kept.redirect_uri or not await _is_free(kept.redirect_uri):
+        return LoopbackRedirect(uri)
+    return LoopbackRedirect(kept.redirect_uri)
+
+
+async def _is_free(uri: str) -> bool:
+    try:
+        async with LoopbackRedirect(uri):
+            return True
+    except LoginError:
+        return False
+
+
+async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient) -> TokenEndpoint:
+    issuer = chosen.issuer
+    if client.issuer is None and (client.secret or client.private_key):
+        # From now on, only this issuer gets the secret.
+        await login.records.bind_issuer(chosen.server, client.id, issuer.issuer)
+    return TokenEndpoint(issuer, client, chosen.resource.resource, chosen.zone)
+
 
 _STEP_UPS = 8
 """How often the user is asked for more scopes in one connection."""

@@ -8,14 +8,144 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from ...core.limits import LARGE, MAX_BYTES
+from ...core.log import logger
 from ...core.secrets import mask_command
+from ...core.signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import Lost, Outgoing, Receiver, Transport
-from .child_environment import windows_program
-from .child_stderr import StderrLines
+
+# The variables that every child gets; the first two lists are those of the official SDK.
+_POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+_WINDOWS = (
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "SYSTEMDRIVE"),
+    *("PROCESSOR_ARCHITECTURE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+_CERTIFICATES = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    "NODE_EXTRA_CA_CERTS",
+)
+_INHERITED = {
+    *(_WINDOWS if os.name == "nt" else _POSIX),
+    *("LANG", "TZ", "TMPDIR"),
+    *_PROXIES,
+    *map(str.lower, _PROXIES),
+    *_CERTIFICATES,
+}
+
+
+def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
+    """Return the variables that a child gets from this process, and *more*."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name != SECRET and (inherit or name in _INHERITED or name.startswith("LC_"))
+    }
+    return inherited | dict(more)
+
+
+def windows_program(name: str, env: Mapping[str, str]) -> str:
+    """Return the file that a program's name means on Windows, such as `npx.cmd` for `npx`.
+
+    A name that is not found stays as it is. Windows itself only adds `.exe` to a name.
+    """
+    endings = env.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").lower().split(";")
+    if not name.lower().endswith(tuple(endings)):
+        folders = [""] if os.path.dirname(name) else env.get("PATH", "").split(os.pathsep)
+        for folder in folders:
+            for ending in endings:
+                file = os.path.join(folder, name + ending)
+                if os.path.isfile(file):
+                    return file
+    return name
+
+
+_LOGGER = logger("answerback.client")
+_MAX_LINE = 64 * 1024
+"""Bytes after which a line without an end is cut."""
+
+
+@runtime_checkable
+class TextStream(Protocol):
+    """A stream of text, such as `sys.stderr`."""
+
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> object: ...
+    def isatty(self) -> bool: ...
+
+
+StderrOption: TypeAlias = "str | os.PathLike[str] | TextStream | Callable[[str], object]"
+
+
+def check_stderr(given: object) -> None:
+    """Raise TypeError for a value that `stderr=` does not take."""
+    if not isinstance(given, str | os.PathLike | TextStream) and not callable(given):
+        text = "should be a file's name, a stream such as sys.stderr, or a function"
+        raise TypeError(f"stderr={given!r} {text}")
+
+
+def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
+    """Return a function that takes a line; with a server's name it begins with that."""
+    prefix = f"{server}: " if server else ""
+
+    def write(line: str) -> None:
+        text = prefix + line
+        if isinstance(given, TextStream):
+            given.write(f"{_printable(text) if given.isatty() else text}\n")
+            given.flush()
+        elif callable(given):
+            given(text)
+        else:
+            # It may have secrets, which only this program's user may see.
+            file = os.open(given, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with open(file, "a", encoding="utf-8") as opened:
+                opened.write(f"{text}\n")
+
+    return write
+
+
+def _printable(text: str) -> str:
+    """Escape the control characters, which a terminal would obey."""
+    return "".join(
+        each if each.isprintable() or each == "\t" else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+class StderrLines:
+    """Cuts the bytes of one child's stderr into lines."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write: Callable[[str], object] | None = write
+        self._rest = b""
+
+    def take(self, data: bytes) -> None:
+        *lines, rest = (self._rest + data).split(b"\n")
+        if len(rest) > _MAX_LINE:
+            lines.append(rest)
+            rest = b""
+        self._rest = rest
+        for line in lines:
+            self._give(line)
+
+    def end(self) -> None:
+        """Give the last line, if it has no end."""
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._give(rest)
+
+    def _give(self, line: bytes) -> None:
+        if self._write is None:
+            return
+        try:
+            self._write(line.decode(errors="replace").rstrip("\r"))
+        except Exception:
+            self._write = None
+            _LOGGER.exception("stderr= failed; it gets no more lines of this server")
+
 
 _GRACE = 2.0
 """Seconds that a server gets to exit after its stdin was closed."""

@@ -1,0 +1,309 @@
+"""Finds an authorization server: the challenge, its metadata, and requests that stay safe."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import msgspec
+
+from ...auth.bearer import is_loopback_url, is_secure, metadata_paths, metadata_urls
+from ...core.json_value import Json, JsonObject
+from ...core.secrets import mask_url
+from ...http1.http_connection import HttpFailure
+from ...http1.http_pool import BodyTooLarge, fetch, parse_url
+from ..faults import LoginError
+
+
+async def network_zone(url: str) -> int:
+    """Return the zone of a URL's host: 0 is this machine, 1 a private network, 2 the internet."""
+    host = urlsplit(url).hostname or ""
+    if is_loopback_url(url):
+        return 0
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        # A proxy may know the name; a direct connection will fail anyway.
+        return 2
+    return min((_zone_of(str(each[4][0])) for each in found), default=2)
+
+
+def _zone_of(address: str) -> int:
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    if ip.is_loopback or ip.is_unspecified:
+        return 0
+    return 2 if ip.is_global else 1
+
+
+async def check_zone(url: str, zone: int) -> None:
+    """Raise LoginError for a page without https, or in a nearer network zone than *zone*."""
+    if not is_secure(url):
+        raise LoginError(
+            f"{mask_url(url)!r} should be an https URL; http is for this machine alone"
+        )
+    if zone > 0 and await network_zone(url) < zone:
+        raise LoginError(
+            f"{mask_url(url)!r} leads into a private network, which the server is not part of"
+        )
+
+
+_SECONDS = 15.0
+"""Seconds for a whole request."""
+_MAX_DOCUMENT = 256 * 1024
+"""The maximum size of a document, in bytes."""
+_REDIRECTS = 3
+_MOVED = frozenset({301, 302, 303, 307, 308})
+
+
+class LoginResponse(msgspec.Struct, frozen=True):
+    """A response's status and JSON object; the object is empty if there was none."""
+
+    status: int
+    document: dict[str, Any]
+
+    @property
+    def error(self) -> str:
+        """The OAuth error code, such as `invalid_grant`."""
+        return str(self.document.get("error") or "")
+
+    @property
+    def reason(self) -> str:
+        """The OAuth error with its description, or the status."""
+        said = " ".join(str(self.document.get("error_description") or "").split())[:300]
+        parts = [self.error, said]
+        return ": ".join(each for each in parts if each) or f"HTTP status {self.status}"
+
+
+async def send(
+    method: str,
+    url: str,
+    *,
+    zone: int,
+    headers: Mapping[str, str] | None = None,
+    form: Mapping[str, str] | None = None,
+    json: Mapping[str, Any] | None = None,
+) -> LoginResponse:
+    """Send one request; raises LoginError.
+
+    *zone* is the nearest network zone that the request may go to: a server on the internet must
+    not make this machine send requests to addresses that only this machine can reach.
+    A GET is redirected at most three times; a POST never, because it has secrets.
+    """
+    content, sent = _content(form, json)
+    sent |= {"accept": "application/json", **(headers or {})}
+    try:
+        async with asyncio.timeout(_SECONDS):
+            for _ in range(_REDIRECTS + 1):
+                await check_zone(url, zone)
+                # The environment's proxies are not for this machine itself.
+                proxies = not is_loopback_url(url)
+                found = await fetch(
+                    method, url, sent, content, limit=_MAX_DOCUMENT, uses_proxies=proxies
+                )
+                location = found.headers.get("location", "")
+                if method != "GET" or found.status not in _MOVED or not location:
+                    return LoginResponse(found.status, _document(found.body))
+                url = urljoin(url, location)
+    except TimeoutError:
+        raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
+    except BodyTooLarge:
+        raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
+    except HttpFailure as exc:
+        raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
+    raise LoginError(f"{mask_url(url)} is redirected too often")
+
+
+def _content(
+    form: Mapping[str, str] | None, json: Mapping[str, Any] | None
+) -> tuple[bytes | None, dict[str, str]]:
+    """Return a request's body, and the header with its type."""
+    if form is not None:
+        return urlencode(form).encode(), {"content-type": "application/x-www-form-urlencoded"}
+    if json is not None:
+        return msgspec.json.encode(json), {"content-type": "application/json"}
+    return None, {}
+
+
+def _document(body: bytes) -> JsonObject:
+    try:
+        found = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_SCHEME = re.compile(rf"\s*,?\s*({_TOKEN})(?=\s|,|$)(?!\s*=)")
+_PARAMETER = re.compile(rf'[\s,]*({_TOKEN})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|({_TOKEN}))')
+_TOKEN68 = re.compile(r"\s+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$))")
+"""The single value that some schemes have in place of parameters."""
+_MAX_HEADER = 16_384
+
+
+class AskedLogin(msgspec.Struct, frozen=True):
+    """A Bearer challenge; members that the server did not send are empty."""
+
+    error: str = ""
+    description: str = ""
+    scopes: tuple[str, ...] = ()
+    metadata_url: str = ""
+
+
+def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:
+    """Return each challenge's lower-case scheme and parameters, as far as they can be read."""
+    found: list[tuple[str, dict[str, str]]] = []
+    text, position = header[:_MAX_HEADER], 0
+    while position < len(text):
+        if found and (match := _PARAMETER.match(text, position)):
+            value = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
+            found[-1][1].setdefault(match[1].lower(), value)
+        elif match := _SCHEME.match(text, position):
+            found.append((match[1].lower(), {}))
+            match = _TOKEN68.match(text, match.end()) or match
+        else:
+            break
+        position = match.end()
+    return found
+
+
+def asked_login(header: str) -> AskedLogin:
+    """Return the first challenge for a bearer token; an empty one if there is none."""
+    for scheme, parameters in read_challenges(header):
+        if scheme == "bearer":
+            return AskedLogin(
+                error=parameters.get("error", ""),
+                description=parameters.get("error_description", ""),
+                scopes=tuple(parameters.get("scope", "").split()),
+                metadata_url=parameters.get("resource_metadata", ""),
+            )
+    return AskedLogin()
+
+
+class ResourceMetadata(msgspec.Struct, frozen=True):
+    """The server that tokens are for, and who issues them."""
+
+    resource: str
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
+    """The scopes to ask for if the challenge names none."""
+    is_guess: bool = False
+    """Whether nothing says who issues tokens, and the server itself is tried."""
+
+
+class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """An issuer's pages, and the parts of OAuth that it supports."""
+
+    issuer: str
+    authorization_endpoint: str = ""
+    token_endpoint: str
+    registration_endpoint: str = ""
+    scopes_supported: tuple[str, ...] = ()
+    code_challenge_methods_supported: tuple[str, ...] = ()
+    token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
+    authorization_response_iss_parameter_supported: bool = False
+    client_id_metadata_document_supported: bool = False
+
+
+async def find_resource(
+    server: str, metadata_url: str, zone: int, issuer: str = ""
+) -> ResourceMetadata:
+    """Fetch the metadata of the server at a URL; *metadata_url* is the address in its challenge.
+
+    A server without metadata is its own issuer, as in MCP 2025-03-26, unless the client is
+    registered with *issuer*.
+    """
+    failures = []
+    for url in _places(server, metadata_url):
+        try:
+            response = await send("GET", url, zone=zone)
+        except LoginError as exc:
+            failures.append(str(exc))
+            continue
+        if response.status == 200 and response.document:
+            return _resource(response.document, server, url)
+        failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
+    if all("HTTP status 4" in each for each in failures):
+        parts = urlsplit(server)
+        own = f"{parts.scheme}://{parts.netloc}"
+        return ResourceMetadata(server, (issuer or own,), is_guess=not issuer)
+    raise LoginError(f"it is not known where to log in to {server}: {'; '.join(failures)}")
+
+
+def _places(server: str, metadata_url: str) -> list[str]:
+    parts = urlsplit(server)
+    own = [f"{parts.scheme}://{parts.netloc}{path}" for path in metadata_paths(server)[:2]]
+    return list(dict.fromkeys([metadata_url, *own] if metadata_url else own))
+
+
+def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
+    resource = document.get("resource")
+    if not isinstance(resource, str) or not _covers(resource, server):
+        raise LoginError(
+            f"{mask_url(url)} is the metadata of {resource!r}, not of {mask_url(server)}: the "
+            "server is not the one that its metadata names, so nothing is sent to its issuer"
+        )
+    issuers = _strings(document.get("authorization_servers"))
+    if not issuers:
+        raise LoginError(f"{mask_url(url)} names no authorization server")
+    return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
+
+
+def _covers(resource: str, server: str) -> bool:
+    """Return whether a resource is the server, or the part of its site that contains it."""
+    try:
+        mine, named = urlsplit(server), urlsplit(resource)
+        same = parse_url(server).origin == parse_url(resource).origin
+    except (ValueError, HttpFailure):
+        return False
+    path = named.path.rstrip("/")
+    inside = mine.path.rstrip("/") == path or mine.path.startswith(f"{path}/")
+    return same and inside and not named.fragment and named.query in ("", mine.query)
+
+
+def _strings(value: Json) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
+    """Fetch an issuer's metadata; raises LoginError if they are another's, or unusable."""
+    if not is_secure(issuer):
+        raise LoginError(f"the issuer {issuer!r} should be an https URL")
+    failures = []
+    for url in metadata_urls(issuer):
+        try:
+            response = await send("GET", url, zone=zone)
+        except LoginError as exc:
+            failures.append(str(exc))
+            continue
+        if response.status != 200 or not response.document:
+            failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
+        elif response.document.get("issuer") != issuer:
+            named = response.document.get("issuer")
+            failures.append(f"{mask_url(url)} is the metadata of {named!r}, not of {issuer!r}")
+        else:
+            return _issuer(response.document, url)
+    raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
+
+
+def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
+    # Unusable members are left out, because nobody else needs them.
+    kept = {name: value for name, value in document.items() if value is not None}
+    try:
+        found = msgspec.convert(kept, IssuerMetadata)
+    except msgspec.ValidationError as exc:
+        raise LoginError(f"{mask_url(url)} cannot be used: {exc}") from None
+    pages = {
+        "authorization_endpoint": found.authorization_endpoint,
+        "token_endpoint": found.token_endpoint,
+        "registration_endpoint": found.registration_endpoint,
+    }
+    for name, page in pages.items():
+        if page and not is_secure(page):
+            raise LoginError(f"{mask_url(url)}: {name} {page!r} should be an https URL")
+    return found
