@@ -16,6 +16,7 @@ from ..server.console.target_console import ConsoleTarget, TargetConsole
 from ..server.http.server_options import ServeOptions
 from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import base_url, bind
+from .help import with_start_help
 from .program import (
     Program,
     add_server_options,
@@ -23,9 +24,8 @@ from .program import (
     require_widgets,
     write_stderr,
 )
-from .serve_flags import port_number
-from .server_connection import chosen_servers, own_options
-from .start_help import with_start_help
+from .remote import chosen_servers, own_options
+from .serve import port_number
 from .terminal_login import has_browser, terminal_login
 from .terminal_peer import TerminalPeer
 

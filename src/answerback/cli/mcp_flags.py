@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from ..server.log_level import set_up_logging
 from .program import Program, add_log_level_option, add_tag_options
-from .record_file import add_audit_options, open_records
-from .task_file import add_tasks_option, open_task_store
+from .store_options import add_audit_options, add_tasks_option, open_records, open_task_store
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

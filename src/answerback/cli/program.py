@@ -183,7 +183,7 @@ class Program:
         is_file = target is not None and target.endswith(".py") and " " not in target
         if self.app is not None or target is None or is_file:
             return None
-        from .server_target import find_server
+        from .target import find_server
 
         return find_server(target)
 

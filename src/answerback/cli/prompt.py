@@ -10,11 +10,10 @@ from ..core.reply import Reply, failure
 from ..errors import NotFound
 from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout
-from .call_arguments import read_arguments
+from .call import add_user_options, call_as_user, read_arguments
 from .program import Program, add_server_options, add_tag_options, refuse_server_options
-from .prompt_output import print_prompt
+from .readable_reply import print_prompt
 from .reply_output import print_error
-from .user_call import add_user_options, call_as_user
 
 if TYPE_CHECKING:
     from ..app import App

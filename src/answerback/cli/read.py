@@ -16,9 +16,9 @@ from ..registry.declarations import registry_of
 from ..server.standard_streams import take_stdin, take_stdout
 from ..tools.resource import contents_of
 from ..types.problems import InvalidArguments
+from .call import add_user_options, call_as_user
 from .program import Program, add_server_options, add_tag_options, refuse_server_options
 from .reply_output import add_output_options, check_output, print_error, print_reply
-from .user_call import add_user_options, call_as_user
 
 if TYPE_CHECKING:
     from ..app import App

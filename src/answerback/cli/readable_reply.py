@@ -5,6 +5,7 @@ A separate module, because `call` imports it only for terminals, never for a pip
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +13,10 @@ import msgspec
 from ..core.content import Audio, Block, Embedded, Image, Link, Text
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
+from ..dialects.mcp_blocks import write_block
 from ..dialects.readable import render, render_line
+from ..server.standard_streams import Stdout
+from .program import printable_line, write_json, write_stdout
 
 _ADVICE = "save it with --output FILE"
 
@@ -58,3 +62,17 @@ def block_text(block: Block) -> str:
             return render(text)
         case Embedded():
             return render_line(f"{block.uri}, {len(block.blob or b'')} bytes; {_ADVICE}")
+
+
+def print_prompt(
+    roles: Sequence[str], blocks: Sequence[Block], description: str, out: Stdout
+) -> int:
+    messages = list(zip(roles, blocks, strict=True))
+    if out.is_terminal:
+        texts = [f"{printable_line(role)}:\n{block_text(block)}" for role, block in messages]
+        write_stdout(out, ("\n\n".join(texts) + "\n").encode())
+        return 0
+    shown = [{"role": role, "content": write_block(block)} for role, block in messages]
+    members = {"description": description} if description else {}
+    write_json(out, msgspec.json.encode({**members, "messages": shown}))
+    return 0

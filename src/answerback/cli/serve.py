@@ -2,31 +2,225 @@
 
 from __future__ import annotations
 
+import os
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..calls.runtime import runtime_on_loop
 from ..core.event_loop import running_loop
+from ..core.limits import MAX_BODY
+from ..core.request_info import is_endpoint
 from ..registry.declarations import registry_of
-from ..server.http.server_options import BadOption
+from ..server.http.server_options import KEEP_ALIVE, BadOption, ServeOptions, WebOptions
 from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
 from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
-from .program import Program, require_widgets
-from .record_file import open_records
-from .serve_flags import check_together, parser, serve_options, serve_widgets
-from .start_help import with_start_help
-from .state_options import use_state_of
+from .help import with_start_help
+from .program import (
+    Program,
+    add_log_level_option,
+    add_repeatable,
+    add_tag_options,
+    positive_int,
+    require_widgets,
+)
+from .store_options import (
+    add_audit_options,
+    add_state_options,
+    add_tasks_option,
+    open_records,
+    open_task_store,
+    use_state_of,
+)
 from .target import program_folder
-from .task_file import open_task_store
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from socket import socket
 
     from ..app import App
     from ..calls.runtime import Runtime
-    from ..server.http.server_options import ServeOptions
+
+
+def parser(program: Program) -> ArgumentParser:
+    made = program.parser_with_target("serve")
+    _add_address(made)
+    _add_access(made)
+    _add_everyday(made)
+    add_tasks_option(made)
+    add_state_options(made)
+    made.add_argument(
+        "--no-tasks",
+        action="store_true",
+        help="run no tasks here: the workers that share --state run them",
+    )
+    add_tag_options(made)
+    return made
+
+
+def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
+    """Return the server's options; raises BadOption for values that exclude each other."""
+    return ServeOptions(
+        host=options.host or os.environ.get("HOST") or "127.0.0.1",
+        port=_port_from_environment() if options.port is None else options.port,
+        uds=options.uds,
+        tls_cert=options.tls_cert,
+        tls_key=options.tls_key,
+        root_path=options.root_path,
+        workers=options.workers,
+        keep_alive=options.keep_alive,
+        drain=options.drain or 0,
+        log_level=options.log_level,
+        access_log=options.access_log,
+        debug=options.debug,
+        console=options.console,
+        restarted=restarted,
+        web=WebOptions(
+            max_body=options.max_body,
+            hosts=(*options.allow_host,),
+            origins=(*options.allow_origin,),
+            trusted_proxies=(*options.trust_proxy,),
+            only_addresses=True,
+            sessions=not options.stateless,
+        ),
+    )
+
+
+def serve_widgets(runtime: Runtime, options: Namespace) -> None:
+    """Set the endpoint's URL, and whether widgets' files are read again."""
+    if options.url is not None:
+        auth = runtime.auth
+        if auth is not None and auth.url not in ("", options.url):
+            raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
+        runtime.url = options.url
+    runtime.development = options.reload or options.debug
+
+
+def check_together(options: Namespace) -> None:
+    """Raise BadOption for flags that exclude each other."""
+    if options.reload and options.workers > 1:
+        raise BadOption("--reload runs one process; leave out --workers, or --reload")
+    if options.reload and options.drain:
+        raise BadOption("--reload starts again at once; leave out --drain, or --reload")
+    if options.state is not None and options.tasks is not None:
+        raise BadOption("--state keeps the tasks; leave out --tasks")
+    if options.uds is not None and (options.host is not None or options.port is not None):
+        raise BadOption("--uds takes the place of --host and --port; leave them out")
+
+
+def _add_address(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", help="the address to listen on (default: HOST of the environment, or 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port",
+        type=port_number,
+        help="0 takes a free one (default: PORT of the environment, or 8000)",
+    )
+    parser.add_argument("--uds", metavar="PATH", help="listen on this unix socket instead")
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate")
+    parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
+    parser.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="the path under which a proxy shows this server, such as /tools",
+    )
+    parser.add_argument(
+        "--url",
+        type=_endpoint,
+        help="the URL of the MCP endpoint as clients know it, such as https://example.com/mcp",
+    )
+    parser.add_argument(
+        "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
+    )
+    parser.add_argument(
+        "--keep-alive",
+        type=positive_int,
+        default=KEEP_ALIVE,
+        metavar="SECONDS",
+        help="close a connection after this time without a request; give more than a proxy "
+        f"in front waits (default: {KEEP_ALIVE})",
+    )
+    parser.add_argument(
+        "--drain",
+        type=positive_int,
+        metavar="SECONDS",
+        help="after SIGTERM, serve for this time while /readyz is 503, then end (default: end)",
+    )
+
+
+def _add_access(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-body",
+        type=positive_int,
+        default=MAX_BODY,
+        metavar="BYTES",
+        help="the largest request body (default: 4 MiB)",
+    )
+    add_repeatable(
+        parser, "--allow-host", "NAME", "accept this Host header too, such as tools.example.com"
+    )
+    add_repeatable(
+        parser,
+        "--allow-origin",
+        "URL",
+        "accept requests of this Origin, such as https://example.com",
+    )
+    add_repeatable(
+        parser, "--trust-proxy", "ADDRESS", "use the forwarded headers of this address or network"
+    )
+    parser.add_argument(
+        "--stateless",
+        action="store_true",
+        help="serve MCP without sessions, as Access(sessions=False) does",
+    )
+    parser.add_argument(
+        "--dev-auth",
+        action="store_true",
+        help="accept test tokens, which this server issues, on this machine only",
+    )
+
+
+def _add_everyday(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--reload",
+        action="store_true",
+        help="start again when a Python file of the program changes; read widgets anew",
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="send the text of exceptions to the caller; on this machine only",
+    )
+    parser.add_argument(
+        "--console",
+        action=BooleanOptionalAction,
+        help="show browsers a page to call the tools (default: only on this machine)",
+    )
+    add_log_level_option(parser)
+    parser.add_argument("--access-log", action="store_true", help="log a line for each request")
+    add_audit_options(parser)
+
+
+def _endpoint(text: str) -> str:
+    if not is_endpoint(text):
+        raise ArgumentTypeError(f"must be a whole URL as https://example.com/mcp, not {text!r}")
+    return text
+
+
+def port_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:10]) < 65536):
+        raise ArgumentTypeError(f"must be a number from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _port_from_environment() -> int:
+    given = os.environ.get("PORT", "")
+    try:
+        return port_number(given) if given else 8000
+    except ArgumentTypeError as exc:
+        raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:

@@ -22,8 +22,7 @@ from ..tasks.task_store import TaskStore
 from ..tasks.transitions import cancelled
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
-from .state_options import add_state_options, open_state_of
-from .task_file import CannotOpenTasks, open_task_store
+from .store_options import CannotOpenTasks, add_state_options, open_state_of, open_task_store
 
 if TYPE_CHECKING:
     from ..core.json_value import JsonObject

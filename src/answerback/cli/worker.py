@@ -13,9 +13,8 @@ from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import bind
 from ..state.settings import WrongState
 from .program import Program, add_log_level_option, add_tag_options, positive_int
-from .record_file import add_audit_options, open_records
-from .serve_flags import port_number
-from .state_options import add_state_options, use_state_of
+from .serve import port_number
+from .store_options import add_audit_options, add_state_options, open_records, use_state_of
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
