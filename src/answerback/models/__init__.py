@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from .provider_rules import ANTHROPIC, GEMINI, OPENAI, OPENAI_RESPONSES
-from .provider_tools import ConversionReport, ModelTools, Strict, ToolReport
+from .provider_tools import ConversionReport, ModelTools, Strict, ToolEntry, ToolReport
 from .schema_conversion import Converted
-from .tool_entries import ToolEntry
 
 __all__ = [
     "ConversionReport",

@@ -5,9 +5,15 @@ When a provider changes a limit, change it here, with its date and source.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+
+from .schema_facts import inner_schemas
 
 Provider: TypeAlias = Literal["openai", "openai_responses", "anthropic", "gemini"]
 
@@ -175,3 +181,132 @@ GEMINI = ProviderRules(
     images=frozenset({"image/png", "image/jpeg", "image/webp"}),
     documents=_PDF,
 )
+
+
+_DIGEST = 8
+"""The digest characters that distinguish two names that would otherwise be the same."""
+
+
+def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]:
+    """Return the accepted name for each; those already accepted stay unchanged.
+
+    The others do not depend on the order: where two would be the same, both end with a digest of
+    the original.
+    """
+    names = list(names)
+    if rule is None:
+        return {name: name for name in names}
+    accepted = re.compile(rule.pattern)
+    found = {name: name for name in names if accepted.fullmatch(name)}
+    proposed = {name: _proposed(name, rule) for name in names if name not in found}
+    used = Counter([*found.values(), *proposed.values()])
+    for name, new in proposed.items():
+        is_cut = len(name) > rule.length
+        found[name] = _with_digest(new, name, rule) if is_cut or used[new] > 1 else new
+    return {name: found[name] for name in names}
+
+
+def _proposed(name: str, rule: NameRule) -> str:
+    # A hostile name may have millions of characters; the result has only the first ones.
+    new = re.sub(f"[^{rule.characters}]", "_", name[: rule.length]) or "_"
+    if rule.first and not re.match(f"[{rule.first}]", new):
+        new = "_" + new
+    return new[: rule.length]
+
+
+def _with_digest(new: str, name: str, rule: NameRule) -> str:
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    return f"{new[: rule.length - _DIGEST - 1]}_{digest}"
+
+
+class SchemaSize(msgspec.Struct):
+    """A schema's counts that providers limit."""
+
+    members: int = 0
+    optional: int = 0
+    unions: int = 0
+    depth: int = 0
+    characters: int = 0
+    enum_values: int = 0
+    large_enum: int = 0
+    """The characters of the largest string enum whose length is limited."""
+
+
+class StrictLimits:
+    """One request's limits; each strict tool uses up a part of them."""
+
+    def __init__(self, limits: SetLimits) -> None:
+        self.limits = limits
+        self.tools = self.optional = self.unions = 0
+
+    def refusal(self, schema: Mapping[str, Any]) -> str | None:
+        """Return why a schema would exceed a limit; if it would not, count it and return None."""
+        limits = self.limits
+        try:
+            size = measure(schema, limits.large_enum[0] if limits.large_enum else 0)
+        except RecursionError:
+            return "the schema is too deep"
+        tools, optional = self.tools + 1, self.optional + size.optional
+        unions = self.unions + size.unions
+        largest = limits.large_enum[1] if limits.large_enum else None
+        for found, limit, what in (
+            (tools, limits.tools, "strict tools in a request"),
+            (optional, limits.optional, "optional properties in all strict tools"),
+            (unions, limits.unions, "properties with a union of types in all strict tools"),
+            (size.members, limits.members, "properties in a schema"),
+            (size.depth, limits.depth, "levels of objects in a schema"),
+            (size.characters, limits.characters, "characters of names and values in a schema"),
+            (size.enum_values, limits.enum_values, "values of enums in a schema"),
+            (size.large_enum, largest, "characters in a large enum"),
+        ):
+            if limit is not None and found > limit:
+                return f"{found} {what}, and the provider takes {limit}"
+        self.tools, self.optional, self.unions = tools, optional, unions
+        return None
+
+
+def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
+    """Count what providers limit; an enum with more than *large* values is a large one."""
+    size = SchemaSize(depth=_depth(schema, schema.get("$defs", {}), {}))
+    size.characters = sum(map(len, schema.get("$defs", {})))
+    for each in inner_schemas(schema):
+        properties = each.get("properties")
+        # A property may be called "properties", "enum" or "const" itself.
+        if each.get("type") == "object" and isinstance(properties, Mapping):
+            size.members += len(properties)
+            size.characters += sum(map(len, properties))
+            size.optional += len(properties.keys() - set(each.get("required", ())))
+            size.unions += sum(map(_is_union, properties.values()))
+        if isinstance(values := each.get("enum"), list):
+            _count_values(values, size, large)
+        elif "const" in each and not isinstance(each["const"], Mapping):
+            size.characters += len(str(each["const"]))
+    return size
+
+
+def _count_values(values: list[Any], size: SchemaSize, large: int) -> None:
+    characters = sum(len(str(value)) for value in values)
+    size.enum_values += len(values)
+    size.characters += characters
+    if len(values) > large and all(isinstance(value, str) for value in values):
+        size.large_enum = max(size.large_enum, characters)
+
+
+def _is_union(schema: Any) -> bool:
+    return "anyOf" in schema or isinstance(schema.get("type"), list)
+
+
+def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:
+    """Return the number of object levels; a definition within itself is counted once."""
+    if not isinstance(schema, Mapping):
+        return 0
+    if isinstance(ref := schema.get("$ref"), str):
+        name = ref.rpartition("/")[2]
+        if name not in known:
+            # It counts as nothing inside itself.
+            known[name] = 0
+            known[name] = _depth(defs.get(name), defs, known)
+        return known[name]
+    inner = [*schema.get("anyOf", ()), schema.get("items"), *schema.get("properties", {}).values()]
+    below = max((_depth(each, defs, known) for each in inner), default=0)
+    return below + (schema.get("type") == "object")

@@ -9,33 +9,107 @@ from typing import Any, TypeAlias, cast, overload
 import msgspec
 
 from ..core.reply import Error, Reply, failure
+from ..core.versions import LATEST_STATEFUL
 from ..error_codes import INVALID_ARGUMENTS, TOOL_NOT_FOUND
 from ..errors import InvalidInput, NotFound, ToolError
+from ..protocol.listing import tool_entry
+from ..registry.declarations import HasRegistry, registry_of
 from .argument_plans import Decoder
-from .model_calls import (
+from .provider_rules import Provider, ProviderRules, StrictLimits, fitting_names
+from .result_messages import (
     AsyncCalls,
     BlockingCalls,
+    CallResult,
     ModelCall,
     RunResult,
     SeveralServers,
-    read_call,
-)
-from .provider_names import fitting_names
-from .provider_rules import Provider, ProviderRules
-from .reply_parts import TextOptions, parts_for
-from .result_messages import (
-    CallResult,
+    TextOptions,
     anthropic_block,
     function_message,
     gemini_part,
     openai_media_message,
     openai_message,
+    parts_for,
+    read_call,
     responses_item,
 )
-from .schema_conversion import Converted, convert_schema
-from .schema_keywords import SchemaRefused
-from .strict_limits import StrictLimits
-from .tool_entries import ToolEntry, read_tools
+from .schema_conversion import Converted, SchemaRefused, convert_schema
+
+_SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
+"""The member with the arguments' schema: in SDK 2, in MCP and SDK 1, in FastMCP's tools."""
+
+
+class ToolEntry(msgspec.Struct, frozen=True):
+    """The parts of a tool that a model gets."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    for_model: bool = True
+    """False if only a widget may call the tool."""
+
+
+def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
+    """Return the tools of an App, a list, a mapping by name or a `tools/list` result.
+
+    Of tools with the same name the first is returned; the second value is the other tools' names.
+    Raises TypeError for anything else.
+    """
+    entries: dict[str, ToolEntry] = {}
+    doubled: dict[str, None] = {}
+    for each in map(_entry, _listed(tools)):
+        if each.name in entries:
+            # A foreign server's list must not stop its client: the report names the tool.
+            doubled[each.name] = None
+        else:
+            entries[each.name] = each
+    return list(entries.values()), list(doubled)
+
+
+def _listed(tools: Any) -> Iterable[Any]:
+    if isinstance(tools, HasRegistry):
+        return [tool_entry(each, LATEST_STATEFUL) for each in registry_of(tools).tools.values()]
+    if isinstance(tools, Mapping):
+        if "name" in tools and not isinstance(tools["name"], Mapping):
+            raise TypeError("tools should be a list; this is one tool, so write [tool]")
+        listed = tools.get("tools")
+        return listed if isinstance(listed, list) else list(tools.values())
+    listed = getattr(tools, "tools", None)
+    if isinstance(listed, list | tuple):
+        return listed
+    if hasattr(tools, "__await__"):
+        raise TypeError("tools should be a list, and this must be awaited first: await …")
+    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+        raise TypeError(f"tools should be an App or a list of tools, not {type(tools).__name__}")
+    return tools
+
+
+def _entry(tool: Any) -> ToolEntry:
+    name = _member(tool, "name")
+    schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
+    if not isinstance(name, str):
+        raise TypeError(f"{tool!r:.200} is not a tool: it has no name")
+    if not isinstance(schema, Mapping):
+        # One tool of a foreign server must not stop the others: the report says what is malformed.
+        schema = {"properties": schema}
+    text = _member(tool, "description") or _member(tool, "title") or ""
+    return ToolEntry(name, text, schema, _is_for_model(tool))
+
+
+def _member(tool: Any, name: str) -> Any:
+    return tool.get(name) if isinstance(tool, Mapping) else getattr(tool, name, None)
+
+
+def _is_for_model(tool: Any) -> bool:
+    meta = _member(tool, "_meta") or _member(tool, "meta")
+    if not isinstance(meta, Mapping):
+        return True
+    ui = meta.get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, Mapping) else None
+    if isinstance(visibility, list | tuple):
+        return "model" in visibility
+    return meta.get("openai/visibility") != "private"
+
 
 Strict: TypeAlias = bool | Collection[str]
 

@@ -3,14 +3,141 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from ..core.content import Embedded, Image
-from ..dialects.model_text import Part
-from .reply_parts import ReplyParts
+from ..core.content import Block, Embedded, Image
+from ..core.reply import Reply
+from ..dialects.common import encoded_data
+from ..dialects.model_text import ModelView, Part, describe, view_for_model
+from ..reading import read
+from .provider_rules import Provider, ProviderRules
+
+
+class ReplyParts(msgspec.Struct, frozen=True):
+    """A reply's text, the images and documents that the provider takes, and its failure."""
+
+    text: str
+    """All texts; a result without one is described in it."""
+    sequence: tuple[Part, ...] = ()
+    """The texts, images and documents in their order."""
+    failed: bool = False
+    data: Any = msgspec.UNSET
+    """The structured data, if the text says nothing else."""
+
+    @property
+    def images(self) -> list[Image]:
+        return [part for part in self.sequence if isinstance(part, Image)]
+
+    @property
+    def documents(self) -> list[Embedded]:
+        return [part for part in self.sequence if isinstance(part, Embedded)]
+
+
+class TextOptions(msgspec.Struct, frozen=True):
+    """A text's maximum number of characters, and whether it is put between markers."""
+
+    budget: int | None = None
+    untrusted: bool = False
+
+
+def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyParts:
+    """Return the parts of a reply that the provider takes; a text describes the others.
+
+    *result* is whatever `read` reads.
+    """
+    reply = read(result)
+    has_media = reply.error is None or rules.media_in_errors
+
+    def takes(block: Block) -> bool:
+        return has_media and _is_taken(block, rules)
+
+    view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
+    media = [describe(part) for part in view.parts if not isinstance(part, str)]
+    text = view.text if view.texts else "\n".join(media)
+    data = _only_data(reply, view, options)
+    return ReplyParts(text, tuple(view.sequence), failed=not reply.ok, data=data)
+
+
+def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
+    """Return the data if the only text is the whole data, unchanged or as JSON, else UNSET."""
+    if not reply.ok or not reply.has_data or options.untrusted or len(view.texts) != 1:
+        return msgspec.UNSET
+    [text] = view.texts
+    try:
+        data = msgspec.json.decode(encoded_data(reply))
+        is_whole = text == data or msgspec.json.decode(text) == data
+    except (TypeError, ValueError, RecursionError):
+        return msgspec.UNSET
+    return data if is_whole else msgspec.UNSET
+
+
+def _is_taken(block: Block, rules: ProviderRules) -> bool:
+    if isinstance(block, Embedded):
+        return block.blob is not None and block.mime in rules.documents
+    if not isinstance(block, Image):
+        return False
+    # Gemini reads no images from the web.
+    return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
+
+
+RunResult: TypeAlias = tuple[str | None, Reply[Any], str]
+"""A call's id, its reply, and the name that the model called."""
+
+
+class AsyncCalls(Protocol):
+    """A server whose `call` is awaited."""
+
+    async def call(self, name: str, arguments: Mapping[str, Any], /) -> Reply[Any]: ...
+
+
+class BlockingCalls(Protocol):
+    """A server whose `call` blocks."""
+
+    def call(self, name: str, arguments: Mapping[str, Any], /) -> Reply[Any]: ...
+
+
+@runtime_checkable
+class SeveralServers(Protocol):
+    """Servers of which some may still be connecting; the method is async if `call` is."""
+
+    def wait_for(self, name: str, /) -> Any:
+        """Wait while the tool's server is connecting; return its name, or "" at once."""
+
+
+class ModelCall(NamedTuple):
+    """A call that a model asks for, with the name and the arguments that it sent."""
+
+    id: str | None
+    name: str
+    arguments: Any
+
+
+def read_call(call: object, provider: Provider) -> ModelCall:
+    """Read a provider's call, as JSON or as an object of its package; raises TypeError."""
+    match provider:
+        case "openai":
+            # In the first form of Chat Completions a call has no id and no member `function`.
+            inner, call_id, arguments = _member(call, "function") or call, "id", "arguments"
+        case "openai_responses":
+            inner, call_id, arguments = call, "call_id", "arguments"
+        case "anthropic":
+            inner, call_id, arguments = call, "id", "input"
+        case "gemini":
+            part = _member(call, "functionCall") or _member(call, "function_call")
+            call = inner = part or call
+            call_id, arguments = "id", "args"
+    name, given = _member(inner, "name"), _member(inner, arguments)
+    if name is None and given is None:
+        raise TypeError(f"{call!r} should be one of the model's calls, in the form of {provider}")
+    return ModelCall(_member(call, call_id), name if isinstance(name, str) else "", given)
+
+
+def _member(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
 
 PREFIX = "Error: "
 """The first word of a failure if a provider has no flag for it."""
