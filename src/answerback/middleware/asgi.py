@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
-from .checker import CallTimer
-from .http_checker import MAX_CHECKED_BYTES, AppResponse, HttpMiddleware
+from .checker import MAX_CHECKED_BYTES, AppResponse, CallTimer, HttpMiddleware
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from .checker import CallTimer
-from .http_checker import MAX_CHECKED_BYTES, AppResponse, HttpMiddleware
+from .checker import MAX_CHECKED_BYTES, AppResponse, CallTimer, HttpMiddleware
 
 
 class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
