@@ -32,7 +32,7 @@ STATE = {
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.
-    "error_codes.py: CODES",
+    "errors.py: CODES",
     # The module of each dialect, imported at first use.
     "dialects/__init__.py: _load",
     # The encoders of values without a declared type, built at first use.

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import answerback
 from answerback.cli.program import COMMANDS, WITH_SERVERS, WITHOUT_TARGET, Program
 from answerback.core.metadata import KEYS
-from answerback.error_codes import BUILT_IN, CODES
+from answerback.errors import BUILT_IN, CODES
 
 from .guides import FLAG_GUIDES
 from .markdown import Row, anchor, table, title_of
@@ -187,7 +187,7 @@ def error_codes() -> str:
 
 def code_sentences() -> dict[str, str]:
     """Return the sentence about each code: the comment above its row."""
-    comments = comments_above("answerback.error_codes")
+    comments = comments_above("answerback.errors")
     found = {row.partition(": Code(")[0].strip('"'): text for row, text in comments.items()}
     return {name: found.get(name, "") for name in CODES if name in BUILT_IN}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from .contract import Contract, contract_named
 from .core.content import own_icons
 from .core.limits import DEFAULT_LIMITS, Limits
-from .error_codes import Code, add_codes
+from .errors import Code, add_codes
 from .registry.declarations import Registry
 
 if TYPE_CHECKING:

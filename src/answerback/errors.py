@@ -21,14 +21,171 @@ A tool that cannot be served is refused at registration with an ordinary `TypeEr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, ClassVar, Never
 
-from .error_codes import UNKNOWN_ERROR, code_name
-from .error_codes import Code as Code
-from .error_codes import add_codes as add_codes
+import msgspec
+
+
+class Code(msgspec.Struct, frozen=True):
+    """An error code's row in `CODES`: its status on each wire."""
+
+    status: int
+    """The HTTP and CGI status."""
+    exit: int = 1
+    """The command line's exit status; from 64 on as in sysexits.h."""
+    rpc: int | None = None
+    """The JSON-RPC error code; without one, MCP sends an `isError` result."""
+    retryable: bool = False
+    """Whether the same call may succeed later."""
+
+
+UNKNOWN_ERROR = "UNKNOWN_ERROR"
+UNKNOWN_TEXT = "Unknown error"
+"""The message of a failure that has none."""
+TOOL_EXECUTION_ERROR = "TOOL_EXECUTION_ERROR"
+INVALID_OUTPUT = "INVALID_OUTPUT"
+INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
+INVALID_JSON = "INVALID_JSON"
+TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
+CHECK_FIRST = "it may have taken effect: check that before you call again"
+"""The hint of a failed call that must not run twice."""
+INPUT_REQUIRED = "INPUT_REQUIRED"
+
+CODES = {
+    # A failure whose author gave no code.
+    UNKNOWN_ERROR: Code(500),
+    # An exception that is not a ToolError; the caller gets a reference.
+    TOOL_EXECUTION_ERROR: Code(500, exit=70),
+    # The result does not fit the return annotation.
+    INVALID_OUTPUT: Code(500, exit=70),
+    # `read` and the client cannot read a server's reply.
+    "INVALID_RESPONSE_FORMAT": Code(500, exit=70),
+    # Middleware for other frameworks refused an invalid reply.
+    "RESPONSE_VALIDATION_ERROR": Code(500, exit=70),
+    # The process that ran the task or the call has ended.
+    "WORKER_LOST": Code(500, exit=70),
+    # The request is not JSON.
+    INVALID_JSON: Code(400, exit=2, rpc=-32700),
+    # The arguments do not fit the parameters.
+    INVALID_ARGUMENTS: Code(400, exit=2),
+    # The function cannot use the arguments.
+    "INVALID_INPUT": Code(400, exit=65),
+    # The caller is not logged in, as the function sees it.
+    "UNAUTHENTICATED": Code(401, exit=77),
+    # A gate wants a login.
+    "LOGIN_REQUIRED": Code(401, exit=77),
+    # The token or the key is missing, wrong or expired.
+    "INVALID_TOKEN": Code(401, exit=77),
+    # A gate wants a plan.
+    "SUBSCRIPTION_REQUIRED": Code(402, exit=77),
+    # A gate wants a linked account.
+    "LINK_REQUIRED": Code(403, exit=77),
+    # A gate wants a scope that the token does not have.
+    "SCOPE_REQUIRED": Code(403, exit=77),
+    # The caller may not do this.
+    "FORBIDDEN": Code(403, exit=77),
+    # The page that sent the request is of another site.
+    "FOREIGN_ORIGIN": Code(403, exit=77),
+    # There is no tool of that name, or not for this caller.
+    TOOL_NOT_FOUND: Code(404, exit=2, rpc=-32602),
+    # There is no such path.
+    "ROUTE_NOT_FOUND": Code(404, exit=2),
+    # What the function was asked for does not exist.
+    "NOT_FOUND": Code(404, exit=66),
+    # The path has no such method.
+    "METHOD_NOT_ALLOWED": Code(405, exit=2),
+    # The present state does not allow the call.
+    "CONFLICT": Code(409, exit=73),
+    # The call asks the user, and the client cannot be asked.
+    INPUT_REQUIRED: Code(409, exit=73),
+    # The user declined to answer.
+    "INPUT_DECLINED": Code(409, exit=73),
+    # The rest of the list is no longer kept.
+    "CURSOR_EXPIRED": Code(410, exit=66),
+    # The body, the result or the reply is too large.
+    "TOO_LARGE": Code(413, exit=65),
+    # The body is not JSON, or is compressed.
+    "UNSUPPORTED_MEDIA_TYPE": Code(415, exit=2),
+    # The `Host` header names another machine.
+    "FOREIGN_HOST": Code(421, exit=77),
+    # The idempotency key belongs to another call.
+    "KEY_REUSED": Code(422, exit=65),
+    # The caller has called too often.
+    "RATE_LIMITED": Code(429, exit=75, retryable=True),
+    # A service that the call needs does not answer, or the server is full.
+    "UNAVAILABLE": Code(503, exit=69, retryable=True),
+    # The call took too long.
+    "TIMED_OUT": Code(504, exit=75, retryable=True),
+}
+BUILT_IN = frozenset(CODES)
+"""Answerback's own codes; `add_codes` adds the authors' codes to the table."""
+_RAISED = ("INVALID_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND", "CONFLICT")
+"""The codes of error classes that share their status with other codes."""
+_CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
+
+
+def code_name(code: str | Enum) -> str:
+    """Return a code as text: of an Enum member the value, or its name if the value is not text."""
+    if not isinstance(code, Enum):
+        return code
+    return str(code.value if isinstance(code.value, str) else code.name)
+
+
+def add_codes(codes: Mapping[Any, int | Code]) -> None:
+    """Add an author's codes, text or Enum members, by HTTP status or as a whole row.
+
+    The process has one table: two apps may add the same code only with the same row.
+    """
+    for code, value in codes.items():
+        name = code_name(code)
+        row = value if isinstance(value, Code) else _row_for_status(name, value)
+        if not re.fullmatch(_CODE_NAME, str(name)):
+            raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
+        if name in BUILT_IN:
+            raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")
+        if CODES.get(name, row) != row:
+            raise ValueError(f"the code {name!r} has the status {CODES[name].status} already")
+        CODES[name] = row
+
+
+def _row_for_status(name: str, status: object) -> Code:
+    if not isinstance(status, int) or not 400 <= status <= 599:
+        raise ValueError(f"the status of {name!r} should be from 400 to 599, not {status!r}")
+    # The exit status, and whether it is retryable, are those of the class with that status.
+    like = CODES.get(code_for_status(status) or UNKNOWN_ERROR, CODES[UNKNOWN_ERROR])
+    return Code(status, exit=like.exit, retryable=like.retryable)
+
+
+def words_of(code: str) -> str:
+    """Return the message of an error that has only a code."""
+    return code.replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
+
+
+def find_code(code: str | Enum, kind: str | None = None) -> Code:
+    """Return the row of *code*, else the row of *kind*, its error class's code."""
+    code = code_name(code)
+    own = CODES.get(code) if code != UNKNOWN_ERROR else None
+    return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
+
+
+def code_for_status(status: int) -> str | None:
+    """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
+
+    Other servers send 422 for any invalid argument, we only for a reused key. Several codes
+    share a status: the code of the error class that authors raise takes precedence, else the
+    first in the table.
+    """
+    if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
+        return None
+    for raised in _RAISED:
+        if CODES[raised].status == status:
+            return raised
+    known = (code for code in CODES if code in BUILT_IN)
+    return next((code for code in known if CODES[code].status == status), None)
 
 
 class AnswerbackError(Exception):

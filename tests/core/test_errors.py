@@ -13,8 +13,15 @@ import pytest
 import answerback
 from answerback import App, NotFound, Reply, ToolError, failure
 from answerback.core.reply import Error
-from answerback.error_codes import BUILT_IN, CODES, find_code
-from answerback.errors import AnswerbackError, Code, MissingExtraError, needs_extra
+from answerback.errors import (
+    BUILT_IN,
+    CODES,
+    AnswerbackError,
+    Code,
+    MissingExtraError,
+    find_code,
+    needs_extra,
+)
 
 SRC = Path(answerback.__file__).parent
 NEVER_SENT = {"CANCELLED"}

@@ -19,7 +19,7 @@ from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import HttpReply, read, write
 from answerback.dialects.returned_value import TOOL_FAILURE
-from answerback.error_codes import CODES
+from answerback.errors import CODES
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 CONTRACTS = (

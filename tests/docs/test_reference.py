@@ -103,7 +103,7 @@ def test_every_guide_belongs_to_an_option_or_a_flag() -> None:
 def test_every_error_code_has_a_sentence() -> None:
     missing = [code for code, sentence in code_sentences().items() if not sentence]
 
-    assert missing == [], "write a comment above its row in CODES, in error_codes.py"
+    assert missing == [], "write a comment above its row in CODES, in errors.py"
 
 
 def test_every_rule_has_a_page() -> None:

@@ -11,7 +11,7 @@ import pytest
 from answerback import App, NotFound, RateLimited, Unauthenticated, failure, read
 from answerback.contract import STANDARD
 from answerback.dialects.returned_value import class_of
-from answerback.error_codes import CODES
+from answerback.errors import CODES
 
 KEY = "io.modelcontextprotocol/toolFailure"
 WRITING = STANDARD.derive(name="proposed", tool_failure=True)

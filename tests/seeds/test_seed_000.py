@@ -14,7 +14,7 @@ from tests.seeds import quotes
 
 from answerback.core.content import Text
 from answerback.dialects import HttpReply, read
-from answerback.error_codes import CODES
+from answerback.errors import CODES
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "instances.py"
 

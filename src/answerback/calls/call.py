@@ -10,7 +10,7 @@ import msgspec
 from ..core.peer import NO_PEER, NeedsInput, Peer, RequestSource
 from ..core.reply import Reply, failure
 from ..core.shape import RESULT, Shape
-from ..error_codes import INPUT_REQUIRED
+from ..errors import INPUT_REQUIRED
 from ..tools.context import CURRENT, Context
 from ..tools.tool import Tool
 

@@ -17,8 +17,15 @@ import msgspec
 from ..contract import MASKED
 from ..core.log import logger
 from ..core.reply import Error, Reply
-from ..error_codes import INVALID_ARGUMENTS, INVALID_JSON, INVALID_OUTPUT, TOOL_EXECUTION_ERROR
-from ..errors import AnswerbackError, Interrupted, ToolError
+from ..errors import (
+    INVALID_ARGUMENTS,
+    INVALID_JSON,
+    INVALID_OUTPUT,
+    TOOL_EXECUTION_ERROR,
+    AnswerbackError,
+    Interrupted,
+    ToolError,
+)
 from ..tools.callable_source import required_parameters, source_of
 from ..tools.context import Context
 from ..tools.tool import Tool

@@ -20,7 +20,7 @@ from ..dialects.foreign_blocks import own_block, with_blocks_as_content
 from ..dialects.reply_text import BUFFER_START, is_unencoded, message_from_text
 from ..dialects.returned_value import judge
 from ..dialects.verdicts import finished_dialect
-from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none

@@ -21,8 +21,7 @@ from ..core.event_loop import running_loop
 from ..core.peer import NeedsInput, Peer, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects.common import refusal_meta
-from ..error_codes import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR
-from ..errors import Forbidden, ToolError
+from ..errors import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR, Forbidden, ToolError
 from ..registry.declarations import is_filtered
 from ..tools.context import SENT, Context, ContextOfApp
 from ..tools.elicitation import Declined, Form

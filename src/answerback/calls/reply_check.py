@@ -25,8 +25,7 @@ from ..core.content import (
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import EMPTY, Shape
-from ..error_codes import UNKNOWN_TEXT, words_of
-from ..errors import ToolError
+from ..errors import UNKNOWN_TEXT, ToolError, words_of
 from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output

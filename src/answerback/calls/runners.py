@@ -22,8 +22,7 @@ import msgspec
 from ..core.author_errors import Unawaited
 from ..core.event_loop import running_loop
 from ..core.log import logger
-from ..error_codes import CHECK_FIRST
-from ..errors import TimedOut, ToolError
+from ..errors import CHECK_FIRST, TimedOut, ToolError
 from ..tools.tool import Tool
 from ..types.json_text import MAX_SLOW_NUMBERS, slow_numbers
 from .call import Call

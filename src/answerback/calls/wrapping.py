@@ -19,8 +19,7 @@ from ..dialects.common import to_utc, without_none
 from ..dialects.foreign_blocks import own_block, result_object, take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
-from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
-from ..errors import ToolError
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, ToolError
 from ..types.nan_as_null import nan_to_none, with_nan_as_null
 from ..types.output import Output
 

@@ -14,8 +14,7 @@ import msgspec
 from ..calls.call import Call
 from ..calls.failures import invalid_arguments
 from ..core.reply import Reply, failure
-from ..error_codes import INVALID_JSON
-from ..errors import AnswerbackError, ToolError
+from ..errors import INVALID_JSON, AnswerbackError, ToolError
 from ..registry.declarations import registry_of
 from ..server.single_call import HandlerName, call_once
 from ..server.standard_streams import take_stdin, take_stdout

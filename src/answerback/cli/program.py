@@ -10,8 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..error_codes import CODES
-from ..errors import AnswerbackError, ToolError
+from ..errors import CODES, AnswerbackError, ToolError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _ActionsContainer

@@ -6,8 +6,9 @@ from typing import Any
 
 from ..core.json_value import Json, JsonObject
 from ..core.reply import Reply, failure
-from ..error_codes import INPUT_REQUIRED, INVALID_ARGUMENTS
 from ..errors import (
+    INPUT_REQUIRED,
+    INVALID_ARGUMENTS,
     AnswerbackError,
     Conflict,
     Forbidden,

@@ -13,8 +13,7 @@ from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
 from ..core.log import logger
 from ..core.reply import Reply, failure
-from ..error_codes import TOOL_NOT_FOUND
-from ..errors import NotFound, ToolError
+from ..errors import TOOL_NOT_FOUND, NotFound, ToolError
 from .call_options import CallOptions, ClientOptions
 from .faults import UNAVAILABLE, ConnectError
 from .frames import ServerFacts

@@ -17,8 +17,7 @@ from ..core.log import logger
 from ..core.peer import Progress
 from ..core.reply import Reply
 from ..core.stopped_clocks import clocks_stopped
-from ..error_codes import UNKNOWN_ERROR
-from ..errors import MalformedReply, ToolError
+from ..errors import UNKNOWN_ERROR, MalformedReply, ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, TASKS, RpcError
 from ..reading.read_reply import typed_reader
 from ..types.json_text import ENCODER

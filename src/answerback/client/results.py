@@ -13,8 +13,7 @@ from ..core.limits import DEFAULT_RECEIVED, MAX_BLOCKS, ReceivedLimits
 from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
-from ..error_codes import INVALID_OUTPUT
-from ..errors import MalformedReply, MissingExtraError
+from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
 from ..protocol.jsonrpc import RpcError
 from ..reading.read_reply import Hints, read_with
 from .faults import INVALID_RESPONSE, TOO_LARGE, NoAnswer, failed_reply

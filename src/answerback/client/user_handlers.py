@@ -16,7 +16,7 @@ from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..core.peer import Level, Log, Progress
 from ..core.stopped_clocks import RUNNING, clocks_stopped
-from ..error_codes import INPUT_REQUIRED
+from ..errors import INPUT_REQUIRED
 from ..protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 import msgspec
 
 from ..contract import Contract, Dialect
-from ..error_codes import CODES, UNKNOWN_ERROR, Code, code_name, find_code, words_of
-from ..errors import ToolError
+from ..errors import CODES, UNKNOWN_ERROR, Code, ToolError, code_name, find_code, words_of
 from .content import BLOCKS, Block, Text, check_meta
 from .shape import Shape
 

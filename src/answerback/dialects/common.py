@@ -9,8 +9,7 @@ import msgspec
 
 from ..core.content import Annotations, Block, changed_block
 from ..core.reply import Error, Reply
-from ..error_codes import CODES, UNKNOWN_ERROR, code_for_status
-from ..errors import MalformedReply
+from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
 
 if TYPE_CHECKING:
     pass

@@ -15,8 +15,7 @@ from ..core.content import Audio, Block, Embedded, Image, Link, Text, changed_bl
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import Version
-from ..error_codes import UNKNOWN_TEXT
-from ..errors import MalformedReply
+from ..errors import UNKNOWN_TEXT, MalformedReply
 from .common import (
     META_PREFIX,
     author_meta,

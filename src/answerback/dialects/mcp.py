@@ -11,8 +11,7 @@ from ..core.content import Block, Text
 from ..core.reply import Cut, Error, Reply
 from ..core.shape import BARE, Shape
 from ..core.versions import LATEST_STATEFUL, Version
-from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
-from ..errors import MalformedReply
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
 from .common import (
     META_PREFIX,
     REFUSAL,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..contract import STANDARD, Contract
 from ..core.reply import Reply
 from ..core.shape import BARE, Shape
-from ..error_codes import UNKNOWN_ERROR, code_for_status
+from ..errors import UNKNOWN_ERROR, code_for_status
 from . import rest
 from .common import (
     decode_object,

@@ -11,8 +11,7 @@ from ..contract import Contract, ErrorStyle
 from ..core.content import Block, Text
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
-from ..error_codes import BUILT_IN, UNKNOWN_ERROR
-from ..errors import ToolError
+from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
 from .common import encode, encoded_data
 
 BUFFER_START = '{"type":"Buffer","data":['

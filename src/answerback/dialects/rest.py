@@ -14,8 +14,7 @@ from ..contract import STANDARD, Contract
 from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
-from ..error_codes import UNKNOWN_ERROR, code_for_status
-from ..errors import MalformedReply
+from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
 from .status_and_headers import (
     ERROR_CODE,
     ERROR_HINT,

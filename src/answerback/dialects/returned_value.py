@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from ..core.content import Text, is_block, is_result
 from ..core.json_value import is_number
 from ..core.reply import ENVELOPE_MEMBERS, Error, Reply
-from ..error_codes import CODES, UNKNOWN_ERROR
+from ..errors import CODES, UNKNOWN_ERROR
 from ..types.annotation_reader import object_members
 from ..types.output import Output
 from .common import is_retryable, to_utc, without_added, without_none

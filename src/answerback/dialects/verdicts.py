@@ -13,7 +13,7 @@ from ..core.content import is_block
 from ..core.json_value import is_integer
 from ..core.limits import MAX_INNER_BYTES, MAX_VALUES
 from ..core.reply import ENVELOPE_MEMBERS, RESULT_MEMBERS
-from ..error_codes import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR
 from ..types.json_text import has_more_marks
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})

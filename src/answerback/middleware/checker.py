@@ -14,8 +14,7 @@ from ..core.json_value import Json, JsonObject
 from ..core.limits import MAX_VALUES
 from ..core.log import logger
 from ..dialects.verdicts import code_of, dialect_of
-from ..error_codes import code_for_status
-from ..errors import MissingExtraError
+from ..errors import MissingExtraError, code_for_status
 from ..records.recorder import CallRecord
 from ..types.json_text import has_more_marks
 

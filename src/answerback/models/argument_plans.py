@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..error_codes import INVALID_ARGUMENTS
-from ..errors import InvalidInput
+from ..errors import INVALID_ARGUMENTS, InvalidInput
 from .schema_facts import target, type_of_value
 
 KEY, VALUE = "key", "value"

@@ -10,8 +10,7 @@ import msgspec
 
 from ..core.reply import Error, Reply, failure
 from ..core.versions import LATEST_STATEFUL
-from ..error_codes import INVALID_ARGUMENTS, TOOL_NOT_FOUND
-from ..errors import InvalidInput, NotFound, ToolError
+from ..errors import INVALID_ARGUMENTS, TOOL_NOT_FOUND, InvalidInput, NotFound, ToolError
 from ..protocol.listing import tool_entry
 from ..registry.declarations import HasRegistry, registry_of
 from .argument_plans import Decoder

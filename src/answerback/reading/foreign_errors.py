@@ -10,7 +10,7 @@ import msgspec
 from ..core.reply import Error, Reply
 from ..dialects.common import author_meta
 from ..dialects.mcp_blocks import read_block
-from ..error_codes import (
+from ..errors import (
     CODES,
     INPUT_REQUIRED,
     INVALID_ARGUMENTS,
@@ -18,9 +18,9 @@ from ..error_codes import (
     TOOL_NOT_FOUND,
     UNKNOWN_ERROR,
     UNKNOWN_TEXT,
+    MalformedReply,
     code_for_status,
 )
-from ..errors import MalformedReply
 from .sources import load_json
 
 TASK_CREATED = "TASK_CREATED"

@@ -33,8 +33,7 @@ from ..dialects.verdicts import (
     may_be_error_object,
     received_dialect,
 )
-from ..error_codes import UNKNOWN_ERROR, UNKNOWN_TEXT
-from ..errors import MalformedReply
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
 from ..rules.checks.ab1_forms import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
 from ..rules.finding import Fault, Finding

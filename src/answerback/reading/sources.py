@@ -18,8 +18,7 @@ from ..dialects.common import kind_for_status, without_added
 from ..dialects.mcp_blocks import write_block
 from ..dialects.status_and_headers import ERROR_CODE, PROBLEM, HttpReply
 from ..dialects.verdicts import is_json_rpc, received_dialect
-from ..error_codes import UNKNOWN_ERROR
-from ..errors import MalformedReply, ToolError
+from ..errors import UNKNOWN_ERROR, MalformedReply, ToolError
 from ..http1.http_connection import EventDecoder
 from ..types.json_text import MAX_DEPTH, has_more_marks, is_too_deep, with_whole_characters
 

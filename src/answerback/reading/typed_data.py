@@ -12,7 +12,7 @@ from ..core.content import Text
 from ..core.limits import LARGE
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
-from ..error_codes import INVALID_OUTPUT
+from ..errors import INVALID_OUTPUT
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.json_text import ENCODER
 from ..types.problems import InvalidArguments, InvalidJson

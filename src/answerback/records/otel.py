@@ -8,8 +8,7 @@ import msgspec
 
 from ..core.json_value import JsonObject
 from ..core.versions import STATELESS
-from ..error_codes import TOOL_NOT_FOUND, find_code
-from ..errors import needs_extra
+from ..errors import TOOL_NOT_FOUND, find_code, needs_extra
 from .event import CANCELLED, ISSUE, Entry, Event, WriteOnlySink
 
 with needs_extra("otel"):

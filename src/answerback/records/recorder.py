@@ -21,7 +21,7 @@ from ..dialects import as_sent
 from ..dialects.mcp import CUT
 from ..dialects.mcp_blocks import write_block
 from ..dialects.seen_reply import seen_by
-from ..error_codes import INPUT_REQUIRED, TOOL_NOT_FOUND
+from ..errors import INPUT_REQUIRED, TOOL_NOT_FOUND
 from ..registry.declarations import HealthState
 from ..rules import validate
 from ..rules import validation as own_replies

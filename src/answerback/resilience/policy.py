@@ -22,8 +22,7 @@ from ..core.json_value import JsonObject, is_integer, is_number
 from ..core.log import logger
 from ..core.reply import Error
 from ..core.stopped_clocks import RUNNING
-from ..error_codes import CHECK_FIRST
-from ..errors import RateLimited, TimedOut, ToolError, Unavailable
+from ..errors import CHECK_FIRST, RateLimited, TimedOut, ToolError, Unavailable
 from ..registry.declarations import HealthState
 from ..tools.context import Context, RunningCall
 from ..tools.tool_options import ToolSettings, limits_of

@@ -16,8 +16,7 @@ import msgspec
 from ..core.json_value import is_number
 from ..core.reply import REPLY_MARKS, Error, Reply
 from ..dialects.returned_value import judge
-from ..error_codes import CODES, UNKNOWN_ERROR
-from ..errors import ToolError
+from ..errors import CODES, UNKNOWN_ERROR, ToolError
 
 
 class ServiceFailure(msgspec.Struct, frozen=True):

@@ -28,8 +28,7 @@ from ..core.authentication import owner_of
 from ..core.list_page import KeptPart, Page
 from ..core.reply import Reply
 from ..core.signing import process_signer
-from ..error_codes import INVALID_ARGUMENTS
-from ..errors import ToolError
+from ..errors import INVALID_ARGUMENTS, ToolError
 from ..types.arguments import Parameter
 from ..types.problems import InvalidOutput, without_metadata
 from .context import CURRENT, Context, Running, RunningCall

@@ -34,7 +34,7 @@ from answerback import (
 )
 from answerback.dialects.readable import render
 from answerback.dialects.reply_schemas import convention_schema, dialect_schema
-from answerback.error_codes import BUILT_IN
+from answerback.errors import BUILT_IN
 from answerback.middleware.wsgi import ValidReplies
 from answerback.records import Logging, Records
 from answerback.rules.validation import repair

@@ -20,8 +20,7 @@ from ...core.list_page import KeptPart, Page
 from ...core.reply import Error, Reply
 from ...dialects import HttpReply
 from ...dialects.common import encoded_data
-from ...error_codes import INVALID_ARGUMENTS
-from ...errors import ToolError
+from ...errors import INVALID_ARGUMENTS, ToolError
 from ...fitting.kept_lists import DATA, ITEMS, KeptList, first_part, part_after, read_list
 from ...fitting.reply_store import PREFIX
 from ...tools.context import Context

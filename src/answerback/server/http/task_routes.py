@@ -19,8 +19,7 @@ from ...core.reply import Error, Reply, failure
 from ...core.shape import RESULT
 from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON, RETRY_AFTER
-from ...error_codes import INVALID_ARGUMENTS, INVALID_JSON
-from ...errors import ToolError, Unavailable
+from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError, Unavailable
 from ...registry.declarations import Registry
 from ...tasks.service import TaskService, run_once, task_service
 from ...tasks.task_record import TaskRecord, checked_key, iso_time, task_members

@@ -15,8 +15,7 @@ from ....dialects.accept import MEDIA_TYPES
 from ....dialects.reply_schemas import wire_schemas
 from ....dialects.rest import FORM
 from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, PROBLEM, RETRY_AFTER
-from ....error_codes import CODES, INPUT_REQUIRED, find_code
-from ....errors import ToolError
+from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
 from ....gates.prompts import codes_of, needs_login, scopes_of
 from ....tools.docstrings import parse
 from ....tools.tool import Tool
