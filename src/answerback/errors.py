@@ -1,4 +1,4 @@
-"""Answerback's exceptions; `core/error_codes.py` has the table of their codes.
+"""Answerback's exceptions, and the table of error codes with their statuses on every wire.
 
     AnswerbackError
     ├── MissingExtraError       an optional dependency is not installed

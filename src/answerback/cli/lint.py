@@ -12,7 +12,7 @@ from typing import IO, Any
 from .. import __version__
 from ..core.versions import VERSIONS
 from ..errors import AnswerbackError
-from ..rules import reports as plain
+from ..rules import reports
 from ..rules.catalogue import select_rules
 from ..rules.lint.linter import Linter, LintOptions, Report
 from ..rules.reports import summary
@@ -126,14 +126,14 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
     """Return the report in that format, and its rich console if it goes to a terminal."""
     match form:
         case "json":
-            return plain.JsonLinesReport(out), None
+            return reports.JsonLinesReport(out), None
         case "sarif":
             from ..rules.reports import SarifReport
 
             return SarifReport(out, __version__), None
     console = _console(stream)
     if console is None:
-        return plain.LineReport(out), None
+        return reports.LineReport(out), None
     from ..rules.reports import TerminalReport
 
     return TerminalReport(console), console

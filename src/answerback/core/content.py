@@ -181,9 +181,9 @@ def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
     """Refuse a host's key that is misspelt or in the wrong place."""
     if isinstance(meta, Annotations):
         raise TypeError("meta must be a dict, not Annotations; write annotations=Annotations(…)")
-    from . import metadata as meta_check
+    from . import metadata
 
-    meta_check.check_meta(meta, place, argument)
+    metadata.check_meta(meta, place, argument)
 
 
 class Image(_Media, frozen=True):

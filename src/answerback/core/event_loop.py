@@ -1,11 +1,15 @@
-"""The running event loop, without importing asyncio."""
+"""The running event loop, without importing asyncio, and work that runs on it beside the caller."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -16,16 +20,16 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
     return None if get is None else get()
 
 
-T = TypeVar("T")
-
-
 def spawn(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:
     """Run *work* in a task, which stays in *tasks* until it ends.
 
     An event loop has only weak references to its tasks: without another reference, a task may
     vanish before it ends.
     """
-    task = asyncio.get_running_loop().create_task(work)
+    loop = running_loop()
+    if loop is None:
+        raise RuntimeError("there is no running event loop")
+    task = loop.create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
     return task
