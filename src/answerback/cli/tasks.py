@@ -98,8 +98,12 @@ def _list(store: TaskStore, options: Namespace) -> int:
             "there are no tasks" if options.status is None else f"no task is {options.status}"
         )
         return 0
-    header = ("id", "state", "tool", "age", "message")
-    print_line("\n".join(aligned([header, *map(_cells, shown)])))
+    rows = [("id", "state", "tool", "age", "message")]
+    for task in shown:
+        message = _line(Masker(task.arguments).text(task.message))
+        short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+        rows.append((task.id, task.state, _line(task.tool), _age(time() - task.created), short))
+    print_line("\n".join(aligned(rows)))
     if len(found) > len(shown):
         print_line("\nearlier tasks are not shown; see -n")
     return 0
@@ -146,12 +150,6 @@ def _found(store: TaskStore, id: str) -> TaskRecord | None:
         write_stderr(f"no task has the id {id!r}; it never existed, or has expired")
         return None
     return task
-
-
-def _cells(task: TaskRecord) -> tuple[str, ...]:
-    message = _line(Masker(task.arguments).text(task.message))
-    short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
-    return (task.id, task.state, _line(task.tool), _age(time() - task.created), short)
 
 
 def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
