@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from ..dialects.readable import render
 from ..records.event import Event
-from ..records.hash_chain import Head, Verdict, verify
-from ..records.reader import StoredRecord, Summary, ToolStatistics, decode, read, summarise
+from ..records.hash_chain import Verdict, verify
+from ..records.reader import StoredRecord, decode, read, summarise
 from ..types.problems import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, aligned, positive_int, print_json, print_line, write_stderr
@@ -26,11 +26,6 @@ _NOT_PROVEN = (
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
-    return _SUBCOMMANDS[options.subcommand][1](options)
-
-
-def _parser(program: Program) -> ArgumentParser:
     parser, subparsers = subcommand_parsers(program, "audit", _SUBCOMMANDS)
     for each in subparsers.values():
         text = "the file of `serve --audit` (default: %(default)s)"
@@ -42,7 +37,8 @@ def _parser(program: Program) -> ArgumentParser:
     )
     text = "how many events (default: %(default)s)"
     subparsers["tail"].add_argument("-n", type=positive_int, default=20, metavar="N", help=text)
-    return parser
+    options = parser.parse_args(arguments)
+    return _SUBCOMMANDS[options.subcommand][1](options)
 
 
 def _full_hash(text: str) -> str:
@@ -68,7 +64,9 @@ def _verdict_text(verdict: Verdict, *, head_given: bool) -> str:
         return "nothing was recorded yet"
     unfinished = sum(not head.ended for head in verdict.heads)
     lines = [f"{counted(verdict.records, 'record')} in {counted(len(verdict.heads), 'chain')}"]
-    lines += map(_head_line, verdict.heads[-_MAX_HEADS:])
+    for head in verdict.heads[-_MAX_HEADS:]:
+        began = f"  (began because {render(head.began)})" if head.began else ""
+        lines.append(f"  {render(head.chain)}  head {head.hash}{began}")
     if unfinished:
         reasons = "the process runs, was killed, or the end was cut off"
         chains = counted(unfinished, "chain")
@@ -80,11 +78,6 @@ def _verdict_text(verdict: Verdict, *, head_given: bool) -> str:
     if verdict.holds and not head_given:
         lines.append(_NOT_PROVEN)
     return "\n".join(lines)
-
-
-def _head_line(head: Head) -> str:
-    began = f"  (began because {render(head.began)})" if head.began else ""
-    return f"  {render(head.chain)}  head {head.hash}{began}"
 
 
 def _tail(options: Namespace) -> int:
@@ -112,36 +105,27 @@ def _stats(options: Namespace) -> int:
     summary = summarise(event for event, _ in _events(options.file, None))
     if options.json:
         print_json(msgspec.json.encode(summary))
-    else:
-        print_line(_table(summary))
-    return 0
-
-
-def _table(summary: Summary) -> str:
+        return 0
+    missing = f"; {counted(summary.lost, 'record')} lost" if summary.lost else ""
+    missing += f"; {summary.unchecked} not checked" if summary.unchecked else ""
     if not summary.tools:
-        return "nothing was answered yet" + _lost_and_unchecked(summary)
-    header = ("tool", "calls", "failures", "findings", "p50", "p95", "p99")
-    rows = aligned([header, *map(_cells, summary.tools)], numbers=True)
+        print_line(f"nothing was answered yet{missing}")
+        return 0
+    rows: list[tuple[str, ...]] = [("tool", "calls", "failures", "findings", "p50", "p95", "p99")]
+    bars = [""]
+    # The tools are sorted by their calls; the first one has the longest bar.
     most = summary.tools[0].calls
-    bars = ["", *(_bar(row.calls / most) for row in summary.tools)]
-    lines = [f"{row}  {bar}".rstrip() for row, bar in zip(rows, bars, strict=True)]
+    for each in summary.tools:
+        counts = map(str, (each.calls, each.failures, each.findings))
+        durations = map(_duration, (each.p50, each.p95, each.p99))
+        rows.append((render(each.tool)[:60], *counts, *durations))
+        eighths = max(round(each.calls / most * _BAR_WIDTH * 8), 1)
+        bars.append(_BLOCKS[8] * (eighths // 8) + _BLOCKS[eighths % 8].strip())
+    table = zip(aligned(rows, numbers=True), bars, strict=True)
+    lines = [f"{row}  {bar}".rstrip() for row, bar in table]
     total = f"{counted(summary.calls, 'call')}, {counted(summary.failures, 'failure')}"
-    return "\n".join([*lines, "", total + _lost_and_unchecked(summary)])
-
-
-def _cells(row: ToolStatistics) -> tuple[str, ...]:
-    counts = map(str, (row.calls, row.failures, row.findings))
-    return (render(row.tool)[:60], *counts, *map(_duration, (row.p50, row.p95, row.p99)))
-
-
-def _bar(share: float) -> str:
-    eighths = max(round(share * _BAR_WIDTH * 8), 1)
-    return _BLOCKS[8] * (eighths // 8) + _BLOCKS[eighths % 8].strip()
-
-
-def _lost_and_unchecked(summary: Summary) -> str:
-    lost = f"; {counted(summary.lost, 'record')} lost" if summary.lost else ""
-    return lost + (f"; {summary.unchecked} not checked" if summary.unchecked else "")
+    print_line("\n".join([*lines, "", total + missing]))
+    return 0
 
 
 def _duration(milliseconds: float) -> str:

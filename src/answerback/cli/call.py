@@ -1,4 +1,7 @@
-"""`call`: calls one tool from the shell."""
+"""`call`: calls one tool from the shell.
+
+`read` and `prompt` read their arguments and act as a user in the same way.
+"""
 
 from __future__ import annotations
 
@@ -44,50 +47,17 @@ if TYPE_CHECKING:
     from .program import Options, ServerTarget
 
 
-def add_user_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="NAME", help="act as this user, where there are gates")
-    add_repeatable(parser, "--scope", "SCOPE", "a scope of the user")
+_OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
+_VALUES_HELP = """\
+A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
+name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
+For a list the file has one item in each line, or is JSON.
+NAME --help shows the arguments of a tool.
 
+A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr.
 
-def call_as_user(
-    app: App,
-    name: str,
-    arguments: bytes,
-    options: Options,
-    stdin: int,
-    handler: HandlerName = "tools",
-) -> Reply[Any]:
-    """Call an entry of the app as `--user`; questions and progress are shown on the terminal."""
-    if options.scope and options.user is None:
-        raise WrongOption("--scope needs --user")
-    peer = TerminalPeer(stdin)
-    call = Call(name, arguments, peer, wire="call")
-    if options.user is not None:
-        from ..core.authentication import User
-
-        # The app's issuer, so that the gates' links are for the user who logs in there.
-        issuer = "" if app.auth is None else app.auth.issuer
-        call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
-    try:
-        reply = call_once(registry_of(app), call, handler)
-    finally:
-        peer.clear_progress()
-    return _with_user_hint(reply, call, options)
-
-
-def _with_user_hint(reply: Reply[Any], call: Call, options: Options) -> Reply[Any]:
-    """Name the options that a gate's refusal asks for."""
-    if reply.error is None or call.challenge is None:
-        return reply
-    missing = [] if options.user is not None else ["--user NAME"]
-    given = options.scope or ()
-    missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]
-    if not missing:
-        return reply
-    hint = f"act as a user: add {' '.join(missing)}"
-    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
-
-
+If a URL asks for a login, a terminal opens the page in your browser; the tokens are kept in
+answerback/logins.json in your folder of settings."""
 _SHOWN_BESIDE_ERROR = 30
 
 
@@ -95,6 +65,135 @@ class UnreadableArgument(AnswerbackError):
     """An argument is not `name=value` in UTF-8, or its file or stdin cannot be read."""
 
     code = "CANNOT_READ"
+
+
+class NotATool(ToolError):
+    """The name is that of a prompt or a resource."""
+
+    code = kind = "TOOL_NOT_FOUND"
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    options = _options(program, arguments)
+    words: list[str] = options.words
+    target = words.pop(0) if program.app is None and words else None
+    if options.help and not words:
+        _parser(program).print_help()
+        return 0
+    if program.app is None and target is None:
+        _parser(program).error("name the file of the tool first, such as calculator.py")
+    server = _find_server(program, target, words)
+    if server is None:
+        refuse_server_options(options)
+    check_output(options)
+    # Before the author's module is loaded: it may print and read as well.
+    out, stdin = take_stdout(), take_stdin()
+    if server is not None:
+        from .remote import call_remote
+
+        return call_remote(server, words, options, out, stdin)
+    app = program.load_tagged(target, options)
+    if not words or ("=" in words[0] and words[0] not in app.tools):
+        from .list import list_tools
+
+        write_stderr(f"error: name the tool to call\n\n{list_tools(app)}")
+        return 2
+    name, *pairs = words
+    name = name.encode("utf-8", "replace").decode()
+    if options.help and name in app.tools:
+        from .tool_help import tool_help
+
+        text = tool_help(app.tools[name], program.command_line("call", target))
+        write_stdout(out, f"{printable(text)}\n".encode())
+        return 0
+    if name not in app.tools and (other := _other_command(app, name)) is not None:
+        kind, command = other
+        line = program.command_line(command, target)
+        raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
+    given = read_arguments(app.tools.get(name), pairs, options.json, stdin)
+    reply = given if isinstance(given, Reply) else call_as_user(app, name, given, options, stdin)
+    if reply.error is not None:
+        list_command = program.command_line("list", target)
+        advice = None if name in app.tools else f"`{list_command}` shows the tools"
+        return print_error(reply, reply.error, app.contract, options.dialect, advice)
+    shape = reply.shape or app.tools[name].shape
+    reply = first_items(reply, options.limit)
+    return print_reply(reply, shape, app.contract, options, out)
+
+
+def _options(program: Program, arguments: Sequence[str]) -> Options:
+    """Read the options; without any, skip argparse, because its import costs each call time."""
+    if not any(each.startswith("-") for each in arguments):
+        none = dict.fromkeys((*_OWN_OPTIONS, *SERVER_OPTIONS))
+        return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
+    parser = _parser(program)
+    if arguments[-1] == "--json":
+        parser.error(
+            "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
+            "if you want the reply as JSON, write | cat at the end"
+        )
+    options, unknown = parser.parse_known_intermixed_args([*arguments])
+    if unknown:
+        flag = unknown[0].partition("=")[0]
+        name = flag.lstrip("-") or "x"
+        parser.error(f"{flag} is not an option; write an argument as {name}=value")
+    return options
+
+
+def _parser(program: Program) -> ArgumentParser:
+    from argparse import SUPPRESS
+
+    parser = program.parser("call", "NAME [argument=value …] [options]", add_help=False)
+    parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
+    parser.add_argument("words", nargs="*", help=SUPPRESS)
+    parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
+    parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
+    add_output_options(parser)
+    parser.add_argument(
+        "--limit", metavar="N", type=_count, help="print the first N items of a list"
+    )
+    add_user_options(parser)
+    add_tag_options(parser)
+    add_server_options(parser, program)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text!r} should be a number from 1")
+    return int(text[:9])
+
+
+def _find_server(program: Program, target: str | None, words: Sequence[str]) -> ServerTarget | None:
+    """Return the server; raises NoSuchTarget with advice if a tool's name may be in its place."""
+    has_name = bool(words) and "=" not in words[0]
+    try:
+        server = program.find_server(target)
+    except NoSuchTarget as exc:
+        if has_name:
+            raise
+        line = program.command_line("call", in_quotes("calculator.py", target or "", *words))
+        raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
+    if isinstance(server, list) and len(server) == 1 and has_name and words[0].endswith(".py"):
+        command = f"{target} {words[0]} mcp"
+        raise NoSuchTarget(
+            f"{words[0]!r} is a file, not a tool", f"put quotes around a command: {command!r}"
+        )
+    if isinstance(server, list) and len(server) == 1 and not has_name:
+        # A forgotten target would start any program that has the name of a tool.
+        line = program.command_line("list", target)
+        raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
+    return server
+
+
+def _other_command(app: App, name: str) -> tuple[str, str] | None:
+    """Return what *name* is instead of a tool, and its command; None if it is unknown."""
+    registry = registry_of(app)
+    if name in registry.prompts:
+        return "prompt", "prompt"
+    return ("resource", "read") if name in registry.resources else None
 
 
 def read_arguments(
@@ -125,10 +224,6 @@ def read_arguments(
         named = tool.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
-    return _merge(whole, named)
-
-
-def _merge(whole: bytes, named: dict[str, Any]) -> bytes:
     try:
         members = msgspec.json.decode(whole, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
@@ -140,8 +235,13 @@ def _merge(whole: bytes, named: dict[str, Any]) -> bytes:
 def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]:
     """Return the name and the value of the word at *place*."""
     word = words[place]
-    if not _is_utf8(word):
-        raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
+    # The name of a file may be any bytes.
+    if "=@" not in word:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            message = f"{word!r} is not UTF-8; give such content as name=@file"
+            raise UnreadableArgument(message) from None
     name, equals, text = word.partition("=")
     if not equals or not name:
         advice = _naming_advice(words, place, tool)
@@ -175,17 +275,6 @@ def in_quotes(*words: str) -> str:
     return shlex.join(words)
 
 
-def _is_utf8(word: str) -> bool:
-    """Return whether the word is UTF-8; `name=@file` always passes, as file names are bytes."""
-    if "=@" in word:
-        return True
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def read_value(text: str, stdin: int) -> str | bytes:
     """Return the value itself, or the content of the file or stdin that it names."""
     if text.startswith("@@"):
@@ -214,17 +303,14 @@ def _json_error(text: bytes) -> str | None:
     """Return a JSON syntax error's reason and position; None if the text is JSON."""
     try:
         load(text)
+        return None
     except InvalidJson as exc:
-        return _syntax_error(text) or str(exc)
+        without_position = str(exc)
     except msgspec.ValidationError:
         # A number that is too large for the decoder is still JSON.
         return None
-    return None
-
-
-def _syntax_error(text: bytes) -> str | None:
-    """Return the error from Python's own parser, which knows the position; None without one."""
-    # Imported here: only an error needs it, and every call would pay for it.
+    # Python's own parser knows the position. Imported here: only an error needs it, and every
+    # call would pay for it.
     import json
 
     try:
@@ -236,8 +322,8 @@ def _syntax_error(text: bytes) -> str | None:
         return f"{reason} at line {exc.lineno}, column {exc.colno}\n{marked}"
     except (ValueError, RecursionError):
         # The text is not UTF-8, or is nested too deeply.
-        return None
-    return None
+        pass
+    return without_position
 
 
 def _with_caret(line: str, column: int) -> str:
@@ -250,154 +336,41 @@ def _with_caret(line: str, column: int) -> str:
     return f"{head}{shown}{tail}\n{' ' * (len(head) + column - start)}^"
 
 
-_OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
-_VALUES_HELP = """\
-A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
-name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
-For a list the file has one item in each line, or is JSON.
-NAME --help shows the arguments of a tool.
-
-A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr.
-
-If a URL asks for a login, a terminal opens the page in your browser; the tokens are kept in
-answerback/logins.json in your folder of settings."""
+def add_user_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--user", metavar="NAME", help="act as this user, where there are gates")
+    add_repeatable(parser, "--scope", "SCOPE", "a scope of the user")
 
 
-class NotATool(ToolError):
-    """The name is that of a prompt or a resource."""
+def call_as_user(
+    app: App,
+    name: str,
+    arguments: bytes,
+    options: Options,
+    stdin: int,
+    handler: HandlerName = "tools",
+) -> Reply[Any]:
+    """Call an entry of the app as `--user`; questions and progress are shown on the terminal."""
+    if options.scope and options.user is None:
+        raise WrongOption("--scope needs --user")
+    peer = TerminalPeer(stdin)
+    call = Call(name, arguments, peer, wire="call")
+    if options.user is not None:
+        from ..core.authentication import User
 
-    code = kind = "TOOL_NOT_FOUND"
-
-
-def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _options(program, arguments)
-    words: list[str] = options.words
-    target = words.pop(0) if program.app is None and words else None
-    if options.help and not words:
-        _parser(program).print_help()
-        return 0
-    if program.app is None and target is None:
-        _parser(program).error("name the file of the tool first, such as calculator.py")
-    server = _find_server(program, target, words)
-    if server is None:
-        refuse_server_options(options)
-    check_output(options)
-    # Before the author's module is loaded: it may print and read as well.
-    out, stdin = take_stdout(), take_stdin()
-    if server is not None:
-        from .remote import call_remote
-
-        return call_remote(server, words, options, out, stdin)
-    app = program.load_tagged(target, options)
-    if not words or ("=" in words[0] and words[0] not in app.tools):
-        return _print_tools(app)
-    name, *pairs = words
-    name = name.encode("utf-8", "replace").decode()
-    if options.help and name in app.tools:
-        from .tool_help import tool_help
-
-        text = tool_help(app.tools[name], program.command_line("call", target))
-        write_stdout(out, f"{printable(text)}\n".encode())
-        return 0
-    if name not in app.tools and (other := _other_command(app, name)) is not None:
-        kind, command = other
-        line = program.command_line(command, target)
-        raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
-    reply = _call(app, name, pairs, options, stdin)
-    if reply.error is not None:
-        list_command = program.command_line("list", target)
-        advice = None if name in app.tools else f"`{list_command}` shows the tools"
-        return print_error(reply, reply.error, app.contract, options.dialect, advice)
-    shape = reply.shape or app.tools[name].shape
-    reply = first_items(reply, options.limit)
-    return print_reply(reply, shape, app.contract, options, out)
-
-
-def _other_command(app: App, name: str) -> tuple[str, str] | None:
-    """Return what *name* is instead of a tool, and its command; None if it is unknown."""
-    registry = registry_of(app)
-    if name in registry.prompts:
-        return "prompt", "prompt"
-    return ("resource", "read") if name in registry.resources else None
-
-
-def _options(program: Program, arguments: Sequence[str]) -> Options:
-    """Read the options; without any, skip argparse, because its import costs each call time."""
-    if not any(each.startswith("-") for each in arguments):
-        none = dict.fromkeys((*_OWN_OPTIONS, *SERVER_OPTIONS))
-        return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
-    parser = _parser(program)
-    if arguments[-1] == "--json":
-        parser.error(
-            "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
-            "if you want the reply as JSON, write | cat at the end"
-        )
-    options, unknown = parser.parse_known_intermixed_args([*arguments])
-    if unknown:
-        flag = unknown[0].partition("=")[0]
-        name = flag.lstrip("-") or "x"
-        parser.error(f"{flag} is not an option; write an argument as {name}=value")
-    return options
-
-
-def _find_server(program: Program, target: str | None, words: Sequence[str]) -> ServerTarget | None:
-    """Return the server; raises NoSuchTarget with advice if a tool's name may be in its place."""
-    has_name = bool(words) and "=" not in words[0]
+        # The app's issuer, so that the gates' links are for the user who logs in there.
+        issuer = "" if app.auth is None else app.auth.issuer
+        call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
-        server = program.find_server(target)
-    except NoSuchTarget as exc:
-        if has_name:
-            raise
-        line = program.command_line("call", in_quotes("calculator.py", target or "", *words))
-        raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
-    if isinstance(server, list) and len(server) == 1 and has_name and words[0].endswith(".py"):
-        command = f"{target} {words[0]} mcp"
-        raise NoSuchTarget(
-            f"{words[0]!r} is a file, not a tool", f"put quotes around a command: {command!r}"
-        )
-    if isinstance(server, list) and len(server) == 1 and not has_name:
-        # A forgotten target would start any program that has the name of a tool.
-        line = program.command_line("list", target)
-        raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
-    return server
-
-
-def _parser(program: Program) -> ArgumentParser:
-    from argparse import SUPPRESS
-
-    parser = program.parser("call", "NAME [argument=value …] [options]", add_help=False)
-    parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
-    parser.add_argument("words", nargs="*", help=SUPPRESS)
-    parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
-    parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
-    add_output_options(parser)
-    parser.add_argument(
-        "--limit", metavar="N", type=_count, help="print the first N items of a list"
-    )
-    add_user_options(parser)
-    add_tag_options(parser)
-    add_server_options(parser, program)
-    return parser
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
-        from argparse import ArgumentTypeError
-
-        raise ArgumentTypeError(f"{text!r} should be a number from 1")
-    return int(text[:9])
-
-
-def _print_tools(app: App) -> int:
-    """Print the error for a call without a tool's name, with the tools to choose from."""
-    from .list import list_tools
-
-    write_stderr(f"error: name the tool to call\n\n{list_tools(app)}")
-    return 2
-
-
-def _call(app: App, name: str, pairs: Sequence[str], options: Options, stdin: int) -> Reply[Any]:
-    arguments = read_arguments(app.tools.get(name), pairs, options.json, stdin)
-    if isinstance(arguments, Reply):
-        return arguments
-    return call_as_user(app, name, arguments, options, stdin)
+        reply = call_once(registry_of(app), call, handler)
+    finally:
+        peer.clear_progress()
+    if reply.error is None or call.challenge is None:
+        return reply
+    # A gate refused the call: the hint names the options that it asks for.
+    missing = [] if options.user is not None else ["--user NAME"]
+    given = options.scope or ()
+    missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]
+    if not missing:
+        return reply
+    hint = f"act as a user: add {' '.join(missing)}"
+    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))

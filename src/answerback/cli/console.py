@@ -32,7 +32,6 @@ from .terminal_peer import TerminalPeer
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..client.transports.http_requests import ClientAuth
     from .program import ServerTarget
 
 _DESCRIPTION = """\
@@ -115,7 +114,10 @@ def _target(
     if entry.transport == "rest":
         raise BadTarget(f"{name} cannot be used: the console talks MCP to a URL, and not REST")
     stderr = TerminalPeer(_STDIN).show_line if options.server_log else None
-    auth = _auth(entry, options) if entry.url else None
+    auth = None
+    if entry.url:
+        given = own_options(options).get("auth") or terminal_login(entry.url, _STDIN)
+        auth = auth_for(entry.url, entry.headers, given)
     return ConsoleTarget(
         name=name,
         target=label,
@@ -123,12 +125,6 @@ def _target(
         transports=make_transports(entry, auth, inherit=bool(options.inherit_env), stderr=stderr),
         takes_token=bool(entry.url),
     )
-
-
-def _auth(entry: ServerEntry, options: Namespace) -> ClientAuth | None:
-    """Return the login to a URL: a token, or one that asks the user at the terminal."""
-    given = own_options(options).get("auth") or terminal_login(entry.url, _STDIN)
-    return auth_for(entry.url, entry.headers, given)
 
 
 def _show(url: str, options: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The texts of `--help`, of `--version` and of an unknown command."""
+"""The texts of `--help`, of `--version`, of an unknown command and of the console's start page."""
 
 from __future__ import annotations
 
@@ -107,11 +107,24 @@ Then `python calculator.py list` does the same as `answerback list calculator.py
 
 
 def help_text(program: Program) -> str:
+    title = "answerback: one typed Python function, one checked reply, every wire"
+    if program.app is not None:
+        registry = registry_of(program.app)
+        title = f"{registry.name} {registry.version}: {counted(len(registry.tools), 'tool')}"
     usage = f"usage: {program.command_line('COMMAND', 'TARGET')} [options]"
+    commands = ["commands:"]
+    for command, summary in COMMANDS.items():
+        if program.app and command in WITHOUT_TARGET and command not in _OWN_EXAMPLES:
+            continue
+        words = (program.app and _OWN_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
+        target = WITHOUT_TARGET.get(command, "calculator.py")
+        example = f"{program.command_line(command, target)} {words}".rstrip()
+        commands += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
     more = f"`{program.command_line('COMMAND')} --help` says more about a command."
-    parts = [_title(program), usage, _command_list(program), more]
-    own = [_SERVERS.rstrip(), _FIRST_STEPS.rstrip()]
-    return "\n\n".join(parts if program.app else [*parts, *own]) + "\n"
+    parts = [title, usage, "\n".join(commands), more]
+    if not program.app:
+        parts += [_SERVERS.rstrip(), _FIRST_STEPS.rstrip()]
+    return "\n\n".join(parts) + "\n"
 
 
 def version_text(program: Program) -> str:
@@ -136,22 +149,3 @@ def unknown_command(program: Program, word: str, arguments: Sequence[str] = ()) 
     else:
         hint = f"the commands are {', '.join(COMMANDS)}"
     return f"error: unknown command {word!r}; {hint}"
-
-
-def _title(program: Program) -> str:
-    if program.app is None:
-        return "answerback: one typed Python function, one checked reply, every wire"
-    registry = registry_of(program.app)
-    return f"{registry.name} {registry.version}: {counted(len(registry.tools), 'tool')}"
-
-
-def _command_list(program: Program) -> str:
-    lines = ["commands:"]
-    for command, summary in COMMANDS.items():
-        if program.app and command in WITHOUT_TARGET and command not in _OWN_EXAMPLES:
-            continue
-        words = (program.app and _OWN_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
-        target = WITHOUT_TARGET.get(command, "calculator.py")
-        example = f"{program.command_line(command, target)} {words}".rstrip()
-        lines += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
-    return "\n".join(lines)

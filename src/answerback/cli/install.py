@@ -1,4 +1,7 @@
-"""`install`: adds the server to the configuration of a program that starts MCP servers."""
+"""`install`: adds the server to the configuration of a program that starts MCP servers.
+
+The file may have comments. It is edited as text, so that only the entry of the server changes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ..errors import AnswerbackError
 from ..records.event import folder_lock
 from ..registry.declarations import registry_of
 from ..rules.lint.rewriting import Element, elements
-from ..server.standard_streams import Stdout, take_stdout
+from ..server.standard_streams import take_stdout
 from .host_config import HOSTS, HostConfig, config_file
 from .program import Program, add_repeatable, printable, write_stderr, write_stdout
 from .stdio_command import name_in_hosts, stdio_command
@@ -26,134 +29,14 @@ from .stdio_command import name_in_hosts, stdio_command
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ..app import App
     from ..core.json_value import JsonObject
-
-
-_STRING = rb'"(?:[^"\\\n]|\\.)*"'
-_COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/|\A\xef\xbb\xbf", re.DOTALL)
-_LAST_COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])")
-
-
-class CannotEdit(ValueError):
-    """The text is not JSON, or a part that must be an object is something else."""
-
-
-class _Object(NamedTuple):
-    """An object in a text, from its opening brace to just after its closing one."""
-
-    start: int
-    end: int
-    members: dict[str | int, Element]
-
-
-def parse(text: str) -> Json:
-    """Read a JSON text with comments; raises CannotEdit."""
-    try:
-        return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
-    except json.JSONDecodeError as exc:
-        raise CannotEdit(f"it is not JSON (line {exc.lineno}: {exc.msg})") from None
-    except CannotEdit:
-        raise
-    except RecursionError:
-        raise CannotEdit("it is nested too deeply") from None
-    except ValueError:
-        raise CannotEdit("it has a number that is too long") from None
-
-
-def _members_once(pairs: list[tuple[str, Json]]) -> Json:
-    names = [name for name, _ in pairs]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise CannotEdit(f"it has {twice[0]!r} twice")
-    return dict(pairs)
-
-
-def with_member(text: str, path: tuple[str, str], value: Json) -> str:
-    """Return the text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
-    if not text.strip("\ufeff \t\r\n"):
-        return json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
-    raw = text.encode()
-    plain = _plain(_without_comments(raw))
-    outer = _object_at(plain, len(plain) - len(plain.lstrip()), len(plain.rstrip()))
-    holder = outer.members.get(path[0])
-    if holder is None:
-        return _added(raw, outer, path[0], {path[1]: value}).decode()
-    inner = _object_at(plain, outer.start + holder.value, outer.start + holder.end)
-    member = inner.members.get(path[1])
-    if member is None:
-        return _added(raw, inner, path[1], value).decode()
-    start, end = inner.start + member.value, inner.start + member.end
-    if plain[start:end] != raw[start:end]:
-        raise CannotEdit(f"the entry {path[1]!r} has comments, which would be lost")
-    written = _written(raw, value, _indent_at(raw, inner.start + member.start))
-    return (raw[:start] + written + raw[end:]).decode()
-
-
-def _without_comments(raw: bytes) -> bytes:
-    """Return the text with blanks in place of comments; lines and offsets stay."""
-
-    def blank(found: re.Match[bytes]) -> bytes:
-        return found[0] if found[0][:1] == b'"' else re.sub(rb"[^\n]", b" ", found[0])
-
-    return _COMMENT.sub(blank, raw)
-
-
-def _plain(raw: bytes) -> bytes:
-    """Return the text with blanks in place of trailing commas."""
-    return _LAST_COMMA.sub(lambda found: b" " if found[0] == b"," else found[0], raw)
-
-
-def _object_at(plain: bytes, start: int, end: int) -> _Object:
-    if plain[start : start + 1] != b"{":
-        raise CannotEdit("an object was expected where it has something else")
-    try:
-        return _Object(start, end, {each.key: each for each in elements(plain[start:end])})
-    except ValueError:  # NaN, for one.
-        raise CannotEdit("its form is not understood") from None
-
-
-def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
-    """Return the text with a new last member of an object."""
-    closing = place.end - 1
-    outer_indent = _indent_at(raw, place.start)
-    body = raw[place.start + 1 : closing]
-    indent = outer_indent + _unit(raw)
-    if place.members:
-        last = list(place.members.values())[-1]
-        own = _indent_at(raw, place.start + last.start)
-        # If it is the object's own, the object is written in one line.
-        indent = indent if own == outer_indent else own
-        if not re.match(rb"\s*,", _without_comments(raw)[place.start + last.end :]):
-            body = body[: last.end - 1] + b"," + body[last.end - 1 :]
-    line = _line_break(raw)
-    member = json.dumps(name, ensure_ascii=False).encode() + b": " + _written(raw, value, indent)
-    before = raw[: place.start + 1] + body.rstrip()
-    return before + line + indent + member + line + outer_indent + raw[closing:]
-
-
-def _written(raw: bytes, value: Json, indent: bytes) -> bytes:
-    text = json.dumps(value, indent=_unit(raw).decode(), ensure_ascii=False)
-    return text.encode().replace(b"\n", _line_break(raw) + indent)
-
-
-def _line_break(raw: bytes) -> bytes:
-    return b"\r\n" if b"\r\n" in raw else b"\n"
-
-
-def _unit(raw: bytes) -> bytes:
-    """Return one level's indentation, from the first indented line."""
-    found = re.search(rb"\n([ \t]+)\S", raw)
-    return found[1] if found else b"  "
-
-
-def _indent_at(raw: bytes, place: int) -> bytes:
-    """Return the white space at the start of the line with *place*."""
-    found = re.compile(rb"[ \t]*").match(raw, raw.rfind(b"\n", 0, place) + 1)
-    return found[0] if found else b""
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1
+_STRING = rb'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/|\A\xef\xbb\xbf", re.DOTALL)
+_LAST_COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])")
 
 
 class CannotInstall(AnswerbackError):
@@ -167,8 +50,19 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     out = take_stdout()
     app = program.load(options.target)
     host = HOSTS[options.host]
-    name = _server_name(options.name, app)
-    env = dict(map(_variable, options.env))
+    name = options.name
+    if name is None:
+        name = name_in_hosts(registry_of(app).name)
+    elif not _NAME.fullmatch(name):
+        raise CannotInstall(
+            f"{name!r} cannot be a server's name; use letters, digits, hyphens and underscores"
+        )
+    env = {}
+    for given in options.env:
+        variable, equals, value = given.partition("=")
+        if not equals or not variable:
+            raise CannotInstall(f"{given!r} is no variable; write --env NAME=VALUE")
+        env[variable] = value
     entry = host.entry(stdio_command(program, options.target, env), env)
     if options.print:
         write_stdout(out, _snippet(host, name, entry).encode())
@@ -176,7 +70,19 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     file = options.config or config_file(
         options.host, sys.platform, os.environ, os.path.expanduser("~")
     )
-    return _install(_Change(os.path.realpath(file), host, name, entry), out, yes=options.yes)
+    change = _Change(os.path.realpath(file), host, name, entry)
+    if change.after == change.before:
+        write_stdout(out, f"{change.file} has this server already\n".encode())
+        return 0
+    write_stdout(out, printable(change.diff()).encode())
+    if not options.yes and not _is_agreed(change.file):
+        write_stderr("nothing was changed")
+        return _DECLINED
+    backup = change.write()
+    kept = f" The file as it was before: {backup}" if backup else ""
+    text = f"{change.file} is written.{kept}\nNext: {change.host.afterwards}.\n"
+    write_stdout(out, printable(text).encode())
+    return 0
 
 
 def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
@@ -193,23 +99,6 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
         "--config", metavar="FILE", help="another file, such as .vscode/mcp.json of a project"
     )
     return parser.parse_args(arguments)
-
-
-def _server_name(given: str | None, app: App) -> str:
-    if given is None:
-        return name_in_hosts(registry_of(app).name)
-    if not _NAME.fullmatch(given):
-        raise CannotInstall(
-            f"{given!r} cannot be a server's name; use letters, digits, hyphens and underscores"
-        )
-    return given
-
-
-def _variable(given: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
-    if not equals or not name:
-        raise CannotInstall(f"{given!r} is no variable; write --env NAME=VALUE")
-    return name, value
 
 
 def _snippet(host: HostConfig, name: str, entry: JsonObject) -> str:
@@ -287,21 +176,6 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
     return {**found, servers: {**found.get(servers, {}), name: newer}}
 
 
-def _install(change: _Change, out: Stdout, *, yes: bool) -> int:
-    if change.after == change.before:
-        write_stdout(out, f"{change.file} has this server already\n".encode())
-        return 0
-    write_stdout(out, printable(change.diff()).encode())
-    if not yes and not _is_agreed(change.file):
-        write_stderr("nothing was changed")
-        return _DECLINED
-    backup = change.write()
-    kept = f" The file as it was before: {backup}" if backup else ""
-    text = f"{change.file} is written.{kept}\nNext: {change.host.afterwards}.\n"
-    write_stdout(out, printable(text).encode())
-    return 0
-
-
 def _is_agreed(file: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise CannotInstall("stdin is not a terminal, so nobody can be asked; give --yes")
@@ -360,3 +234,120 @@ def _write_whole(descriptor: int, path: str, text: str, old: os.stat_result | No
     except OSError:
         os.unlink(path)
         raise
+
+
+class CannotEdit(ValueError):
+    """The text is not JSON, or a part that must be an object is something else."""
+
+
+class _Object(NamedTuple):
+    """An object in a text, from its opening brace to just after its closing one."""
+
+    start: int
+    end: int
+    members: dict[str | int, Element]
+
+
+def parse(text: str) -> Json:
+    """Read a JSON text with comments; raises CannotEdit."""
+    try:
+        return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
+    except json.JSONDecodeError as exc:
+        raise CannotEdit(f"it is not JSON (line {exc.lineno}: {exc.msg})") from None
+    except CannotEdit:
+        raise
+    except RecursionError:
+        raise CannotEdit("it is nested too deeply") from None
+    except ValueError:
+        raise CannotEdit("it has a number that is too long") from None
+
+
+def _members_once(pairs: list[tuple[str, Json]]) -> Json:
+    names = [name for name, _ in pairs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise CannotEdit(f"it has {twice[0]!r} twice")
+    return dict(pairs)
+
+
+def with_member(text: str, path: tuple[str, str], value: Json) -> str:
+    """Return the text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
+    if not text.strip("\ufeff \t\r\n"):
+        return json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
+    raw = text.encode()
+    plain = _plain(_without_comments(raw))
+    outer = _object_at(plain, len(plain) - len(plain.lstrip()), len(plain.rstrip()))
+    holder = outer.members.get(path[0])
+    if holder is None:
+        return _added(raw, outer, path[0], {path[1]: value}).decode()
+    inner = _object_at(plain, outer.start + holder.value, outer.start + holder.end)
+    member = inner.members.get(path[1])
+    if member is None:
+        return _added(raw, inner, path[1], value).decode()
+    start, end = inner.start + member.value, inner.start + member.end
+    if plain[start:end] != raw[start:end]:
+        raise CannotEdit(f"the entry {path[1]!r} has comments, which would be lost")
+    written = _written(raw, value, _indent_at(raw, inner.start + member.start))
+    return (raw[:start] + written + raw[end:]).decode()
+
+
+def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
+    """Return the text with a new last member of an object."""
+    closing = place.end - 1
+    outer_indent = _indent_at(raw, place.start)
+    body = raw[place.start + 1 : closing]
+    indent = outer_indent + _unit(raw)
+    if place.members:
+        last = list(place.members.values())[-1]
+        own = _indent_at(raw, place.start + last.start)
+        # If it is the object's own, the object is written in one line.
+        indent = indent if own == outer_indent else own
+        if not re.match(rb"\s*,", _without_comments(raw)[place.start + last.end :]):
+            body = body[: last.end - 1] + b"," + body[last.end - 1 :]
+    line = _line_break(raw)
+    member = json.dumps(name, ensure_ascii=False).encode() + b": " + _written(raw, value, indent)
+    before = raw[: place.start + 1] + body.rstrip()
+    return before + line + indent + member + line + outer_indent + raw[closing:]
+
+
+def _object_at(plain: bytes, start: int, end: int) -> _Object:
+    if plain[start : start + 1] != b"{":
+        raise CannotEdit("an object was expected where it has something else")
+    try:
+        return _Object(start, end, {each.key: each for each in elements(plain[start:end])})
+    except ValueError:  # NaN, for one.
+        raise CannotEdit("its form is not understood") from None
+
+
+def _without_comments(raw: bytes) -> bytes:
+    """Return the text with blanks in place of comments; lines and offsets stay."""
+
+    def blank(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[0][:1] == b'"' else re.sub(rb"[^\n]", b" ", found[0])
+
+    return _COMMENT.sub(blank, raw)
+
+
+def _plain(raw: bytes) -> bytes:
+    """Return the text with blanks in place of trailing commas."""
+    return _LAST_COMMA.sub(lambda found: b" " if found[0] == b"," else found[0], raw)
+
+
+def _written(raw: bytes, value: Json, indent: bytes) -> bytes:
+    text = json.dumps(value, indent=_unit(raw).decode(), ensure_ascii=False)
+    return text.encode().replace(b"\n", _line_break(raw) + indent)
+
+
+def _line_break(raw: bytes) -> bytes:
+    return b"\r\n" if b"\r\n" in raw else b"\n"
+
+
+def _unit(raw: bytes) -> bytes:
+    """Return one level's indentation, from the first indented line."""
+    found = re.search(rb"\n([ \t]+)\S", raw)
+    return found[1] if found else b"  "
+
+
+def _indent_at(raw: bytes, place: int) -> bytes:
+    """Return the white space at the start of the line with *place*."""
+    found = re.compile(rb"[ \t]*").match(raw, raw.rfind(b"\n", 0, place) + 1)
+    return found[0] if found else b""

@@ -44,8 +44,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     lint_options = _lint_options(options)
     # With --fix, stdin is repaired to stdout, so the findings go to stderr.
     stream = sys.stderr if options.fix and _STDIN in options.files else sys.stdout
-    with _binary(stream) as out:
-        report, console = _make_report(options.format, out, stream)
+    try:
+        report, console = _make_report(options.format, stream.buffer, stream)
         linter = Linter(lint_options, report)
         unreadable = []
         for name in options.files:
@@ -54,12 +54,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
             except AnswerbackError as exc:
                 unreadable.append(f"error: {exc}")
         report.done(linter.counts)
-    return _finish(linter, unreadable, options.format, console)
-
-
-def _finish(linter: Linter, unreadable: list[str], form: str, console: object) -> int:
+    finally:
+        stream.flush()
     counts = linter.counts
-    if form == "text" and console is None and (counts.replies or counts.other_messages):
+    if options.format == "text" and console is None and (counts.replies or counts.other_messages):
         write_stderr(summary(counts))
     if counts.schemas_unchecked:
         write_stderr(f"output schemas were not checked: {counts.schemas_unchecked}")
@@ -128,9 +126,7 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
         case "json":
             return reports.JsonLinesReport(out), None
         case "sarif":
-            from ..rules.reports import SarifReport
-
-            return SarifReport(out, __version__), None
+            return reports.SarifReport(out, __version__), None
     console = _console(stream)
     if console is None:
         return reports.LineReport(out), None
@@ -148,14 +144,6 @@ def _console(stream: Any) -> Any:
     except ImportError:
         return None
     return Console(file=stream, highlight=False, emoji=False, markup=False)
-
-
-@contextmanager
-def _binary(stream: Any) -> Iterator[IO[bytes]]:
-    try:
-        yield stream.buffer
-    finally:
-        stream.flush()
 
 
 def _lint_input(linter: Linter, name: str, console: object, options: Namespace) -> None:

@@ -51,24 +51,20 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         write_json(out, msgspec.json.format(_json_list(app, options), indent=2))
     else:
         write_stdout(out, f"{printable(_lists(app, options))}\n".encode())
-        _note_missing_types(app)
+        # Nothing else tells the author which tools have no return annotation.
+        names = [
+            name
+            for name, tool in app.tools.items()
+            if tool.settings.output_schema is None
+            and "return" not in tool.source.function.__annotations__
+        ]
+        if names:
+            have = "has" if len(names) == 1 else "have"
+            write_stderr(
+                f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
+                "write -> and the type"
+            )
     return 0
-
-
-def _note_missing_types(app: App) -> None:
-    """Name the tools without a return annotation, because nothing else tells the author."""
-    names = [
-        name
-        for name, tool in app.tools.items()
-        if tool.settings.output_schema is None
-        and "return" not in tool.source.function.__annotations__
-    ]
-    if names:
-        have = "has" if len(names) == 1 else "have"
-        write_stderr(
-            f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
-            "write -> and the type"
-        )
 
 
 def _json_list(app: App, options: Options) -> bytes:

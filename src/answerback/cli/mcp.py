@@ -31,7 +31,16 @@ Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    load, options = _read_arguments(program, arguments)
+    options: Namespace | None = None
+    load: Callable[[], App]
+    # The usual cases skip argparse, because its import costs each start time.
+    if not any(each.startswith("-") for each in arguments):
+        _, load = program.target("mcp", arguments)
+    else:
+        from .mcp_flags import parser
+
+        options = parser(program).parse_args(arguments)
+        load = partial(program.load_tagged, options.target, options)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
@@ -56,19 +65,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         program.loop.on_stop(server.interrupt)
     server.run()
     return 0
-
-
-def _read_arguments(
-    program: Program, arguments: Sequence[str]
-) -> tuple[Callable[[], App], Namespace | None]:
-    """Return the function that loads the app, and the options; None if there are none."""
-    # The usual cases skip argparse, because its import costs each start time.
-    if not any(each.startswith("-") for each in arguments):
-        return program.target("mcp", arguments)[1], None
-    from .mcp_flags import parser
-
-    options = parser(program).parse_args(arguments)
-    return partial(program.load_tagged, options.target, options), options
 
 
 def _exit_on_sigterm() -> None:

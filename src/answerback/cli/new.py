@@ -32,9 +32,19 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("new", "NAME")
     parser.add_argument("name", metavar="NAME", help="the name of the project and of its folder")
     name: str = parser.parse_args(arguments).name
-    _check_name(name)
+    if len(name) > 64 or not _NAME.fullmatch(name):
+        raise CannotCreate(
+            f"{name!r} cannot be the name of a project; use letters, digits and single hyphens, "
+            "such as my-notes"
+        )
+    module = _named("MODULE", name)
+    if module in _TAKEN or module in sys.stdlib_module_names or iskeyword(module):
+        raise CannotCreate(f"the module of {name!r} would hide another one named {module!r}")
     folder = Path(name)
-    _check_folder(folder)
+    is_empty = folder.is_dir() and not os.listdir(folder)
+    if not is_empty and (folder.exists() or folder.is_symlink()):
+        kind = "is not empty" if folder.is_dir() else "is a file"
+        raise CannotCreate(f"{str(folder)!r} {kind}; choose another name, or remove it")
     try:
         for path in _FILES:
             file = folder / _named(path, name)
@@ -44,25 +54,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         raise CannotCreate(f"cannot write {exc.filename}: {exc.strerror}") from None
     print_text(_template("next_steps", name))
     return 0
-
-
-def _check_name(name: str) -> None:
-    if len(name) > 64 or not _NAME.fullmatch(name):
-        raise CannotCreate(
-            f"{name!r} cannot be the name of a project; use letters, digits and single hyphens, "
-            "such as my-notes"
-        )
-    module = _named("MODULE", name)
-    if module in _TAKEN or module in sys.stdlib_module_names or iskeyword(module):
-        raise CannotCreate(f"the module of {name!r} would hide another one named {module!r}")
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.is_dir() and not os.listdir(folder):
-        return
-    if folder.exists() or folder.is_symlink():
-        kind = "is not empty" if folder.is_dir() else "is a file"
-        raise CannotCreate(f"{str(folder)!r} {kind}; choose another name, or remove it")
 
 
 def _template(path: str, name: str) -> str:

@@ -1,4 +1,7 @@
-"""The running program, `answerback` or a file that runs its App: finds a command, and runs it."""
+"""The running program, `answerback` or a file that runs its App: finds a command, and runs it.
+
+Also what the commands share: the target's App or server, common options, and printing.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +81,24 @@ _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
 _STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
+_APP_HELP = """\
+TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
+package.module:app. Without a name after the colon it is the only App in there."""
+_TARGET_HELP = """\
+TARGET is the first of these that it can be:
+  a URL                 https://example.com/mcp
+  a host's file         mcp.json: all of its servers, or one with --server
+  an App's file         calculator.py, dir/calculator.py:app
+  an App's module       package.module:app, package.module
+  a command             mcp-server-time, ./server, or several words: "npx -y server"
+An App is loaded; without a name after the colon it is the only one in there. A command is
+started, and talks MCP on its stdin and stdout; a file without .py is a command."""
+SERVER_OPTIONS = (
+    *("server", "token", "header", "transport", "env", "inherit_env", "timeout", "server_log"),
+)
+_SERVER_OPTIONS_HELP = """\
+Write '${NAME}', in single quotes, for the value of the environment variable NAME: the list of
+processes, which other users of this machine can see, then does not show a secret."""
 
 
 class CannotWrite(AnswerbackError):
@@ -104,6 +125,73 @@ class NoSuchTarget(CannotLoad):
     def __init__(self, reason: str, advice: str) -> None:
         super().__init__(f"{reason}; {advice}")
         self.reason = reason
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `answerback COMMAND TARGET …` and return the exit status."""
+    return run_program(Program("answerback"), sys.argv[1:] if arguments is None else arguments)
+
+
+def run_program(program: Program, arguments: Sequence[str]) -> int:
+    """Run the command, and return the exit status."""
+    command, *rest = arguments or ("--help",)
+    try:
+        if sys.stdout is None and command not in _WITHOUT_OUTPUT:
+            raise CannotWrite("cannot write to stdout: it is closed")
+        try:
+            status = _run_command(program, command, rest)
+        except SystemExit:  # argparse printed the help, or an error.
+            print_text("")
+            raise
+        # A wire writes by itself; it leaves nothing in the buffer of `sys.stdout`.
+        if command not in _WITHOUT_OUTPUT:
+            print_text("")
+        return status
+    except AnswerbackError as exc:
+        return _print_error(exc)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return _BROKEN_PIPE
+
+
+def _run_command(program: Program, command: str, arguments: Sequence[str]) -> int:
+    if command not in COMMANDS:
+        from . import help as texts
+
+        match command:
+            case "-h" | "--help" | "help":
+                print_text(printable(texts.help_text(program)))
+                return 0
+            case "-V" | "--version" | "version":
+                print_text(printable(texts.version_text(program)))
+                return 0
+        write_stderr(texts.unknown_command(program, command, arguments))
+        return _USAGE_ERROR
+    if command in _STARTED_OFTEN:
+        from ..server.interpreter_settings import collect_garbage_less_often
+
+        collect_garbage_less_often()
+    status: int = import_module(f".{command}", __package__).run(program, arguments)
+    return status
+
+
+def _print_error(exc: AnswerbackError) -> int:
+    """Print the error in one line, below the traceback if the author's own module failed."""
+    cause = exc.__cause__ if isinstance(exc, CannotLoad) else None
+    if cause is not None:
+        import traceback
+
+        write_stderr("".join(traceback.format_exception(cause)).rstrip())
+    # Further lines are indented: the message may have a text of others.
+    write_stderr(f"error: {exc}".replace("\n", "\n  "))
+    if isinstance(exc, CannotWrite):
+        return _CANNOT_WRITE
+    if isinstance(exc, ToolError) and exc.code in CODES:
+        return CODES[exc.code].exit
+    if exc.code == "LIFESPAN_FAILED":
+        return _FAILED
+    return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR
 
 
 class Program:
@@ -210,28 +298,6 @@ def require_widgets(app: App) -> App:
 
         check_widgets_of(app)
     return app
-
-
-_APP_HELP = """\
-TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
-package.module:app. Without a name after the colon it is the only App in there."""
-_TARGET_HELP = """\
-TARGET is the first of these that it can be:
-  a URL                 https://example.com/mcp
-  a host's file         mcp.json: all of its servers, or one with --server
-  an App's file         calculator.py, dir/calculator.py:app
-  an App's module       package.module:app, package.module
-  a command             mcp-server-time, ./server, or several words: "npx -y server"
-An App is loaded; without a name after the colon it is the only one in there. A command is
-started, and talks MCP on its stdin and stdout; a file without .py is a command."""
-
-
-SERVER_OPTIONS = (
-    *("server", "token", "header", "transport", "env", "inherit_env", "timeout", "server_log"),
-)
-_SERVER_OPTIONS_HELP = """\
-Write '${NAME}', in single quotes, for the value of the environment variable NAME: the list of
-processes, which other users of this machine can see, then does not show a secret."""
 
 
 def add_server_options(parser: ArgumentParser, program: Program, *, timeout: bool = True) -> None:
@@ -402,75 +468,3 @@ def write_stdout(out: Stdout, data: bytes) -> None:
         raise
     except OSError as exc:
         raise CannotWrite(f"cannot write to stdout: {exc.strerror}") from None
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `answerback COMMAND TARGET …` and return the exit status."""
-    return run_program(Program("answerback"), sys.argv[1:] if arguments is None else arguments)
-
-
-def run_program(program: Program, arguments: Sequence[str]) -> int:
-    """Run the command, and return the exit status."""
-    command, *rest = arguments or ("--help",)
-    try:
-        if sys.stdout is None and command not in _WITHOUT_OUTPUT:
-            raise CannotWrite("cannot write to stdout: it is closed")
-        try:
-            status = _run_command(program, command, rest)
-        except SystemExit:  # argparse printed the help, or an error.
-            print_text("")
-            raise
-        # A wire writes by itself; it leaves nothing in the buffer of `sys.stdout`.
-        if command not in _WITHOUT_OUTPUT:
-            print_text("")
-        return status
-    except AnswerbackError as exc:
-        return _print_error(exc)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:
-        return _BROKEN_PIPE
-
-
-def _run_command(program: Program, command: str, arguments: Sequence[str]) -> int:
-    if command not in COMMANDS:
-        return _run_without_command(program, command, arguments)
-    if command in _STARTED_OFTEN:
-        from ..server.interpreter_settings import collect_garbage_less_often
-
-        collect_garbage_less_often()
-    status: int = import_module(f".{command}", __package__).run(program, arguments)
-    return status
-
-
-def _run_without_command(program: Program, word: str, arguments: Sequence[str]) -> int:
-    """Print the help, the version, or an error about an unknown command."""
-    from . import help as texts
-
-    match word:
-        case "-h" | "--help" | "help":
-            print_text(printable(texts.help_text(program)))
-            return 0
-        case "-V" | "--version" | "version":
-            print_text(printable(texts.version_text(program)))
-            return 0
-    write_stderr(texts.unknown_command(program, word, arguments))
-    return _USAGE_ERROR
-
-
-def _print_error(exc: AnswerbackError) -> int:
-    """Print the error in one line, below the traceback if the author's own module failed."""
-    cause = exc.__cause__ if isinstance(exc, CannotLoad) else None
-    if cause is not None:
-        import traceback
-
-        write_stderr("".join(traceback.format_exception(cause)).rstrip())
-    # Further lines are indented: the message may have a text of others.
-    write_stderr(f"error: {exc}".replace("\n", "\n  "))
-    if isinstance(exc, CannotWrite):
-        return _CANNOT_WRITE
-    if isinstance(exc, ToolError) and exc.code in CODES:
-        return CODES[exc.code].exit
-    if exc.code == "LIFESPAN_FAILED":
-        return _FAILED
-    return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR

@@ -33,19 +33,15 @@ def reply_text(reply: Reply[Any], shape: Shape) -> str:
 
 def error_text(error: Error, hint: str | None = None) -> str:
     """Return the message and the code in the first line, further lines and the hint below."""
-    first, *more = render(_message(error)).split("\n")
+    head, message = "Invalid arguments", error.message
+    if "\n" in message and message.startswith(f"{head}: "):
+        # Several invalid arguments have a line each.
+        message = f"{head}\n{message.removeprefix(f'{head}: ')}"
+    first, *more = render(message).split("\n")
     lines = [f"error: {first} ({render_line(error.code)})", *(f"  {line}" for line in more)]
     if hint := error.hint or hint:
         lines.append(f"hint: {render(hint)}".replace("\n", "\n  "))
     return "\n".join(lines)
-
-
-def _message(error: Error) -> str:
-    """Return the error's message; several invalid arguments get a line each."""
-    head = "Invalid arguments"
-    if "\n" in error.message and error.message.startswith(f"{head}: "):
-        return f"{head}\n{error.message.removeprefix(f'{head}: ')}"
-    return error.message
 
 
 def block_text(block: Block) -> str:

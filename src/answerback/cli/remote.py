@@ -39,196 +39,7 @@ if TYPE_CHECKING:
 _FOR_URL = ("header", "token", "transport")
 _FOR_COMMAND = ("env", "inherit_env")
 _FOR_ONE = ("header", "token", "transport", "env")
-
-
-def connection(
-    target: ServerTarget, options: Options, peer: TerminalPeer, **more: Any
-) -> ConnectContext[Any]:
-    """Return the connection to the target; raises WrongOption or BadTarget."""
-    found = chosen_servers(target, options)
-    # A command has no later list, so it waits for every server of a file.
-    more |= {"inherit": bool(options.inherit_env), "wait": None}
-    if options.timeout is not None:
-        more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
-    if options.server_log:
-        more |= {"on_log": peer.notify, "stderr": peer.show_line}
-    if not isinstance(target, list):
-        from .terminal_login import terminal_login
-
-        more["auth"] = terminal_login(target, peer.stdin)
-    if isinstance(found, ServerEntry):
-        more |= own_options(options)
-    return connect(found, **more)
-
-
-def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
-    """Return the one server that is meant; without `--server` a file stands for all of its own."""
-    found = read_target(target)
-    if isinstance(found, ServerEntry):
-        if options.server is not None:
-            raise WrongOption("--server is for a file with several servers")
-        _check_fits(found, options)
-        return found
-    names = ", ".join(found) or "none"
-    if options.server is None:
-        for flag in _given(_FOR_ONE, options):
-            raise WrongOption(f"{flag} is for one server; choose it with --server, from {names}")
-        return target
-    if options.server not in found:
-        advice = did_you_mean(similar_names(options.server, found)) or f"its servers are {names}"
-        raise WrongOption(f"there is no server {options.server!r} in {target}; {advice}")
-    entry = found[options.server]
-    if isinstance(entry, BadTarget):
-        raise entry
-    _check_fits(entry, options)
-    return entry
-
-
-def _check_fits(entry: ServerEntry, options: Options) -> None:
-    if not entry.url:
-        for flag in _given(_FOR_URL, options):
-            raise WrongOption(f"{flag} is for a URL; a command gets its secrets by --env")
-    else:
-        for flag in _given(_FOR_COMMAND, options):
-            raise WrongOption(f"{flag} is for a command; a URL gets --token or --header")
-
-
-def _given(names: Iterable[str], options: Options) -> list[str]:
-    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
-
-
-def own_options(options: Options) -> Mapping[str, Any]:
-    """Return the options of `connect` for one server."""
-    found: dict[str, Any] = {}
-    headers = dict(_pair("--header", text, ":") for text in options.header or ())
-    if headers:
-        found["headers"] = headers
-    if options.env:
-        found["env"] = dict(_pair("--env", text, "=") for text in options.env)
-    if options.transport is not None:
-        found["transport"] = options.transport
-    if options.token is not None:
-        found["auth"] = _filled("--token", options.token)
-    return found
-
-
-def _pair(option: str, text: str, separator: str) -> tuple[str, str]:
-    """Return the name and the value; no error shows the text, which may be a secret."""
-    name, found, value = text.partition(separator)
-    if not found or not name.strip():
-        raise WrongOption(f"{option} should be NAME{separator}VALUE")
-    return name.strip(), _filled(option, value.strip() if separator == ":" else value)
-
-
-def _filled(option: str, text: str) -> str:
-    """Replace `${NAME}` by the environment's variable, as in a host's file."""
-    try:
-        filled: str = Surroundings.of({}, None).filled(text)
-    except LookupError as exc:
-        raise WrongOption(f"{option} {exc.args[0]}") from None
-    return filled
-
-
 _MAX_CHOICES = 30
-
-
-def tool_table(tools: Iterable[RemoteTool]) -> str:
-    rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
-    return usage_table(rows) if rows else "the server has no tools"
-
-
-def _fields(tool: RemoteTool) -> JsonObject:
-    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
-
-
-def _usage(tool: RemoteTool) -> str:
-    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
-    required = schema.get("required") or ()
-    words = [
-        f"{name}={_type_word(field)}" if name in required else f"[{name}={_type_word(field)}]"
-        for name, field in _fields(tool).items()
-    ]
-    return " ".join([tool.name, *words])
-
-
-def _type_word(field: Json) -> str:
-    match field:
-        case {"enum": [*values]} if all(isinstance(each, str) for each in values):
-            choices = "|".join(values)
-            return choices if len(choices) <= _MAX_CHOICES else "TEXT"
-    kind = _kind(field)
-    return "TEXT" if kind == "string" else (kind or "VALUE").upper()
-
-
-def _kind(field: Json) -> str | None:
-    """Return a value's type, which may also be null; None if there are several or none."""
-    match field:
-        case {"type": str(kind)}:
-            return kind
-        case {"type": list(kinds)}:
-            found = {each for each in kinds if isinstance(each, str)}
-        case {"anyOf": list(branches)} | {"oneOf": list(branches)}:
-            found = {str(each.get("type")) for each in branches if isinstance(each, dict)}
-        case _:
-            return None
-    found.discard("null")
-    return found.pop() if len(found) == 1 and "None" not in found else None
-
-
-def prompt_usage(prompt: RemotePrompt) -> str:
-    """Return how to fill in a prompt: `greet name=TEXT [style=TEXT]`."""
-    given = prompt.arguments if isinstance(prompt.arguments, list | tuple) else ()
-    words = [
-        f"{each['name']}=TEXT" if each.get("required") else f"[{each['name']}=TEXT]"
-        for each in given
-        if isinstance(each, dict) and "name" in each
-    ]
-    return " ".join([prompt.name, *words])
-
-
-def tool_help_text(tool: RemoteTool) -> str:
-    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
-    parts = (printable_line(_usage(tool)), tool.description, schema)
-    return "\n\n".join(each for each in parts if each)
-
-
-def read_tool_arguments(
-    tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
-) -> JsonObject | Reply[Any]:
-    """Read the arguments; a value is JSON if the schema allows more than a string."""
-    found: JsonObject = {}
-    if given is not None:
-        try:
-            found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
-    fields = {} if tool is None else _fields(tool)
-    return found | {name: _value(text, fields.get(name)) for name, text in read_pairs(pairs, stdin)}
-
-
-def read_pairs(words: Sequence[str], stdin: int) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each word `name=value`."""
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name:
-            raise UnreadableArgument(f"{word!r} is not name=value")
-        value = read_value(text, stdin)
-        yield name, value if isinstance(value, str) else value.decode(errors="replace")
-
-
-def _value(text: str, field: Json) -> Json:
-    kind = _kind(field)
-    if kind == "string":
-        return text
-    if kind == "boolean" and text.lower() in ("yes", "no", "on", "off"):
-        return text.lower() in ("yes", "on")
-    try:
-        return msgspec.json.decode(text)
-    except ValueError:
-        pass
-    return text.split(",") if kind == "array" else text
 
 
 def call_remote(
@@ -248,7 +59,10 @@ def call_remote(
         reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
         _note_failures(server)
     if not out.is_terminal:
-        _note_cuts(reply)
+        # A person reads in the reply's text what the server left out.
+        for cut in reply.cuts:
+            unit = f"{cut.unit} of {cut.path}" if cut.path else cut.unit
+            write_stderr(f"note: the server sent {cut.returned:,} of {cut.total:,} {unit}")
     return _print(reply, options, out, limit=options.limit)
 
 
@@ -376,13 +190,6 @@ def _note_failures(server: BlockingServer) -> None:
         write_stderr(f"note: {text}".replace("\n", "\n  "))
 
 
-def _note_cuts(reply: Reply[Any]) -> None:
-    """Say what the server left out; a person reads it in the reply's text."""
-    for cut in reply.cuts:
-        where = f" of {cut.path}" if cut.path else ""
-        write_stderr(f"note: the server sent {cut.returned:,} of {cut.total:,} {cut.unit}{where}")
-
-
 def _print(
     reply: Reply[Any],
     options: Options,
@@ -391,27 +198,19 @@ def _print(
     limit: int | None = None,
     as_file: bool = False,
 ) -> int:
-    reply = first_items(_without_doubled_text(_without_stderr(reply)), limit)
-    shape = reply.shape or shape_of(reply)
-    return print_reply(reply, shape, STANDARD, options, out, as_file=as_file)
-
-
-def _without_stderr(reply: Reply[Any]) -> Reply[Any]:
-    """Return the reply without a child process's stderr, which the log has already shown."""
     match reply.error:
+        # The log has already shown a child process's stderr.
         case Error(details={"stderr": _, **details}) as error:
             error = msgspec.structs.replace(error, details=details)
-            return msgspec.structs.replace(reply, error=error)
-    return reply
-
-
-def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:
-    """Return the reply without texts that repeat its data, which is shown more readably."""
-    if reply.data is msgspec.UNSET:
-        return reply
-    shown = (reply.data, {"result": reply.data})
-    kept = [each for each in reply.content if not _is_one_of(each, shown)]
-    return msgspec.structs.replace(reply, content=tuple(kept))
+            reply = msgspec.structs.replace(reply, error=error)
+    if reply.data is not msgspec.UNSET:
+        # The data is more readable than a text that repeats it.
+        shown = (reply.data, {"result": reply.data})
+        content = tuple(each for each in reply.content if not _is_one_of(each, shown))
+        reply = msgspec.structs.replace(reply, content=content)
+    reply = first_items(reply, limit)
+    shape = reply.shape or shape_of(reply)
+    return print_reply(reply, shape, STANDARD, options, out, as_file=as_file)
 
 
 def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
@@ -422,3 +221,190 @@ def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
         return block.text == shown[0] or msgspec.json.decode(block.text) in shown
     except ValueError:
         return False
+
+
+def connection(
+    target: ServerTarget, options: Options, peer: TerminalPeer, **more: Any
+) -> ConnectContext[Any]:
+    """Return the connection to the target; raises WrongOption or BadTarget."""
+    found = chosen_servers(target, options)
+    # A command has no later list, so it waits for every server of a file.
+    more |= {"inherit": bool(options.inherit_env), "wait": None}
+    if options.timeout is not None:
+        more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
+    if options.server_log:
+        more |= {"on_log": peer.notify, "stderr": peer.show_line}
+    if not isinstance(target, list):
+        from .terminal_login import terminal_login
+
+        more["auth"] = terminal_login(target, peer.stdin)
+    if isinstance(found, ServerEntry):
+        more |= own_options(options)
+    return connect(found, **more)
+
+
+def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
+    """Return the one server that is meant; without `--server` a file stands for all of its own."""
+    found = read_target(target)
+    if isinstance(found, ServerEntry):
+        if options.server is not None:
+            raise WrongOption("--server is for a file with several servers")
+        _check_fits(found, options)
+        return found
+    names = ", ".join(found) or "none"
+    if options.server is None:
+        for flag in _given(_FOR_ONE, options):
+            raise WrongOption(f"{flag} is for one server; choose it with --server, from {names}")
+        return target
+    if options.server not in found:
+        advice = did_you_mean(similar_names(options.server, found)) or f"its servers are {names}"
+        raise WrongOption(f"there is no server {options.server!r} in {target}; {advice}")
+    entry = found[options.server]
+    if isinstance(entry, BadTarget):
+        raise entry
+    _check_fits(entry, options)
+    return entry
+
+
+def _check_fits(entry: ServerEntry, options: Options) -> None:
+    if not entry.url:
+        for flag in _given(_FOR_URL, options):
+            raise WrongOption(f"{flag} is for a URL; a command gets its secrets by --env")
+    else:
+        for flag in _given(_FOR_COMMAND, options):
+            raise WrongOption(f"{flag} is for a command; a URL gets --token or --header")
+
+
+def _given(names: Iterable[str], options: Options) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
+
+
+def own_options(options: Options) -> Mapping[str, Any]:
+    """Return the options of `connect` for one server."""
+    found: dict[str, Any] = {}
+    headers = dict(_pair("--header", text, ":") for text in options.header or ())
+    if headers:
+        found["headers"] = headers
+    if options.env:
+        found["env"] = dict(_pair("--env", text, "=") for text in options.env)
+    if options.transport is not None:
+        found["transport"] = options.transport
+    if options.token is not None:
+        found["auth"] = _filled("--token", options.token)
+    return found
+
+
+def _pair(option: str, text: str, separator: str) -> tuple[str, str]:
+    """Return the name and the value; no error shows the text, which may be a secret."""
+    name, found, value = text.partition(separator)
+    if not found or not name.strip():
+        raise WrongOption(f"{option} should be NAME{separator}VALUE")
+    return name.strip(), _filled(option, value.strip() if separator == ":" else value)
+
+
+def _filled(option: str, text: str) -> str:
+    """Replace `${NAME}` by the environment's variable, as in a host's file."""
+    try:
+        filled: str = Surroundings.of({}, None).filled(text)
+    except LookupError as exc:
+        raise WrongOption(f"{option} {exc.args[0]}") from None
+    return filled
+
+
+def tool_table(tools: Iterable[RemoteTool]) -> str:
+    rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
+    return usage_table(rows) if rows else "the server has no tools"
+
+
+def prompt_usage(prompt: RemotePrompt) -> str:
+    """Return how to fill in a prompt: `greet name=TEXT [style=TEXT]`."""
+    given = prompt.arguments if isinstance(prompt.arguments, list | tuple) else ()
+    words = [
+        f"{each['name']}=TEXT" if each.get("required") else f"[{each['name']}=TEXT]"
+        for each in given
+        if isinstance(each, dict) and "name" in each
+    ]
+    return " ".join([prompt.name, *words])
+
+
+def tool_help_text(tool: RemoteTool) -> str:
+    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
+    parts = (printable_line(_usage(tool)), tool.description, schema)
+    return "\n\n".join(each for each in parts if each)
+
+
+def _usage(tool: RemoteTool) -> str:
+    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
+    required = schema.get("required") or ()
+    words = [
+        f"{name}={_type_word(field)}" if name in required else f"[{name}={_type_word(field)}]"
+        for name, field in _fields(tool).items()
+    ]
+    return " ".join([tool.name, *words])
+
+
+def _fields(tool: RemoteTool) -> JsonObject:
+    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _type_word(field: Json) -> str:
+    match field:
+        case {"enum": [*values]} if all(isinstance(each, str) for each in values):
+            choices = "|".join(values)
+            return choices if len(choices) <= _MAX_CHOICES else "TEXT"
+    kind = _kind(field)
+    return "TEXT" if kind == "string" else (kind or "VALUE").upper()
+
+
+def _kind(field: Json) -> str | None:
+    """Return a value's type, which may also be null; None if there are several or none."""
+    match field:
+        case {"type": str(kind)}:
+            return kind
+        case {"type": list(kinds)}:
+            found = {each for each in kinds if isinstance(each, str)}
+        case {"anyOf": list(branches)} | {"oneOf": list(branches)}:
+            found = {str(each.get("type")) for each in branches if isinstance(each, dict)}
+        case _:
+            return None
+    found.discard("null")
+    return found.pop() if len(found) == 1 and "None" not in found else None
+
+
+def read_tool_arguments(
+    tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
+) -> JsonObject | Reply[Any]:
+    """Read the arguments; a value is JSON if the schema allows more than a string."""
+    found: JsonObject = {}
+    if given is not None:
+        try:
+            found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])
+        except msgspec.DecodeError as exc:
+            return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
+    fields = {} if tool is None else _fields(tool)
+    return found | {name: _value(text, fields.get(name)) for name, text in read_pairs(pairs, stdin)}
+
+
+def read_pairs(words: Sequence[str], stdin: int) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each word `name=value`."""
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise UnreadableArgument(f"{word!r} is not name=value")
+        value = read_value(text, stdin)
+        yield name, value if isinstance(value, str) else value.decode(errors="replace")
+
+
+def _value(text: str, field: Json) -> Json:
+    kind = _kind(field)
+    if kind == "string":
+        return text
+    if kind == "boolean" and text.lower() in ("yes", "no", "on", "off"):
+        return text.lower() in ("yes", "on")
+    try:
+        return msgspec.json.decode(text)
+    except ValueError:
+        pass
+    return text.split(",") if kind == "array" else text

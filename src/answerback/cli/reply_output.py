@@ -89,10 +89,17 @@ def print_reply(
         return 0
     saved = [block for block in reply.content if _bytes_of(block) is not None]
     if not saved:
-        _write_file(options.output, _body(written))
+        end = b"\n" if written.media_type.endswith("json") else b""
+        _write_file(options.output, written.body + end)
         return 0
+    stem, suffix = os.path.splitext(options.output)
     for number, block in enumerate(saved, 1):
-        _save(block, _numbered(options.output, number))
+        # Several files get numbers: chart.png, chart-2.png.
+        path = options.output if number == 1 else f"{stem}-{number}{suffix}"
+        data = _bytes_of(block) or b""
+        _write_file(path, data)
+        mime = getattr(block, "mime", None) or "application/octet-stream"
+        write_stderr(printable_line(f"{path}: {mime}, {len(data)} bytes"))
     left = tuple(block for block in reply.content if block not in saved)
     if left or reply.data is not msgspec.UNSET:
         reply = msgspec.structs.replace(reply, content=left)
@@ -149,10 +156,6 @@ def _print_success(
         write_json(out, written.body)
 
 
-def _body(written: HttpReply) -> bytes:
-    return written.body + b"\n" if written.media_type.endswith("json") else written.body
-
-
 def _bytes_of(block: Block) -> bytes | None:
     match block:
         case Image(url=None) | Audio(url=None):
@@ -160,19 +163,6 @@ def _bytes_of(block: Block) -> bytes | None:
         case Embedded():
             return block.blob
     return None
-
-
-def _save(block: Block, path: str) -> None:
-    data = _bytes_of(block) or b""
-    _write_file(path, data)
-    mime = getattr(block, "mime", None) or "application/octet-stream"
-    write_stderr(printable_line(f"{path}: {mime}, {len(data)} bytes"))
-
-
-def _numbered(path: str, number: int) -> str:
-    """Return the name for one of several files: chart.png, chart-2.png."""
-    stem, suffix = os.path.splitext(path)
-    return path if number == 1 else f"{stem}-{number}{suffix}"
 
 
 def _write_file(path: str, data: bytes) -> None:

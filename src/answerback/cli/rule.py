@@ -18,23 +18,17 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("rule", "[RULE]", epilog="Without a rule, all of them are listed.")
     help = "AB101, or missing-success; AB1 lists a family"
     parser.add_argument("rule", nargs="?", metavar="RULE", help=help)
-    options = parser.parse_args(arguments)
-    print_line(_text_for(options.rule))
-    return 0
-
-
-def _text_for(word: str | None) -> str:
+    word: str | None = parser.parse_args(arguments).rule
     if word is None:
-        return _list_rules(FAMILIES)
-    family = word.upper()
-    return _list_rules({family: FAMILIES[family]}) if family in FAMILIES else _explain(word)
-
-
-def _explain(word: str) -> str:
-    rule = find_rule(word)
-    if rule is None:
+        text = _list_rules(FAMILIES)
+    elif (family := word.upper()) in FAMILIES:
+        text = _list_rules({family: FAMILIES[family]})
+    elif (rule := find_rule(word)) is not None:
+        text = terminal_page(rule)
+    else:
         raise NoSuchRule(unknown_rule_message(word))
-    return terminal_page(rule)
+    print_line(text)
+    return 0
 
 
 def _list_rules(families: Mapping[str, str]) -> str:

@@ -42,6 +42,98 @@ if TYPE_CHECKING:
     from ..calls.runtime import Runtime
 
 
+def run(program: Program, arguments: Sequence[str]) -> int:
+    options = parser(program).parse_args(arguments)
+    check_together(options)
+    if program.loop is None and running_loop() is not None:
+        raise BadOption("the event loop is already running; write await app.run_async(['serve'])")
+    if program.loop is not None and (options.reload or options.workers > 1):
+        raise BadOption("--workers and --reload start processes, which only app.run() can do")
+    given = None
+    if options.reload:
+        from ..server.uvicorn.reload import inherited
+
+        given = inherited()
+    server = serve_options(options, restarted=given is not None and not given.is_first)
+    if options.reload and given is None:
+        return _reload(program, options.target, server)
+    app = require_widgets(program.load_tagged(options.target, options))
+    server = with_start_help(server, program, options.target, app)
+    runtime = _runtime(app, options)
+    serve_widgets(runtime, options)
+    # It needs uvicorn, which `serve --help` does not.
+    from ..server.uvicorn.uvicorn_server import serve, serve_on
+
+    keep_stderr()
+    collect_garbage_less_often()
+    switch_threads_sooner()
+    wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)
+    if given is not None:
+        if wants_test_tokens:
+            _accept_test_tokens(runtime, server, given.listener)
+        return serve(runtime, server, given.listener)
+    listener = bind(server)
+    try:
+        if wants_test_tokens:
+            _accept_test_tokens(runtime, server, listener)
+        if program.loop is not None:
+            return serve_on(program.loop, runtime, server, listener)
+        return serve(runtime, server, listener)
+    finally:
+        remove_unix_socket(server)
+
+
+def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
+    from ..server.uvicorn.reload import serve_and_reload
+
+    folder = program_folder(program.app, target)
+    listener = bind(server)
+    try:
+        return serve_and_reload(listener, folder)
+    finally:
+        remove_unix_socket(server)
+
+
+def _runtime(app: App, options: Namespace) -> Runtime:
+    runtime = runtime_on_loop(
+        registry_of(app),
+        records=open_records(options),
+        task_store=None if options.tasks is None else open_task_store(options.tasks),
+        debug=options.debug,
+    )
+    is_shared = use_state_of(options, runtime)
+    if options.no_tasks:
+        if not is_shared:
+            raise BadOption("--no-tasks needs --state: other hosts run the tasks")
+        runtime.task_slots = 0
+    return runtime
+
+
+def serve_widgets(runtime: Runtime, options: Namespace) -> None:
+    """Set the endpoint's URL, and whether widgets' files are read again."""
+    if options.url is not None:
+        auth = runtime.auth
+        if auth is not None and auth.url not in ("", options.url):
+            raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
+        runtime.url = options.url
+    runtime.development = options.reload or options.debug
+
+
+def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
+    """Replace the app's issuer by this server; raises BadOption."""
+    from ..auth import OAuth
+    from ..auth.development import development_of
+
+    if not isinstance(runtime.auth, OAuth):
+        found = "no auth=" if runtime.auth is None else f"auth={type(runtime.auth).__name__}(...)"
+        raise BadOption(f"--dev-auth needs an app with auth=OAuth(...); this one has {found}")
+    base = base_url(server, listener)
+    try:
+        runtime.auth = development_of(runtime.auth, base)
+    except ValueError:
+        raise BadOption(f"test tokens are for this machine alone, and not for {base}") from None
+
+
 def parser(program: Program) -> ArgumentParser:
     made = program.parser_with_target("serve")
     _add_address(made)
@@ -56,56 +148,6 @@ def parser(program: Program) -> ArgumentParser:
     )
     add_tag_options(made)
     return made
-
-
-def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
-    """Return the server's options; raises BadOption for values that exclude each other."""
-    return ServeOptions(
-        host=options.host or os.environ.get("HOST") or "127.0.0.1",
-        port=_port_from_environment() if options.port is None else options.port,
-        uds=options.uds,
-        tls_cert=options.tls_cert,
-        tls_key=options.tls_key,
-        root_path=options.root_path,
-        workers=options.workers,
-        keep_alive=options.keep_alive,
-        drain=options.drain or 0,
-        log_level=options.log_level,
-        access_log=options.access_log,
-        debug=options.debug,
-        console=options.console,
-        restarted=restarted,
-        web=WebOptions(
-            max_body=options.max_body,
-            hosts=(*options.allow_host,),
-            origins=(*options.allow_origin,),
-            trusted_proxies=(*options.trust_proxy,),
-            only_addresses=True,
-            sessions=not options.stateless,
-        ),
-    )
-
-
-def serve_widgets(runtime: Runtime, options: Namespace) -> None:
-    """Set the endpoint's URL, and whether widgets' files are read again."""
-    if options.url is not None:
-        auth = runtime.auth
-        if auth is not None and auth.url not in ("", options.url):
-            raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
-        runtime.url = options.url
-    runtime.development = options.reload or options.debug
-
-
-def check_together(options: Namespace) -> None:
-    """Raise BadOption for flags that exclude each other."""
-    if options.reload and options.workers > 1:
-        raise BadOption("--reload runs one process; leave out --workers, or --reload")
-    if options.reload and options.drain:
-        raise BadOption("--reload starts again at once; leave out --drain, or --reload")
-    if options.state is not None and options.tasks is not None:
-        raise BadOption("--state keeps the tasks; leave out --tasks")
-    if options.uds is not None and (options.host is not None or options.port is not None):
-        raise BadOption("--uds takes the place of --host and --port; leave them out")
 
 
 def _add_address(parser: ArgumentParser) -> None:
@@ -215,96 +257,49 @@ def port_number(text: str) -> int:
     return int(text)
 
 
+def check_together(options: Namespace) -> None:
+    """Raise BadOption for flags that exclude each other."""
+    if options.reload and options.workers > 1:
+        raise BadOption("--reload runs one process; leave out --workers, or --reload")
+    if options.reload and options.drain:
+        raise BadOption("--reload starts again at once; leave out --drain, or --reload")
+    if options.state is not None and options.tasks is not None:
+        raise BadOption("--state keeps the tasks; leave out --tasks")
+    if options.uds is not None and (options.host is not None or options.port is not None):
+        raise BadOption("--uds takes the place of --host and --port; leave them out")
+
+
+def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
+    """Return the server's options; raises BadOption for values that exclude each other."""
+    return ServeOptions(
+        host=options.host or os.environ.get("HOST") or "127.0.0.1",
+        port=_port_from_environment() if options.port is None else options.port,
+        uds=options.uds,
+        tls_cert=options.tls_cert,
+        tls_key=options.tls_key,
+        root_path=options.root_path,
+        workers=options.workers,
+        keep_alive=options.keep_alive,
+        drain=options.drain or 0,
+        log_level=options.log_level,
+        access_log=options.access_log,
+        debug=options.debug,
+        console=options.console,
+        restarted=restarted,
+        web=WebOptions(
+            max_body=options.max_body,
+            hosts=(*options.allow_host,),
+            origins=(*options.allow_origin,),
+            trusted_proxies=(*options.trust_proxy,),
+            only_addresses=True,
+            sessions=not options.stateless,
+        ),
+    )
+
+
 def _port_from_environment() -> int:
     given = os.environ.get("PORT", "")
     try:
         return port_number(given) if given else 8000
     except ArgumentTypeError as exc:
         raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None
-
-
-def run(program: Program, arguments: Sequence[str]) -> int:
-    options = parser(program).parse_args(arguments)
-    check_together(options)
-    _check_loop(program, options)
-    given = None
-    if options.reload:
-        from ..server.uvicorn.reload import inherited
-
-        given = inherited()
-    server = serve_options(options, restarted=given is not None and not given.is_first)
-    if options.reload and given is None:
-        return _reload(program, options.target, server)
-    app = require_widgets(program.load_tagged(options.target, options))
-    server = with_start_help(server, program, options.target, app)
-    runtime = _runtime(app, options)
-    serve_widgets(runtime, options)
-    # It needs uvicorn, which `serve --help` does not.
-    from ..server.uvicorn.uvicorn_server import serve, serve_on
-
-    keep_stderr()
-    collect_garbage_less_often()
-    switch_threads_sooner()
-    wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)
-    if given is not None:
-        if wants_test_tokens:
-            _accept_test_tokens(runtime, server, given.listener)
-        return serve(runtime, server, given.listener)
-    listener = bind(server)
-    try:
-        if wants_test_tokens:
-            _accept_test_tokens(runtime, server, listener)
-        if program.loop is not None:
-            return serve_on(program.loop, runtime, server, listener)
-        return serve(runtime, server, listener)
-    finally:
-        remove_unix_socket(server)
-
-
-def _check_loop(program: Program, options: Namespace) -> None:
-    """Raise BadOption if an event loop is in the way, or cannot run what the options ask for."""
-    if program.loop is None and running_loop() is not None:
-        raise BadOption("the event loop is already running; write await app.run_async(['serve'])")
-    if program.loop is not None and (options.reload or options.workers > 1):
-        raise BadOption("--workers and --reload start processes, which only app.run() can do")
-
-
-def _runtime(app: App, options: Namespace) -> Runtime:
-    runtime = runtime_on_loop(
-        registry_of(app),
-        records=open_records(options),
-        task_store=None if options.tasks is None else open_task_store(options.tasks),
-        debug=options.debug,
-    )
-    is_shared = use_state_of(options, runtime)
-    if options.no_tasks:
-        if not is_shared:
-            raise BadOption("--no-tasks needs --state: other hosts run the tasks")
-        runtime.task_slots = 0
-    return runtime
-
-
-def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
-    """Replace the app's issuer by this server; raises BadOption."""
-    from ..auth import OAuth
-    from ..auth.development import development_of
-
-    if not isinstance(runtime.auth, OAuth):
-        found = "no auth=" if runtime.auth is None else f"auth={type(runtime.auth).__name__}(...)"
-        raise BadOption(f"--dev-auth needs an app with auth=OAuth(...); this one has {found}")
-    base = base_url(server, listener)
-    try:
-        runtime.auth = development_of(runtime.auth, base)
-    except ValueError:
-        raise BadOption(f"test tokens are for this machine alone, and not for {base}") from None
-
-
-def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
-    from ..server.uvicorn.reload import serve_and_reload
-
-    folder = program_folder(program.app, target)
-    listener = bind(server)
-    try:
-        return serve_and_reload(listener, folder)
-    finally:
-        remove_unix_socket(server)

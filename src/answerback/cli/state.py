@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from ..core.signing import SECRET, secrets_from_environment
@@ -14,7 +13,13 @@ from .program import Program, print_line
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
+    parser, subparsers = subcommand_parsers(program, "state", _SUBCOMMANDS)
+    for each in subparsers.values():
+        text = f"the database, as postgresql://user@host/name (default: {STATE})"
+        each.add_argument("url", nargs="?", metavar="URL", help=text)
+    text = "how many processes of servers and workers there will be (default: 1)"
+    subparsers["check"].add_argument("--processes", type=int, default=1, metavar="N", help=text)
+    options = parser.parse_args(arguments)
     url = options.url or os.environ.get(STATE)
     if not url:
         raise WrongState(f"give the URL of the database, or set {STATE}")
@@ -35,17 +40,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         case _:
             print_line(maintenance.update_tables(url, secrets))
     return 0
-
-
-def _parser(program: Program) -> ArgumentParser:
-    parser, subparsers = subcommand_parsers(program, "state", _SUBCOMMANDS)
-    for name, each in subparsers.items():
-        text = f"the database, as postgresql://user@host/name (default: {STATE})"
-        each.add_argument("url", nargs="?", metavar="URL", help=text)
-        if name == "check":
-            text = "how many processes of servers and workers there will be (default: 1)"
-            each.add_argument("--processes", type=int, default=1, metavar="N", help=text)
-    return parser
 
 
 _SUBCOMMANDS = {

@@ -27,11 +27,6 @@ def stdio_command(program: Program, target: str | None, env: dict[str, str]) -> 
     return [sys.executable, "-m", "answerback", "mcp", place]
 
 
-def name_in_hosts(app_name: str) -> str:
-    """Return the name that a server has in the files of hosts, unless its user gives one."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", app_name).strip("-")[:64] or "server"
-
-
 def _own_command() -> list[str]:
     """Return the start of this program's own command line."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
@@ -40,11 +35,9 @@ def _own_command() -> list[str]:
     started = os.path.abspath(sys.argv[0])
     if started.endswith(".py") or not os.access(started, os.X_OK):
         return [sys.executable, started]
-    return _uvx_command(started) if _UVX_FOLDER.search(started) else [started]
-
-
-def _uvx_command(started: str) -> list[str]:
-    """Return the command of a script that `uvx` started; uv may remove its path from the cache."""
+    if not _UVX_FOLDER.search(started):
+        return [started]
+    # `uvx` started the script, and uv may remove its path from the cache.
     # Imported here: it is slow, and `serve` needs this module too.
     from importlib.metadata import entry_points
 
@@ -54,3 +47,8 @@ def _uvx_command(started: str) -> list[str]:
     ]
     package = found[0] if found else script
     return ["uvx", script] if package == script else ["uvx", "--from", package, script]
+
+
+def name_in_hosts(app_name: str) -> str:
+    """Return the name that a server has in the files of hosts, unless its user gives one."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", app_name).strip("-")[:64] or "server"

@@ -1,4 +1,7 @@
-"""Finds the App that a target names: `calculator.py`, `dir/calculator.py:app`, `pkg.mod:app`."""
+"""Finds the App that a target names: `calculator.py`, `dir/calculator.py:app`, `pkg.mod:app`.
+
+For the commands that also take a server, finds that server; and the folder of a program's source.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from ..tools.tool import Tool
 from .program import LOADING, CannotLoad, NoSuchTarget
 
 T = TypeVar("T")
+_URL_WITHOUT_SCHEME = re.compile(r"(localhost|[\w.-]+\.\w+)(:\d+(/|$)|/mcp)")
 IS_FOLDER = "{!r} is a folder; name a file in it"
 
 
@@ -40,7 +44,146 @@ def load_module(target: str) -> ModuleType:
 def app_of(module: ModuleType, target: str) -> App:
     """Return the App that the target names in its module; raises CannotLoad."""
     where, name = split_target(target)
-    return _app_named(module, name, target) if name else _only_app(module, where)
+    if not name:
+        return _only_app(module, where)
+    found: object = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, App):
+        return found
+    if callable(found):
+        return _made_app(found, target)
+    if found is None:
+        names = [each for each, value in vars(module).items() if isinstance(value, App)]
+        there = f"its Apps are {', '.join(names)}" if names else "it has no App"
+        raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}; {there}")
+    raise CannotLoad(f"{target} is a {type(found).__name__}, not an App")
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Split off the name in the module; a drive letter's colon (`C:\\x.py`) does not count."""
+    where, colon, name = target.rpartition(":")
+    if colon and where and all(part.isidentifier() for part in name.split(".")):
+        return where, name
+    return target, ""
+
+
+def _is_file(where: str) -> bool:
+    return where.endswith(".py") or os.sep in where or os.path.isfile(where)
+
+
+def _run_authors_code(where: str, run: Callable[[], T]) -> T:
+    """Import the author's module, or call a function in it; raises CannotLoad if that fails.
+
+    The code sees only its own name in sys.argv, and its `app.run()` does nothing.
+    """
+    arguments, sys.argv = sys.argv, [where]
+    loading = LOADING.set(True)
+    try:
+        return run()
+    except CannotLoad:
+        raise
+    except SystemExit:
+        raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
+    except Exception as exc:
+        exc.__traceback__ = author_frames(exc.__traceback__)
+        message = f"{where} cannot be loaded: {type(exc).__name__}: {exc}"
+        raise CannotLoad(message + _package_hint(where, exc)) from exc
+    finally:
+        LOADING.reset(loading)
+        sys.argv = arguments
+
+
+def _package_hint(where: str, exc: Exception) -> str:
+    """Return what to write for a file that imports the files beside it as a part of a package."""
+    if not isinstance(exc, ImportError) or "no known parent package" not in str(exc):
+        return ""
+    folder, file = os.path.split(os.path.abspath(where))
+    names = [os.path.splitext(file)[0]]
+    while len(names) == 1 or os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        names.insert(0, name)
+    place = "" if folder == os.getcwd() else f", in the folder {folder}"
+    return f"; the file is part of a package, so name its module: {'.'.join(names)}{place}"
+
+
+def _import_file(where: str) -> ModuleType:
+    path = os.path.abspath(where)
+    if os.path.isdir(path):
+        raise CannotLoad(IS_FOLDER.format(where))
+    if not os.path.isfile(path):
+        raise CannotLoad(f"there is no file {where!r}{or_with_suffix(where)}")
+    sys.path.insert(0, os.path.dirname(path))
+    name = os.path.splitext(os.path.basename(path))[0].replace(".", "_")
+    if name in sys.modules or name in sys.stdlib_module_names:
+        name += "_tools"
+    spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, path))
+    assert spec is not None
+    assert spec.loader is not None
+    # In sys.modules, so that pickle and spawned processes find the module by its name.
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def or_with_suffix(where: str) -> str:
+    """Return the end of an error message if only `.py` is missing."""
+    return f"; did you mean '{where}.py'?" if os.path.isfile(f"{where}.py") else ""
+
+
+def _import_module(where: str) -> ModuleType:
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = import_module(where)
+        if module.__spec__ is not None and module.__spec__.origin is None:
+            raise CannotLoad(IS_FOLDER.format(where))
+        return module
+    except ModuleNotFoundError as exc:
+        # Any other name is missing in the author's own imports: show their traceback.
+        if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
+            raise CannotLoad(f"there is no file or module {where!r}") from None
+        raise
+    except (TypeError, ValueError) as exc:
+        if os.path.isdir(where):
+            raise CannotLoad(IS_FOLDER.format(where)) from None
+        if "" in where.split("."):
+            raise CannotLoad(f"{where!r} is not a file or a module name") from None
+        raise exc
+
+
+def _only_app(module: ModuleType, where: str) -> App:
+    """Return the one App of a module; Apps that another one includes do not count."""
+    named = {name: each for name, each in vars(module).items() if isinstance(each, App)}
+    inner = {id(each) for app in named.values() for each in app.apps() if each is not app}
+    found = {id(app): app for app in named.values() if id(app) not in inner}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    names = f"these: {', '.join(named)}; add :NAME" if named else "none"
+    message = f"{where} should hold one App, and holds {names}"
+    if not named:
+        command = f"python {where}" if _is_file(where) else f"python -m {where}"
+        message += f"; if a function returns it, name the function: {where}:make"
+        message += f"; call and list take other servers as a command: {command!r}"
+    raise CannotLoad(message)
+
+
+def _made_app(make: Callable[..., object], target: str) -> App:
+    """Return the App that a function of the author's makes; raises CannotLoad."""
+    import inspect
+
+    try:
+        inspect.signature(make).bind()
+    except TypeError as exc:
+        raise CannotLoad(f"{target}() should make the App without arguments: {exc}") from None
+    made = _run_authors_code(target, make)
+    if isinstance(made, App):
+        return made
+    if inspect.iscoroutine(made):
+        made.close()
+        raise CannotLoad(f"{target}() is async; write a plain def that returns the App")
+    raise CannotLoad(
+        f"{target}() returned {type(made).__name__}, not an App; let it return the App"
+    )
 
 
 def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
@@ -73,22 +216,19 @@ def check_widgets_of(app: App) -> None:
 
 def program_folder(app: App | None, target: str | None) -> str:
     """Return the folder with the program's source; raises CannotLoad if there is no such file."""
-    if app is not None:
-        return _folder_of_app(app)
-    where, _ = split_target(target or "")
-    if not _is_file(where):
-        package = _folder_of_package(where)
-        return _outer_folder(os.getcwd(), package)
-    if not os.path.isfile(where):
-        raise CannotLoad(f"there is no file {where!r}")
-    return os.path.dirname(os.path.abspath(where))
-
-
-def _folder_of_app(app: App) -> str:
-    """Return the folder of the file that was started, or of the package with the App."""
+    if app is None:
+        where, _ = split_target(target or "")
+        if not _is_file(where):
+            return _outer_folder(os.getcwd(), _folder_of_package(where))
+        if not os.path.isfile(where):
+            raise CannotLoad(f"there is no file {where!r}")
+        return os.path.dirname(os.path.abspath(where))
     main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     started = os.path.dirname(os.path.abspath(main))
-    module = module_with(app) or _module_with_tool(app)
+    module = module_with(app)
+    if module is None:
+        names = {tool.source.function.__module__ for tool in app.tools.values()}
+        module = next((name for name in sorted(names - {"__main__"}) if name in sys.modules), None)
     if module is None:
         return started
     package = _folder_of_package(module)
@@ -108,11 +248,6 @@ def module_with(app: App) -> str | None:
         if name != "__main__" and any(value is app for value in list(vars(module).values())):
             return name
     return None
-
-
-def _module_with_tool(app: App) -> str | None:
-    names = {tool.source.function.__module__ for tool in app.tools.values()}
-    return next((name for name in sorted(names - {"__main__"}) if name in sys.modules), None)
 
 
 def _folder_of_package(module: str) -> str:
@@ -138,154 +273,6 @@ def absolute_target(target: str) -> tuple[str, str | None]:
     return target, None if is_installed else here
 
 
-def split_target(target: str) -> tuple[str, str]:
-    """Split off the name in the module; a drive letter's colon (`C:\\x.py`) does not count."""
-    where, colon, name = target.rpartition(":")
-    if colon and where and all(part.isidentifier() for part in name.split(".")):
-        return where, name
-    return target, ""
-
-
-def _is_file(where: str) -> bool:
-    return where.endswith(".py") or os.sep in where or os.path.isfile(where)
-
-
-def _import_file(where: str) -> ModuleType:
-    path = os.path.abspath(where)
-    if os.path.isdir(path):
-        raise CannotLoad(IS_FOLDER.format(where))
-    if not os.path.isfile(path):
-        raise CannotLoad(f"there is no file {where!r}{or_with_suffix(where)}")
-    sys.path.insert(0, os.path.dirname(path))
-    name = _module_name(path)
-    spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, path))
-    assert spec is not None
-    assert spec.loader is not None
-    # In sys.modules, so that pickle and spawned processes find the module by its name.
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _module_name(path: str) -> str:
-    name = os.path.splitext(os.path.basename(path))[0].replace(".", "_")
-    taken = name in sys.modules or name in sys.stdlib_module_names
-    return f"{name}_tools" if taken else name
-
-
-def _import_module(where: str) -> ModuleType:
-    sys.path.insert(0, os.getcwd())
-    try:
-        module = import_module(where)
-        if module.__spec__ is not None and module.__spec__.origin is None:
-            raise CannotLoad(IS_FOLDER.format(where))
-        return module
-    except ModuleNotFoundError as exc:
-        # Any other name is missing in the author's own imports: show their traceback.
-        if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
-            raise CannotLoad(f"there is no file or module {where!r}") from None
-        raise
-    except (TypeError, ValueError) as exc:
-        if os.path.isdir(where):
-            raise CannotLoad(IS_FOLDER.format(where)) from None
-        if "" in where.split("."):
-            raise CannotLoad(f"{where!r} is not a file or a module name") from None
-        raise exc
-
-
-def _run_authors_code(where: str, run: Callable[[], T]) -> T:
-    """Import the author's module, or call a function in it; raises CannotLoad if that fails.
-
-    The code sees only its own name in sys.argv, and its `app.run()` does nothing.
-    """
-    arguments, sys.argv = sys.argv, [where]
-    loading = LOADING.set(True)
-    try:
-        return run()
-    except CannotLoad:
-        raise
-    except SystemExit:
-        raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
-    except Exception as exc:
-        exc.__traceback__ = author_frames(exc.__traceback__)
-        message = f"{where} cannot be loaded: {type(exc).__name__}: {exc}"
-        raise CannotLoad(message + _package_hint(where, exc)) from exc
-    finally:
-        LOADING.reset(loading)
-        sys.argv = arguments
-
-
-def or_with_suffix(where: str) -> str:
-    """Return the end of an error message if only `.py` is missing."""
-    return f"; did you mean '{where}.py'?" if os.path.isfile(f"{where}.py") else ""
-
-
-def _package_hint(where: str, exc: Exception) -> str:
-    """Return what to write for a file that imports the files beside it as a part of a package."""
-    if not isinstance(exc, ImportError) or "no known parent package" not in str(exc):
-        return ""
-    folder, file = os.path.split(os.path.abspath(where))
-    names = [os.path.splitext(file)[0]]
-    while len(names) == 1 or os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
-        names.insert(0, name)
-    place = "" if folder == os.getcwd() else f", in the folder {folder}"
-    return f"; the file is part of a package, so name its module: {'.'.join(names)}{place}"
-
-
-def _only_app(module: ModuleType, where: str) -> App:
-    """Return the one App of a module; Apps that another one includes do not count."""
-    named = {name: each for name, each in vars(module).items() if isinstance(each, App)}
-    inner = {id(each) for app in named.values() for each in app.apps() if each is not app}
-    found = {id(app): app for app in named.values() if id(app) not in inner}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    names = f"these: {', '.join(named)}; add :NAME" if named else "none"
-    message = f"{where} should hold one App, and holds {names}"
-    if not named:
-        command = f"python {where}" if _is_file(where) else f"python -m {where}"
-        message += f"; if a function returns it, name the function: {where}:make"
-        message += f"; call and list take other servers as a command: {command!r}"
-    raise CannotLoad(message)
-
-
-def _app_named(module: ModuleType, name: str, target: str) -> App:
-    found: object = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if isinstance(found, App):
-        return found
-    if callable(found):
-        return _made_app(found, target)
-    if found is None:
-        names = [each for each, value in vars(module).items() if isinstance(value, App)]
-        there = f"its Apps are {', '.join(names)}" if names else "it has no App"
-        raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}; {there}")
-    raise CannotLoad(f"{target} is a {type(found).__name__}, not an App")
-
-
-def _made_app(make: Callable[..., object], target: str) -> App:
-    """Return the App that a function of the author's makes; raises CannotLoad."""
-    import inspect
-
-    try:
-        inspect.signature(make).bind()
-    except TypeError as exc:
-        raise CannotLoad(f"{target}() should make the App without arguments: {exc}") from None
-    made = _run_authors_code(target, make)
-    if isinstance(made, App):
-        return made
-    if inspect.iscoroutine(made):
-        made.close()
-        raise CannotLoad(f"{target}() is async; write a plain def that returns the App")
-    raise CannotLoad(
-        f"{target}() returned {type(made).__name__}, not an App; let it return the App"
-    )
-
-
-_URL_WITHOUT_SCHEME = re.compile(r"(localhost|[\w.-]+\.\w+)(:\d+(/|$)|/mcp)")
-
-
 def find_server(target: str) -> str | list[str] | None:
     """Return the server that a target names, for `connect`; None if it names an App.
 
@@ -295,21 +282,19 @@ def find_server(target: str) -> str | list[str] | None:
     text = target.strip()
     if text.lower().startswith(("http://", "https://")):
         return text
-    if not os.path.exists(text) and len(words := _split_command(text)) > 1:
-        return words
+    if not os.path.exists(text):
+        try:
+            words = shlex.split(text, posix=os.name == "posix")
+        except ValueError as exc:
+            raise CannotLoad(f"{text!r} is not a command: {exc}") from None
+        if len(words) > 1:
+            return words
     if text.endswith((".json", ".jsonc")):
         return text
     where, name = split_target(text)
     if name or where.endswith(".py") or _has_module(text):
         return None
     return [_find_command(text)]
-
-
-def _split_command(text: str) -> list[str]:
-    try:
-        return shlex.split(text, posix=os.name == "posix")
-    except ValueError as exc:
-        raise CannotLoad(f"{text!r} is not a command: {exc}") from None
 
 
 def _has_module(name: str) -> bool:

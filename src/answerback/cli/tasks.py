@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -35,40 +35,6 @@ _NOT_FOUND = 1
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
-    with _store_of(options) as store:
-        return _SUBCOMMANDS[options.subcommand][1](store, options)
-
-
-@contextmanager
-def _store_of(options: Namespace) -> Iterator[TaskStore]:
-    shared = None if options.tasks else open_state_of(options)
-    if shared is not None:
-        from ..tasks.postgres_store import PostgresStore, apps_with_tasks
-
-        with closing(shared):
-            app = options.app
-            yield PostgresStore(shared, _only(apps_with_tasks(shared)) if app is None else app)
-        return
-    path = options.tasks or _FILE
-    if not os.path.isfile(path):
-        raise CannotOpenTasks(
-            f"there is no file {path!r}; give the one of `serve --tasks` with --tasks, "
-            "or the database of `serve --state` with --state"
-        )
-    with closing(open_task_store(path)) as store:
-        yield store
-
-
-def _only(apps: Sequence[str]) -> str:
-    """Return the app whose tasks are meant; raises WrongState if that is not clear."""
-    if len(apps) > 1:
-        names = ", ".join(apps)
-        raise WrongState(f"the state has the tasks of several apps; give --app: {names}")
-    return apps[0] if apps else ""
-
-
-def _parser(program: Program) -> ArgumentParser:
     parser, subparsers = subcommand_parsers(program, "tasks", _SUBCOMMANDS)
     for name, each in subparsers.items():
         if name != "list":
@@ -84,7 +50,37 @@ def _parser(program: Program) -> ArgumentParser:
     subparsers["list"].add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
     states = ("working", "input_required", *sorted(FINAL))
     subparsers["list"].add_argument("--status", choices=states, help="only the tasks in this state")
-    return parser
+    options = parser.parse_args(arguments)
+    with _store_of(options) as store:
+        return _SUBCOMMANDS[options.subcommand][1](store, options)
+
+
+@contextmanager
+def _store_of(options: Namespace) -> Iterator[TaskStore]:
+    shared = None if options.tasks else open_state_of(options)
+    if shared is not None:
+        from ..tasks.postgres_store import PostgresStore, apps_with_tasks
+
+        with closing(shared):
+            app = options.app
+            if app is None:
+                apps = apps_with_tasks(shared)
+                if len(apps) > 1:
+                    names = ", ".join(apps)
+                    raise WrongState(
+                        f"the state has the tasks of several apps; give --app: {names}"
+                    )
+                app = apps[0] if apps else ""
+            yield PostgresStore(shared, app)
+        return
+    path = options.tasks or _FILE
+    if not os.path.isfile(path):
+        raise CannotOpenTasks(
+            f"there is no file {path!r}; give the one of `serve --tasks` with --tasks, "
+            "or the database of `serve --state` with --state"
+        )
+    with closing(open_task_store(path)) as store:
+        yield store
 
 
 def _list(store: TaskStore, options: Namespace) -> int:
@@ -102,8 +98,12 @@ def _list(store: TaskStore, options: Namespace) -> int:
             "there are no tasks" if options.status is None else f"no task is {options.status}"
         )
         return 0
-    header = ("id", "state", "tool", "age", "message")
-    print_line("\n".join(aligned([header, *map(_cells, shown)])))
+    rows = [("id", "state", "tool", "age", "message")]
+    for task in shown:
+        message = _line(Masker(task.arguments).text(task.message))
+        short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+        rows.append((task.id, task.state, _line(task.tool), _age(time() - task.created), short))
+    print_line("\n".join(aligned(rows)))
     if len(found) > len(shown):
         print_line("\nearlier tasks are not shown; see -n")
     return 0
@@ -150,12 +150,6 @@ def _found(store: TaskStore, id: str) -> TaskRecord | None:
         write_stderr(f"no task has the id {id!r}; it never existed, or has expired")
         return None
     return task
-
-
-def _cells(task: TaskRecord) -> tuple[str, ...]:
-    message = _line(Masker(task.arguments).text(task.message))
-    short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
-    return (task.id, task.state, _line(task.tool), _age(time() - task.created), short)
 
 
 def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:

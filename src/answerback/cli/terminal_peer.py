@@ -41,14 +41,28 @@ class TerminalPeer(Peer):
             self.show_line(f"{note.level}: {_printable(note.data)}".replace("\n", "\n  "))
         elif stderr_is_terminal():
             self._shows_progress = True
-            _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
+            share = f"{note.progress / note.total:.0%}" if note.total else f"{note.progress:g}"
+            line = f"{share} {_printable(note.message or '')}".replace("\n", " ")
+            _write(_CLEAR_LINE + line[:_MAX_WIDTH])
 
     async def ask(self, question: Question) -> Json:
         """Ask the user at the terminal; raises NeedsInput if there is none."""
         if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
         self.clear_progress()
-        return _ask_form(question, self._input)
+        source = self._input
+        write_stderr(question.message)
+        schema = question.params["requestedSchema"]
+        content: JsonObject = {}
+        for name, field in schema["properties"].items():
+            line = _ask_field(name, field, source)
+            if line is None:
+                # The end of the input (Ctrl-D).
+                return {"action": "decline"}
+            must_answer = name in schema.get("required", ()) and "default" not in field
+            if line or must_answer:
+                content[name] = _parse_answer(line, field)
+        return {"action": "accept", "content": content}
 
     @cached_property
     def _input(self) -> TextIO:
@@ -72,20 +86,6 @@ def stderr_is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _ask_form(question: Question, source: TextIO) -> JsonObject:
-    """Ask for each field of the form; the end of the input (Ctrl-D) declines the question."""
-    write_stderr(question.message)
-    schema = question.params["requestedSchema"]
-    content: JsonObject = {}
-    for name, field in schema["properties"].items():
-        line = _ask_field(name, field, source)
-        if line is None:
-            return {"action": "decline"}
-        if line or _must_answer(name, schema):
-            content[name] = _parse_answer(line, field)
-    return {"action": "accept", "content": content}
-
-
 def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
     """Show the field's label and read a line; return None at the end of the input."""
     label = field.get("description") or field.get("title") or name
@@ -100,10 +100,6 @@ def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
         write_stderr("")
         return None
     return line.strip()
-
-
-def _must_answer(name: str, schema: JsonObject) -> bool:
-    return name in schema.get("required", ()) and "default" not in schema["properties"][name]
 
 
 def _parse_answer(text: str, field: JsonObject) -> Json:
@@ -123,11 +119,6 @@ def _write(text: str) -> None:
     with suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
-
-
-def _progress_line(note: Progress) -> str:
-    share = f"{note.progress / note.total:.0%}" if note.total else f"{note.progress:g}"
-    return f"{share} {_printable(note.message or '')}".replace("\n", " ")
 
 
 def _printable(data: Json) -> str:

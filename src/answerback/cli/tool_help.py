@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,21 +43,19 @@ def tool_help(tool: Tool, command_line: str) -> str:
 
 
 def _arguments(tool: Tool) -> str:
-    rows = [row for name, schema in _properties(tool).items() for row in _rows(name, schema, tool)]
+    """Return a row for each argument, and one for each further line of its description."""
+    rows = []
+    for name, schema in _properties(tool).items():
+        kind = _describe_schema(schema, tool.input_schema, members=True)
+        if name in tool.input_schema.get("required", []):
+            kind += ", required"
+        elif "default" in schema:
+            kind += f", default {msgspec.json.encode(schema['default']).decode()}"
+        first, *more = schema.get("description", "").split("\n")
+        rows += [(name, kind, first), *(("", "", line) for line in more)]
     if not rows:
         return "It takes any arguments." if _takes_any(tool) else "It takes no arguments."
     return "\n".join(["arguments:", *(f"  {line}" for line in aligned(rows))])
-
-
-def _rows(name: str, schema: JsonObject, tool: Tool) -> list[tuple[str, str, str]]:
-    """Return an argument's row, and one for each further line of its description."""
-    kind = _describe_schema(schema, tool.input_schema, members=True)
-    if name in tool.input_schema.get("required", []):
-        kind += ", required"
-    elif "default" in schema:
-        kind += f", default {msgspec.json.encode(schema['default']).decode()}"
-    first, *more = schema.get("description", "").split("\n")
-    return [(name, kind, first), *(("", "", line) for line in more)]
 
 
 def _example_call(tool: Tool) -> str:
@@ -89,11 +87,11 @@ def _properties(tool: Tool) -> JsonObject:
 def usage(tool: Tool) -> str:
     """Return how to call the tool: `greet name=TEXT [times=INTEGER]`."""
     required = tool.input_schema.get("required", [])
-    pairs = [
-        pair if name in required else f"[{pair}]"
-        for name, schema in _properties(tool).items()
-        for pair in [f"{name}={_placeholder(schema, tool.input_schema)}"]
-    ]
+    pairs = []
+    for name, schema in _properties(tool).items():
+        words = "|".join(dict.fromkeys(_choices(schema, tool.input_schema)))
+        pair = f"{name}={words if len(words) <= _MAX_PLACEHOLDER else 'VALUE'}"
+        pairs.append(pair if name in required else f"[{pair}]")
     return " ".join([tool.name, *pairs, *(["[NAME=VALUE ...]"] if _takes_any(tool) else [])])
 
 
@@ -113,12 +111,6 @@ def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
     """Return a heading, and below it the table of resources or prompts; empty without rows."""
     lines = usage_table(rows).split("\n")
     return "\n".join([f"{noun}:", *(f"  {line}" for line in lines)]) if rows else ""
-
-
-def _placeholder(schema: Json, root: JsonObject) -> str:
-    """Return the value in the usage line: `INTEGER`, `small|big`, or `VALUE` if too long."""
-    words = "|".join(dict.fromkeys(_choices(schema, root)))
-    return words if len(words) <= _MAX_PLACEHOLDER else "VALUE"
 
 
 def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
@@ -156,8 +148,12 @@ def _describe_schema(
         case {"anyOf": options} | {"oneOf": options}:
             kinds = " or ".join(map(below, options))
             return " or ".join(dict.fromkeys(w for w in kinds.split(" or ") if w != "null"))
+        case {"type": "array", "items": items} if items:
+            return f"list of {below(items)}"
         case {"type": "array"}:
-            return _describe_list(found, below, members)
+            items = found.get("prefixItems", ()) if members else ()
+            kinds = ", ".join(below(each, members=False) for each in items)
+            return f"list of {kinds}" if kinds else "list"
         case {"contentEncoding": _}:
             return "text or @file"
         case {"type": "string"} if (form := _string_format(found)) is not None:
@@ -167,14 +163,6 @@ def _describe_schema(
         case {"type": str(name)}:
             return _TYPE_NAMES.get(name, name)
     return "value"
-
-
-def _describe_list(schema: JsonObject, describe: Callable[..., str], members: bool) -> str:
-    if schema.get("items"):
-        return f"list of {describe(schema['items'])}"
-    items = schema.get("prefixItems", ()) if members else ()
-    kinds = ", ".join(describe(each, members=False) for each in items)
-    return f"list of {kinds}" if kinds else "list"
 
 
 def _example_value(schema: Json, root: JsonObject) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
 from ..errors import AnswerbackError
@@ -33,7 +32,12 @@ class CannotInfer(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
+    parser = program.parser("types", "FILE… [options]", epilog=_EPILOG)
+    help_text = "a file of recorded replies, or of --audit; - is stdin"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=help_text)
+    help_text = "write dataclasses in place of TypedDicts"
+    parser.add_argument("--dataclasses", action="store_true", help=help_text)
+    options = parser.parse_args(arguments)
     out, seen, unreadable = take_stdout(), SeenReplies(), 0
     for each in _recorded_replies(options.files):
         if each.data.kind != "unreadable":
@@ -57,15 +61,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     replies = counted(sum(each.replies for each in types), "reply", "replies")
     write_stderr(f"{counted(len(types), 'tool')} with a type, from {replies}")
     return 0
-
-
-def _parser(program: Program) -> ArgumentParser:
-    parser = program.parser("types", "FILE… [options]", epilog=_EPILOG)
-    help_text = "a file of recorded replies, or of --audit; - is stdin"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=help_text)
-    help_text = "write dataclasses in place of TypedDicts"
-    parser.add_argument("--dataclasses", action="store_true", help=help_text)
-    return parser
 
 
 def _recorded_replies(names: Sequence[str]) -> Iterator[RecordedReply]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from ..calls.runtime import runtime_on_loop
@@ -18,7 +17,18 @@ from .store_options import add_audit_options, add_state_options, open_records, u
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
+    parser = program.parser_with_target("worker")
+    add_state_options(parser)
+    text = "how many tasks run at a time (default: the app's limit)"
+    parser.add_argument("--concurrency", type=positive_int, metavar="N", help=text)
+    text = "the address of the health pages (default: %(default)s)"
+    parser.add_argument("--host", default="127.0.0.1", help=text)
+    text = "the port of the health pages (default: a free one)"
+    parser.add_argument("--port", type=port_number, default=0, help=text)
+    add_log_level_option(parser)
+    add_audit_options(parser)
+    add_tag_options(parser)
+    options = parser.parse_args(arguments)
     app = program.load_tagged(options.target, options)
     runtime = runtime_on_loop(registry_of(app), records=open_records(options))
     if not use_state_of(options, runtime):
@@ -37,18 +47,3 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     collect_garbage_less_often()
     switch_threads_sooner()
     return serve(runtime, server, bind(server))
-
-
-def _parser(program: Program) -> ArgumentParser:
-    parser = program.parser_with_target("worker")
-    add_state_options(parser)
-    text = "how many tasks run at a time (default: the app's limit)"
-    parser.add_argument("--concurrency", type=positive_int, metavar="N", help=text)
-    text = "the address of the health pages (default: %(default)s)"
-    parser.add_argument("--host", default="127.0.0.1", help=text)
-    text = "the port of the health pages (default: a free one)"
-    parser.add_argument("--port", type=port_number, default=0, help=text)
-    add_log_level_option(parser)
-    add_audit_options(parser)
-    add_tag_options(parser)
-    return parser
