@@ -21,7 +21,7 @@ from .http.routes import Routes, refuse_encoding, too_large
 from .standard_streams import Stdout
 
 if TYPE_CHECKING:
-    from ..core.authentication import Credentials, User
+    from ..core.authentication import User
     from ..core.request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
@@ -100,7 +100,10 @@ class RequestBody:
             return _bad_request(_NO_LENGTH, _LENGTH_HINT) if self._has_body() else b""
         if not _is_number(length):
             return _bad_request(f"Invalid Content-Length: {length}")
-        limit = _max_body(self._environ)
+        setting = self._environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
+        if not _is_number(setting):
+            raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; write a number of bytes")
+        limit = _int(setting)
         size = _int(length)
         if size > limit:
             return too_large(limit, _MAX_BODY_HINT)
@@ -135,8 +138,12 @@ class RequestBody:
         rest = _MAX_DISCARDED + MAX_BODY
         if not self._is_without_length:
             rest = min(rest, _int(self._length) - self._read) if _is_number(self._length) else 0
+        if rest <= 0:
+            return
+        import select
+
         with suppress(OSError):
-            while rest > 0 and self._has_input():
+            while rest > 0 and select.select([self._source], [], [], _DISCARD_TIMEOUT)[0]:
                 chunk = os.read(self._source, min(rest, 1 << 16))
                 if not chunk:
                     return
@@ -147,12 +154,6 @@ class RequestBody:
         """Whether the body is chunked. Its end is EOF, if the web server closes stdin."""
         return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
 
-    def _has_input(self) -> bool:
-        """Wait until there are bytes or EOF; False if nothing arrives."""
-        import select
-
-        return bool(select.select([self._source], [], [], _DISCARD_TIMEOUT)[0])
-
 
 def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
     """Answer the one request, and return the exit status. Always writes a complete response.
@@ -162,31 +163,45 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
     os.environ.pop("HTTP_PROXY", None)
     body = RequestBody(environ, source)
-    _tell_real_interrupts()
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    # With Interrupted, Ctrl-C is not mistaken for the tool's exception. The web server may ignore
+    # the signal, and the author may handle it: both keep what they have set.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
     status = 0
     try:
         written = answer(load(), environ, body)
     except KeyboardInterrupt:
         written, status = _INTERNAL_ERROR, _INTERRUPTED
-    except BaseException as exc:  # noqa: BLE001 -- the web server expects a response
-        _log(exc)
+    except BaseException as exc:  # The web server expects a response, whatever failed.
+        log = logger()
+        if isinstance(exc, AnswerbackError):
+            # Its message says what to change; our own traceback would not help.
+            log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
+        else:
+            log.error("the request could not be answered", exc_info=exc)
         written, status = _INTERNAL_ERROR, 1
-    is_head = environ.get("REQUEST_METHOD") == "HEAD"
     body.discard_rest()
-    out.write(_head(written) + (b"" if is_head else written.body))
+    phrase = "OK"
+    if written.status != 200:
+        # The import takes a millisecond, which a success need not spend.
+        from http import HTTPStatus
+
+        phrase = HTTPStatus(written.status).phrase
+    lines = [
+        f"Status: {written.status} {phrase}",
+        f"Content-Type: {written.media_type}",
+        f"Content-Length: {len(written.body)}",
+        *(f"{name}: {value}" for name, value in written.headers),
+    ]
+    head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+    is_head = environ.get("REQUEST_METHOD") == "HEAD"
+    out.write(head + (b"" if is_head else written.body))
     out.close()
     return status
-
-
-def _tell_real_interrupts() -> None:
-    """Let Ctrl-C raise Interrupted, so that it is not mistaken for the tool's exception."""
-
-    def interrupt(*_: object) -> None:
-        raise Interrupted
-
-    # The web server may ignore the signal, and the author may handle it.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, interrupt)
 
 
 def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply:
@@ -223,18 +238,15 @@ def _authenticate(
     # The keys of an issuer are fetched on an event loop.
     import asyncio
 
-    found = asyncio.run(step.identify(_credentials(request, environ)))
+    from ..core.authentication import Credentials
+
+    query = os.fsencode(environ.get("QUERY_STRING", ""))
+    credentials = Credentials(request.method, request.path, query, _headers(environ))
+    found = asyncio.run(step.identify(credentials))
     if isinstance(found, RefusedRequest):
         return found.added_to(routes.refuse(found.reply, request))
     request.user, request.has_auth = found, True
     return None
-
-
-def _credentials(request: CgiRequest, environ: Environ) -> Credentials:
-    from ..core.authentication import Credentials
-
-    query = os.fsencode(environ.get("QUERY_STRING", ""))
-    return Credentials(request.method, request.path, query, _headers(environ))
 
 
 def _headers(environ: Environ) -> list[tuple[bytes, bytes]]:
@@ -245,24 +257,8 @@ def _headers(environ: Environ) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _log(exc: BaseException) -> None:
-    log = logger()
-    if isinstance(exc, AnswerbackError):
-        # Its message says what to change; our own traceback would not help.
-        log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
-    else:
-        log.error("the request could not be answered", exc_info=exc)
-
-
 def _bad_request(message: str, hint: str | None = None) -> Reply[Any]:
     return failure(message, code="INVALID_INPUT", hint=hint)
-
-
-def _max_body(environ: Environ) -> int:
-    setting = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
-    if not _is_number(setting):
-        raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; write a number of bytes")
-    return _int(setting)
 
 
 def _text(environ: Environ, name: str) -> str:
@@ -277,22 +273,3 @@ def _is_number(text: str) -> bool:
 def _int(digits: str) -> int:
     # Python refuses to convert thousands of digits.
     return int(digits) if len(digits) < 20 else sys.maxsize
-
-
-def _phrase(status: int) -> str:
-    """Return the words for a status; the import of `http` takes a millisecond, so 200 is here."""
-    if status == 200:
-        return "OK"
-    from http import HTTPStatus
-
-    return HTTPStatus(status).phrase
-
-
-def _head(written: HttpReply) -> bytes:
-    lines = [
-        f"Status: {written.status} {_phrase(written.status)}",
-        f"Content-Type: {written.media_type}",
-        f"Content-Length: {len(written.body)}",
-        *(f"{name}: {value}" for name, value in written.headers),
-    ]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -156,7 +156,11 @@ class Pipe:
             finally:
                 self._sending.pop()
         elif not self._write_at_once(frame):
-            self._leave_to_writer(frame)
+            if self._writer is None:
+                self._writer = SimpleQueue()
+                threading.Thread(target=self._work, name="answerback-writer", daemon=True).start()
+            self._left.append(frame)
+            self._writer.put(None)
 
     def _write(self, frame: Frame) -> None:
         try:
@@ -183,13 +187,6 @@ class Pipe:
             return True
         finally:
             self._lock.release()
-
-    def _leave_to_writer(self, frame: Frame) -> None:
-        if self._writer is None:
-            self._writer = SimpleQueue()
-            threading.Thread(target=self._work, name="answerback-writer", daemon=True).start()
-        self._left.append(frame)
-        self._writer.put(None)
 
     def _work(self) -> None:
         assert self._writer is not None

@@ -1,4 +1,7 @@
-"""AsgiApp: the ASGI application. It routes a request to MCP or to REST."""
+"""AsgiApp: the ASGI application. It routes a request to MCP or to REST.
+
+Around these are the layers that few apps have: CORS, the author's own pages, trusted proxies.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ...errors import ToolError, Unavailable, needs_extra
 from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError
 from ...registry.declarations import HealthState, Registry
 from ...state.settings import state_of
-from ..http.host_and_origin import FORWARDED_HOST, Guard
+from ..http.host_and_origin import FORWARDED_HOST, Guard, TrustedProxies
 from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
 from ..http.server_options import BadOption, WebOptions, networks
 from ..shared_state import use_state
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
 
     from ...registry.lifespan import LifespanFailed
     from ..console.console_page import ConsoleRoutes
-    from ..http.host_and_origin import TrustedProxies
     from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
 
@@ -91,13 +93,10 @@ class Cors:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "OPTIONS":
-            await self._answer_preflight(scope, receive, send)
-        else:
+        if scope["method"] != "OPTIONS":
             await self._answer(scope, receive, send)
-
-    async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an OPTIONS request; a refused one gets JSON, like every other refusal."""
+            return
+        # A refused OPTIONS request gets JSON, like every other refusal; Starlette sends text.
         request = HttpRequest(scope, receive, send)
         refused = self._guard.refuse(scope, request.headers)
         sent: list[Message] = []
@@ -181,19 +180,15 @@ class OwnPages:
         except ClientDisconnect:
             return  # The page was reading the body, and nobody waits for an answer.
         except Exception as exc:
-            reply = _failed_page(exc, scope)
+            if isinstance(exc, ToolError):
+                reply: Reply[Any] = Reply(error=error_for(exc, scope["path"], MASKED, noun="page"))
+            else:  # Its message is not for the client.
+                log_internal_error(f"{scope['method']} {scope['path']}")
+                reply = failure("Internal server error")
             if has_begun:
                 raise
             request = HttpRequest(scope, receive, send)
             await request.respond_with(self._routes.refuse(reply, request))
-
-
-def _failed_page(exc: Exception, scope: Scope) -> Reply[Any]:
-    """Return the reply for a page that raised; only a ToolError has a message for the client."""
-    if isinstance(exc, ToolError):
-        return Reply(error=error_for(exc, scope["path"], MASKED, noun="page"))
-    log_internal_error(f"{scope['method']} {scope['path']}")
-    return failure("Internal server error")
 
 
 _AFTER_FAILURE = 1.0
@@ -216,7 +211,9 @@ class AsgiApp:
         self._options = options
         self._max_body = options.max_body
         self._guard = Guard(options)
-        self._proxies = _trusted_proxies(options)
+        self._proxies: TrustedProxies | None = None
+        if options.trusted_proxies:
+            self._proxies = TrustedProxies(networks(options.trusted_proxies))
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         prefixes = (route,) if options.rest else ()
@@ -224,7 +221,11 @@ class AsgiApp:
             runtime, wire="rest", prefixes=prefixes, has_tasks=True, mcp=options.mcp
         )
         self._mcp_paths = (options.mcp, "/message") if options.rest else (options.mcp,)
-        self._auth = _authenticated(runtime, self._routes, self._mcp_paths)
+        self._auth: Authenticated | None = None
+        if runtime.auth is not None or registry.composition is not None:
+            from .authenticated import authenticated
+
+            self._auth = authenticated(runtime, self._routes, self._mcp_paths)
         self.under_other_server = True
         """Whether another server runs this application; ours sets it to False."""
         self._is_new = True
@@ -249,7 +250,12 @@ class AsgiApp:
         elif self.under_other_server:
             if self._is_new:
                 self._is_new = False
-                self._prepare(scope)
+                # At the first request, what another server does not do for the application.
+                if self._options.signals:
+                    call_before_shutdown(self._shut_down)
+                is_guarded = self._auth is not None or self._registry.requires or "user" in scope
+                if scope.get("root_path") and self._options.auth and not is_guarded:
+                    logger().info(_NOT_AUTHENTICATED, self._registry.name, scope["root_path"])
             try:
                 # A server or a framework that mounts this application may not start it.
                 if self._must_join and not await self._joins_before(scope, receive, send):
@@ -260,14 +266,6 @@ class AsgiApp:
                     self.runtime.write_records()
         else:
             await self._answer_http(scope, receive, send)
-
-    def _prepare(self, scope: Scope) -> None:
-        """Do what another server does not do for the application, at the first request."""
-        if self._options.signals:
-            call_before_shutdown(self._shut_down)
-        is_guarded = self._auth is not None or self._registry.requires or "user" in scope
-        if scope.get("root_path") and self._options.auth and not is_guarded:
-            logger().info(_NOT_AUTHENTICATED, self._registry.name, scope["root_path"])
 
     async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
@@ -301,13 +299,6 @@ class AsgiApp:
                 self.__dict__.pop("_mcp", None)
                 await self.join(DatabaseBus(self.runtime.state, self._registry))
 
-    async def _join_hosts_when_possible(self) -> None:
-        while self._must_join:
-            try:
-                await self._join_hosts()
-            except Unavailable:
-                await asyncio.sleep(_AFTER_FAILURE)
-
     async def _joins_before(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Join the other hosts before a request; if that fails, refuse the request."""
         try:
@@ -334,7 +325,11 @@ class AsgiApp:
 
     async def start(self) -> LifespanFailed | None:
         """Join the other hosts and start the app's lifespan; log and return a failure."""
-        await self._join_hosts_when_possible()
+        while self._must_join:
+            try:
+                await self._join_hosts()
+            except Unavailable:
+                await asyncio.sleep(_AFTER_FAILURE)
         if self._registry.lifespan is not None:
             failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
@@ -489,24 +484,6 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
 
 def _do_nothing() -> None:
     pass
-
-
-def _authenticated(
-    runtime: Runtime, routes: Routes, mcp_paths: tuple[str, ...]
-) -> Authenticated | None:
-    if runtime.auth is None and runtime.registry.composition is None:
-        return None
-    from .authenticated import authenticated
-
-    return authenticated(runtime, routes, mcp_paths)
-
-
-def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:
-    if not options.trusted_proxies:
-        return None
-    from ..http.host_and_origin import TrustedProxies
-
-    return TrustedProxies(networks(options.trusted_proxies))
 
 
 def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:

@@ -139,7 +139,10 @@ class DatabaseBus(WorkerBus):
             except Unavailable:
                 return None
             for row in found.sessions:
-                await self._deliver(_message_of(row))
+                if row.has_ended:
+                    await self._deliver(SessionEnded(row.nonce, row.expires))
+                else:
+                    await self._deliver(_state_in(row.state) or SessionChanged(row.nonce))
             # The messages come last: one may say that a list has changed.
             apply_switches(self._registry, found.switches)
             for message in found.messages:
@@ -188,7 +191,13 @@ class DatabaseBus(WorkerBus):
         # Last, because it returns each change once, and the database may fail in between. The
         # messages were kept until here for the same reason.
         time, sessions = self._sessions.changed()
-        messages, self._taken = _decoded(self._taken), []
+        messages = []
+        for taken in self._taken:
+            try:
+                messages.append(decode_message(taken))
+            except msgspec.DecodeError as exc:
+                logger().warning("a message from a process of another version is ignored: %s", exc)
+        self._taken = []
         return _Found(messages, sessions, switches, time)
 
     async def _deliver(self, message: WorkerMessage) -> None:
@@ -289,22 +298,6 @@ def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) ->
     uri = frozenset({message.uri})
     uris = session.subscriptions | uri if message.wanted else session.subscriptions - uri
     return encode_message(msgspec.structs.replace(session, subscriptions=uris))
-
-
-def _decoded(messages: list[bytes]) -> list[WorkerMessage]:
-    decoded = []
-    for message in messages:
-        try:
-            decoded.append(decode_message(message))
-        except msgspec.DecodeError as exc:
-            logger().warning("a message from a process of another version is ignored: %s", exc)
-    return decoded
-
-
-def _message_of(row: SessionRow) -> WorkerMessage:
-    if row.has_ended:
-        return SessionEnded(row.nonce, row.expires)
-    return _state_in(row.state) or SessionChanged(row.nonce)
 
 
 def _state_in(kept: bytes | None) -> SessionChanged | None:

@@ -484,7 +484,15 @@ def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
 
 
 def _looks_like_one_of_several() -> bool:
-    count = _worker_count()
+    # The server's environment or arguments may have the number; the last one counts.
+    arguments = sys.argv[1:]
+    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
+    for index, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name in ("-w", "--workers"):
+            values.append(value or "".join(arguments[index + 1 : index + 2]))
+    counts = [int(value) for value in values if value.isdecimal()]
+    count = counts[-1] if counts else None
     if count is not None and count > 1:
         return True
     is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
@@ -496,18 +504,6 @@ def _is_child() -> bool:
     """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
-
-
-def _worker_count() -> int | None:
-    """Return the number of workers from the server's arguments or environment, if given."""
-    arguments = sys.argv[1:]
-    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
-    for index, argument in enumerate(arguments):
-        name, _, value = argument.partition("=")
-        if name in ("-w", "--workers"):
-            values.append(value or "".join(arguments[index + 1 : index + 2]))
-    counts = [int(value) for value in values if value.isdecimal()]
-    return counts[-1] if counts else None
 
 
 def call_before_shutdown(close: Callable[[], None]) -> None:

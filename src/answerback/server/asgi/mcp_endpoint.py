@@ -65,7 +65,10 @@ class McpEndpoint:
                     else:
                         await self._post(body, http)
                     return
-            _raise_refusal(refused or body)
+            reason = refused or body
+            if isinstance(reason, Reply) and reason.error is not None:
+                status = reason.error.row.status
+                raise HttpError(status, RpcError(INVALID_REQUEST, reason.error.message))
             await self._get_or_delete(http)
         except Unavailable as exc:
             error = unavailable(exc)
@@ -133,15 +136,12 @@ class McpEndpoint:
         """Answer one JSON-RPC request in plain JSON, without a handshake or a session."""
         http.text = body
         try:
-            message = parse(body)
+            request = parse(body)
         except RpcError as error:
             raise HttpError(400, error) from None
-        if isinstance(message, Request):
-            await self._answer_message(message, http)
-        else:
+        if not isinstance(request, Request):
             await http.respond(202, (), b"")
-
-    async def _answer_message(self, request: Request, http: HttpRequest) -> None:
+            return
         peer = McpPeer()
         peer.id = request.id
         peer.version = LATEST_STATEFUL
@@ -169,12 +169,6 @@ class McpEndpoint:
         except RpcError as error:
             return error_frame(request.id, error)
         return await self._engine.respond(request, peer)
-
-
-def _raise_refusal(refused: Reply[Any] | bytes) -> None:
-    if isinstance(refused, Reply) and refused.error is not None:
-        error = RpcError(INVALID_REQUEST, refused.error.message)
-        raise HttpError(refused.error.row.status, error)
 
 
 def _names_stateless_version(http: HttpRequest) -> bool:

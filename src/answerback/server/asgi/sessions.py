@@ -1,4 +1,7 @@
-"""Sessions of the stateful era over HTTP: a signed id holds a session, a store its changes."""
+"""Sessions of the stateful era over HTTP: a signed id holds a session, a store its changes.
+
+Streams that a client can resume are here too. `SessionSync` keeps both the same in all workers.
+"""
 
 from __future__ import annotations
 
@@ -141,13 +144,12 @@ class Sessions:
         client = self._verified(token) if self.are_kept and len(token) < MAX_LENGTH else None
         if self._is_bound and client is not None:
             client = _of_user(client, _user_key(http))
-        # The signature was verified once and is cached; the session may have expired since.
-        if client is not None and time.time() <= client.expires and not self._has_ended(client):
-            return client
+        if client is not None:
+            has_ended = client.nonce in self._ended or client.expires <= self.ended_until
+            # The signature was verified once and is cached; the session may have expired since.
+            if not has_ended and time.time() <= client.expires:
+                return client
         raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
-
-    def _has_ended(self, client: HttpClient) -> bool:
-        return client.nonce in self._ended or client.expires <= self.ended_until
 
     def _verify(self, token: bytes) -> HttpClient | None:
         id = SessionId.verify(token.decode("latin-1"), self._signer)
@@ -212,7 +214,12 @@ class Sessions:
     def _keep(self, nonce: bytes) -> SessionState:
         state = self._states.get(nonce)
         if state is None:
-            self._drop_old()
+            limit = time.monotonic() - LIFETIME
+            while self._states:
+                oldest = next(iter(self._states.values()))
+                if len(self._states) < MAX_STATES and oldest.seen > limit:
+                    break
+                self._states.popitem(last=False)
             state = self._states[nonce] = SessionState()
         state.seen = time.monotonic()
         self._states.move_to_end(nonce)
@@ -221,14 +228,6 @@ class Sessions:
     def _forget_default(self, nonce: bytes) -> None:
         if self._states[nonce].is_default:
             del self._states[nonce]
-
-    def _drop_old(self) -> None:
-        limit = time.monotonic() - LIFETIME
-        while self._states:
-            oldest = next(iter(self._states.values()))
-            if len(self._states) < MAX_STATES and oldest.seen > limit:
-                return
-            self._states.popitem(last=False)
 
 
 def _user_key(http: HttpRequest) -> bytes:
@@ -339,8 +338,19 @@ class ResumableStreams:
         if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 6):
             return None, 0
         if self._bus.has(int(worker)):
+            # A stream of another worker has no id here: its events get new numbers.
             followed = _Followed(EventStream(asyncio.get_running_loop()), int(worker), id)
-            await self._follow(followed, client, int(number))
+            reader = os.urandom(8).hex()
+            self._followed[reader] = followed
+            wanted = FollowStream(id, client.nonce, int(number), self._bus.number, reader)
+            try:
+                is_there = await self._bus.send(followed.worker, wanted)
+            except Unavailable:
+                self._followed.pop(reader, None)
+                raise
+            if not is_there:
+                self._followed.pop(reader, None)
+                followed.end_with_error()
             return followed.stream, 0
         owner, stream = self._streams.get(id, (b"", None))
         return (stream, int(number)) if owner == client.nonce else (None, 0)
@@ -373,20 +383,6 @@ class ResumableStreams:
         for followed in self._followed.values():
             followed.stream.end()
         self._followed.clear()
-
-    async def _follow(self, followed: _Followed, client: HttpClient, start: int) -> None:
-        """Follow a stream of another worker. It has no id here: its events get new numbers."""
-        reader = os.urandom(8).hex()
-        self._followed[reader] = followed
-        wanted = FollowStream(followed.id, client.nonce, start, self._bus.number, reader)
-        try:
-            is_there = await self._bus.send(followed.worker, wanted)
-        except Unavailable:
-            self._followed.pop(reader, None)
-            raise
-        if not is_there:
-            self._followed.pop(reader, None)
-            followed.end_with_error()
 
     async def _forward(self, message: FollowStream) -> None:
         """Send a local stream's frames to the worker where its client resumed it."""
@@ -483,22 +479,19 @@ class SessionSync:
         if not client.nonce:
             return
         if isinstance(message, Response):
-            await self._pass_on(message, client.nonce)
+            # The call that asked the question may run in another worker.
+            result = None if message.result is None else bytes(message.result)
+            answered = QuestionAnswered(client.nonce, message.id, result)
+            worker = self.questions.worker_of(message.id)
+            if self._bus.has(worker):
+                await self._bus.send(worker, answered)
+            else:
+                self.questions.resolve(answered)
         elif message.method == "notifications/cancelled":
             with suppress(RpcError):
                 id = read_params(message.params, CancelledParams).id
                 if id is not None and not self._in_flight.cancel(client.nonce, id):
                     await self._bus.broadcast(RequestCancelled(client.nonce, id))
-
-    async def _pass_on(self, response: Response, nonce: bytes) -> None:
-        """Pass an answer to the worker whose call asked the question."""
-        result = None if response.result is None else bytes(response.result)
-        answered = QuestionAnswered(nonce, response.id, result)
-        worker = self.questions.worker_of(response.id)
-        if self._bus.has(worker):
-            await self._bus.send(worker, answered)
-        else:
-            self.questions.resolve(answered)
 
     async def end_session(self, client: HttpClient) -> None:
         await self._change(SessionEnded(client.nonce, client.expires))

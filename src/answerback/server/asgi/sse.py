@@ -171,7 +171,14 @@ class SseWriter(Subscriber):
                     await asyncio.sleep(0)
             if self._stream.ended:
                 break
-            await self._wait()
+            try:
+                # Not `wait_for`, which can lose a cancellation that comes at the same moment.
+                async with asyncio.timeout(seconds_until(self._expires, KEEP_ALIVE)):
+                    await self.wake.wait()
+            except TimeoutError:
+                if not self._is_closed():
+                    await self._send_chunk(b": still here\n\n")
+            self.wake.clear()
         await self._send({"type": "http.response.body", "body": b""})
 
     def _is_closed(self) -> bool:
@@ -186,16 +193,6 @@ class SseWriter(Subscriber):
         if self._stream.id is None:
             return b"event: message\ndata: %b\n\n" % frame
         return b"event: message\nid: %b-%d\ndata: %b\n\n" % (self._id, number, frame)
-
-    async def _wait(self) -> None:
-        try:
-            # Not `wait_for`, which can lose a cancellation that comes at the same moment.
-            async with asyncio.timeout(seconds_until(self._expires, KEEP_ALIVE)):
-                await self.wake.wait()
-        except TimeoutError:
-            if not self._is_closed():
-                await self._send_chunk(b": still here\n\n")
-        self.wake.clear()
 
     async def _send_chunk(self, body: bytes) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": True})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +21,6 @@ from ...protocol.jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     Meta,
-    Params,
     Request,
     RpcError,
     ToolCall,
@@ -88,7 +87,10 @@ class Stateless:
         """
         headers = http.headers
         if len(headers) != len(http.scope["headers"]):
-            _refuse_duplicates(http.scope["headers"])
+            names = [name for name, _ in http.scope["headers"]]
+            for name in names:
+                if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
+                    raise _mismatch(name, "is there twice")
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
         version = stateless_version(meta)
@@ -140,17 +142,15 @@ class _Named(msgspec.Struct):
     task: Json = msgspec.field(default=None, name="taskId")
 
 
-def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
-    names = [name for name, _ in headers]
-    for name in names:
-        if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
-            raise RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} is there twice")
-
-
 def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
     """Raise RpcError if a header is missing, malformed, or differs from the body."""
     params = request.params
-    name = params.name if isinstance(params, ToolCall) else _sent_name(request.method, params)
+    name: Json = None
+    if isinstance(params, ToolCall):
+        name = params.name
+    elif (member := NAMED_BY.get(request.method)) is not None:
+        named = read_params(params, _Named)
+        name = {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
     for header, value in ((VERSION, version), (METHOD, request.method), (NAME, name)):
         if not isinstance(value, str):
             continue  # The request has no name, or a malformed one, which is refused later.
@@ -162,15 +162,6 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
             raise _mismatch(header, "does not match the body")
 
 
-def _sent_name(method: str, params: Params) -> Json:
-    """Return the member of *params* that the name header repeats; None if there is none."""
-    member = NAMED_BY.get(method)
-    if member is None:
-        return None
-    named = read_params(params, _Named)
-    return {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
-
-
 def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
     """Raise RpcError if a mirrored argument differs between its header and the body."""
     try:
@@ -178,7 +169,9 @@ def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) 
     except ValueError:
         return  # The pipeline decodes the arguments later, and reports the error.
     for path, header in tool.signature.header_params.items():
-        value = _argument_at(arguments, path)
+        value = arguments
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
         name = PARAM + header.lower().encode()
         found = headers.get(name)
         if value is None:
@@ -204,20 +197,13 @@ def _is_equal(text: str, value: Json) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
-        return _NUMBER.fullmatch(text) is not None and _number(text) == value
+        if _NUMBER.fullmatch(text) is None:
+            return False
+        # A float would round a large integer, and "3.0" is an integer too.
+        whole, _, rest = text.partition(".")
+        is_float = rest.strip("0") or "e" in text.lower()
+        return (float(text) if is_float else int(whole)) == value
     return bool(text == value)
-
-
-def _number(text: str) -> int | float:
-    """Return an integer exactly, whatever its notation; else a float."""
-    whole, _, rest = text.partition(".")
-    return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
-
-
-def _argument_at(arguments: Json, path: tuple[str, ...]) -> Json:
-    for step in path:
-        arguments = arguments.get(step) if isinstance(arguments, dict) else None
-    return arguments
 
 
 def _mismatch(name: bytes, what: str) -> RpcError:

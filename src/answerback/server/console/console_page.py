@@ -1,4 +1,4 @@
-"""The console's page: one HTML document, joined from the files in `parts/`.
+"""The console's page, one HTML document that is joined from the files in `parts/`, and its routes.
 
 The scripts share one module, in the order of `SCRIPTS`. Indentation and lines of comment are left
 out, so a template literal cannot rely on the spaces before a line. `make console` minifies them;
@@ -177,7 +177,10 @@ class ConsolePage(NamedTuple):
 def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
     """Return the page at `/` or `/docs`, and its headers; joined at the first request."""
     parts = files(__package__) / "parts"
-    script = _script()
+    joined = joined_script()
+    # The minified file may be that of earlier scripts.
+    digest, _, minified = (parts / MINIFIED).read_text(encoding="utf-8").partition("\n")
+    script = minified if digest == script_digest(joined) else joined
     style = "\n".join(_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES)
     shell = (parts / "shell.html").read_text(encoding="utf-8").replace("{{page}}", page, 1)
     body = shell.replace("{{style}}", style, 1).replace("{{script}}", script, 1).encode()
@@ -204,13 +207,6 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
         ("Vary", "Accept, Accept-Encoding"),
     )
     return ConsolePage(body, compress(body), headers)
-
-
-def _script() -> str:
-    joined = joined_script()
-    file = files(__package__) / "parts" / MINIFIED
-    digest, _, minified = file.read_text(encoding="utf-8").partition("\n")
-    return minified if digest == script_digest(joined) else joined
 
 
 def joined_script() -> str:
@@ -291,16 +287,14 @@ class ConsoleRoutes:
             body = msgspec.json.encode(self._about(start))
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         elif request.path == FRAME:
-            await request.respond_with(self._frame(request))
+            try:
+                frame = widget_frame(request.query)
+            except ToolError as exc:
+                frame = self._routes.refuse(Reply(error=Error.of(exc)), request)
+            await request.respond_with(frame)
         else:
             await request.respond_with(page_for(request))
         return True
-
-    def _frame(self, request: HttpRequest) -> HttpReply:
-        try:
-            return widget_frame(request.query)
-        except ToolError as exc:
-            return self._routes.refuse(Reply(error=Error.of(exc)), request)
 
     async def _answer_views(self, request: HttpRequest) -> None:
         """Answer with all views of a result, for users who may call tools."""

@@ -17,7 +17,7 @@ from ...core.versions import VERSIONS, Version
 from ...dialects import shape_of, write
 from ...dialects.accept import MEDIA_TYPES
 from ...dialects.hosts import FRAMEWORKS, HOSTS
-from ...dialects.seen_reply import SeenReply, seen_by
+from ...dialects.seen_reply import seen_by
 from ...errors import InvalidInput, MissingExtraError
 from ...reading import read
 from ...rules.catalogue import RULES
@@ -133,7 +133,18 @@ def reply_views(request: ViewsRequest, contract: Contract = STANDARD) -> ReplyVi
     return ReplyViews(
         dialects=[_written(reply, dialect, contract, version) for dialect in get_args(Dialect)],
         models=list(_models(result, tool.max_chars)),
-        findings=[_shown(each) for each in findings[:_MAX_FINDINGS]],
+        findings=[
+            ShownFinding(
+                rule=finding.rule,
+                name=finding.name,
+                severity=finding.severity,
+                pointer=finding.pointer,
+                message=finding.message,
+                hint=finding.hint,
+                page=terminal_page(RULES[finding.rule]),
+            )
+            for finding in findings[:_MAX_FINDINGS]
+        ],
         rules=len(RULES),
         unchecked=unchecked,
     )
@@ -168,7 +179,10 @@ def _models(result: dict[str, Any], max_chars: int | None) -> Iterator[SeenBy]:
                 text=seen.text[:_MAX_SHOWN],
                 size=len(seen.text),
                 tokens=seen.tokens,
-                media=_media(seen),
+                # The images and the audio that the model gets beside the text.
+                media=[
+                    type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)
+                ],
                 failed=seen.failed,
                 lost=[each.part for each in seen.lost],
                 cut=seen.cut,
@@ -176,11 +190,6 @@ def _models(result: dict[str, Any], max_chars: int | None) -> Iterator[SeenBy]:
                 date=model.date,
                 source=model.source,
             )
-
-
-def _media(seen: SeenReply) -> list[str]:
-    """Return the kinds of the images and the audio that the model gets beside the text."""
-    return [type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)]
 
 
 def _findings(
@@ -195,15 +204,3 @@ def _findings(
     except MissingExtraError as exc:
         without = msgspec.structs.replace(context, schema=None, listed=False)
         return check(result, "mcp", without), str(exc)
-
-
-def _shown(finding: Finding) -> ShownFinding:
-    return ShownFinding(
-        rule=finding.rule,
-        name=finding.name,
-        severity=finding.severity,
-        pointer=finding.pointer,
-        message=finding.message,
-        hint=finding.hint,
-        page=terminal_page(RULES[finding.rule]),
-    )

@@ -128,7 +128,12 @@ class TargetConsole:
             about = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, about, JSON, NO_STORE))
         elif request.path == VIEWS:
-            await _answer_views(request, body)
+            refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
+            found = await views_of(body, STANDARD) if refused is None else refused
+            if isinstance(found, Reply):
+                await _refuse(request, found)
+            else:
+                await request.respond_with(found)
         elif number < len(self._targets):
             await self._answer_mcp(self._targets[number], request, body)
         else:
@@ -200,7 +205,10 @@ class TargetConsole:
         for make in target.transports:
             id = secrets.token_urlsafe(16)
             session = TargetSession(make(), partial(self._drop, target, id))
-            self._keep(target, id, session)
+            target.sessions[id] = session
+            if len(target.sessions) > _MAX_SESSIONS:
+                # The first one has not been used for the longest time.
+                self._drop(target, next(iter(target.sessions)))
             try:
                 await session.open()
             except (ConnectError, NoAnswer) as exc:
@@ -221,12 +229,6 @@ class TargetConsole:
         unusable = NoAnswer(target.error or "the server cannot be used")
         await request.respond(502, JSON_HEADERS, failure_frame(message.id, unusable))
 
-    def _keep(self, target: ConsoleTarget, id: str, session: TargetSession) -> None:
-        """Keep a new connection, and close the one that has not been used the longest."""
-        target.sessions[id] = session
-        if len(target.sessions) > _MAX_SESSIONS:
-            self._drop(target, next(iter(target.sessions)))
-
     def _drop(self, target: ConsoleTarget, id: str) -> None:
         session = target.sessions.pop(id, None)
         if session is not None:
@@ -236,15 +238,6 @@ class TargetConsole:
         closing = asyncio.ensure_future(session.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
-
-
-async def _answer_views(request: HttpRequest, body: bytes) -> None:
-    refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
-    found = await views_of(body, STANDARD) if refused is None else refused
-    if isinstance(found, Reply):
-        await _refuse(request, found)
-    else:
-        await request.respond_with(found)
 
 
 async def _forward(

@@ -74,7 +74,11 @@ class Exchange:
     def fail(self, error: Exception) -> None:
         """End with an error in place of the response."""
         if not self.stream.ended:
-            self.status = _status(error)
+            if isinstance(error, HttpRefused):
+                self.status = error.status
+            else:
+                # After 404 the client opens another session.
+                self.status = 404 if isinstance(error, SessionLost) else 502
             self.finish(failure_frame(self.id, error))
 
 
@@ -174,9 +178,10 @@ class TargetSession:
     def _stream_for(self, message: Incoming) -> Exchange | None:
         """Return the request that a message belongs to, else the newest one that is running."""
         if message.method == "notifications/progress":
-            token = _progress_token(message.params)
-            if token is not None and token in self._exchanges:
-                return self._exchanges[token]
+            with suppress(ValueError, RecursionError):
+                token = msgspec.json.decode(message.params, type=_Progress).progress_token
+                if token is not None and token in self._exchanges:
+                    return self._exchanges[token]
         running = [each for each in self._exchanges.values() if not each.is_abandoned]
         return running[-1] if running else None
 
@@ -221,22 +226,8 @@ def _read(frame: bytes) -> tuple[Incoming | None, bytes]:
     return message, msgspec.json.encode(body)
 
 
-def _status(error: Exception) -> int:
-    if isinstance(error, HttpRefused):
-        return error.status
-    # The client then opens another session.
-    return 404 if isinstance(error, SessionLost) else 502
-
-
 class _Progress(msgspec.Struct, rename="camel"):
     progress_token: Id | None = None
-
-
-def _progress_token(params: msgspec.Raw) -> Id | None:
-    try:
-        return msgspec.json.decode(params, type=_Progress).progress_token
-    except (ValueError, RecursionError):
-        return None
 
 
 def failure_frame(id: Id | None, error: Exception) -> bytes:

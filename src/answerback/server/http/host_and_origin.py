@@ -1,13 +1,13 @@
-"""Refuses requests with a foreign `Host` or `Origin` header, as in DNS rebinding attacks.
+"""Where a request comes from: the `Host` and `Origin` headers, and those of trusted proxies.
 
-A browser lets any web page send requests to a server on the user's own machine. The two headers
-show that the request comes from such a page.
+A browser lets any web page send requests to a server on the user's own machine, as in DNS
+rebinding attacks. The first two headers show that the request comes from such a page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, TypeAlias
@@ -82,7 +82,10 @@ class Guard:
         if origin is None:
             return None
         page = origin.decode("latin-1").lower()
-        if any(self._allows_origin(page, named) for named in names):
+        # The scheme is not compared, because a proxy may terminate TLS.
+        page_host = page.partition("://")[2]
+        is_same_host = page_host != "" and page_host in names
+        if is_same_host or page in self._origins or "*" in self._origins:
             return None
         return Error(
             "FOREIGN_ORIGIN",
@@ -97,11 +100,6 @@ class Guard:
         if not (on_loopback or self._hosts):
             return not self._only_addresses or is_loopback(name) or _is_address(name)
         return name in self._hosts or (on_loopback and is_loopback(name))
-
-    def _allows_origin(self, origin: str, host: str) -> bool:
-        # The scheme is not compared, because a proxy may terminate TLS.
-        same_host = host != "" and origin.partition("://")[2] == host
-        return same_host or origin in self._origins or "*" in self._origins
 
 
 def _is_address(name: str) -> bool:
@@ -145,32 +143,26 @@ class TrustedProxies:
         If both kinds of headers are there, a value counts only if they agree: a proxy that sets
         one kind may pass the other kind on as the client sent it.
         """
-        plain = self._read_plain(headers)
-        standard = self._read_standard(_text(headers, b"forwarded"))
+        client, hops = self._client(_split(_text(headers, b"x-forwarded-for")))
+        prefix = _pick(_split(_text(headers, b"x-forwarded-prefix")), hops).rstrip("/")
+        plain = Forwarded(
+            client,
+            _scheme(_pick(_split(_text(headers, b"x-forwarded-proto")), hops)),
+            _pick(_split(_text(headers, b"x-forwarded-host")), hops) or None,
+            prefix if _PREFIX.fullmatch(prefix) else "",
+        )
+        standard = Forwarded()
+        if elements := _elements(_text(headers, b"forwarded")):
+            client, hops = self._client([element.get("for", "") for element in elements])
+            element = elements[-min(hops, len(elements))]
+            scheme = _scheme(element.get("proto", ""))
+            standard = Forwarded(client, scheme, element.get("host") or None)
         return Forwarded(
             _agreed(plain.client, standard.client),
             _agreed(plain.scheme, standard.scheme),
             _agreed(plain.host, standard.host),
             plain.prefix,
         )
-
-    def _read_plain(self, headers: Mapping[bytes, bytes]) -> Forwarded:
-        client, hops = self._client(_split(_text(headers, b"x-forwarded-for")))
-        prefix = _pick(_split(_text(headers, b"x-forwarded-prefix")), hops).rstrip("/")
-        return Forwarded(
-            client,
-            _scheme(_pick(_split(_text(headers, b"x-forwarded-proto")), hops)),
-            _pick(_split(_text(headers, b"x-forwarded-host")), hops) or None,
-            prefix if _PREFIX.fullmatch(prefix) else "",
-        )
-
-    def _read_standard(self, header: str) -> Forwarded:
-        elements = list(_elements(header))
-        client, hops = self._client([element.get("for", "") for element in elements])
-        if not elements:
-            return Forwarded()
-        element = elements[-min(hops, len(elements))]
-        return Forwarded(client, _scheme(element.get("proto", "")), element.get("host") or None)
 
     def _client(self, nodes: list[str]) -> tuple[str | None, int]:
         """Return the last address that is not a trusted proxy's, and the number of proxies after.
@@ -207,14 +199,14 @@ def _address(node: str) -> Address | None:
     return mapped or address
 
 
-def _elements(header: str) -> Iterator[dict[str, str]]:
-    """Yield the elements of a Forwarded header, one for each proxy; none if it is malformed."""
+def _elements(header: str) -> list[dict[str, str]]:
+    """Return the elements of a Forwarded header, one for each proxy; none if it is malformed."""
     elements: list[dict[str, str]] = [{}]
     at = 0
     while at < len(header):
         found = _PAIR.match(header, at)
         if found is None:
-            return
+            return []
         name, value, separator = found.groups()
         if value.startswith('"'):
             value = re.sub(r"\\(.)", r"\1", value[1:-1])
@@ -222,7 +214,7 @@ def _elements(header: str) -> Iterator[dict[str, str]]:
         if separator == ",":
             elements.append({})
         at = found.end()
-    yield from elements if header else ()
+    return elements if header else []
 
 
 def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:

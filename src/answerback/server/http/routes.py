@@ -1,6 +1,7 @@
 """The routes of REST and CGI: one function answers every request that is not MCP.
 
-The paths are a tool's, the list of functions, the OpenAPI document and health.
+The paths are a tool's, the list of functions, the OpenAPI document and health. The refusals of
+methods, bodies and unknown paths are here too, and MCP over HTTP uses them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.status_and_headers import JSON
 from ...errors import ToolError
-from ...registry.declarations import Check, HealthState, Registry
-from ...tools.tool import Tool
+from ...registry.declarations import HealthState, Registry
 
 if TYPE_CHECKING:
     from ...core.request_info import RequestInfo
@@ -92,7 +92,18 @@ def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
         from ...gates.prompts import shown_to_all
 
         tools = shown_to_all(tools)
-    return msgspec.json.encode([_function(tool) for tool in tools])
+    functions: list[JsonObject] = []
+    for tool in tools:
+        entry: JsonObject = {"name": tool.name, "description": tool.description}
+        if tool.title:
+            entry["title"] = tool.title
+        entry["inputSchema"] = tool.input_schema
+        if tool.output_schema is not None:
+            entry["outputSchema"] = tool.output_schema
+        if tool.settings.widget is not None:
+            entry["widget"] = tool.settings.widget
+        functions.append(entry)
+    return msgspec.json.encode(functions)
 
 
 def _functions(runtime: Runtime, root: str) -> HttpReply:
@@ -132,28 +143,16 @@ def _health_json(registry: Registry, status: str, results: Mapping[str, HealthSt
 
 def _results(runtime: Runtime) -> dict[str, HealthState]:
     """Return the results of the checks that apply, by name."""
-    found = {name: _result(name, check) for name, check in runtime.health().items()}
-    return {name: result for name, result in found.items() if result is not None}
-
-
-def _result(name: str, check: Check) -> HealthState | None:
-    try:
-        return check()
-    except Exception:  # noqa: BLE001 -- a failing check must not fail the page
-        log_internal_error(f"the health check {name!r}")
-        return HealthState(False, {"error": "the check failed"})
-
-
-def _function(tool: Tool) -> JsonObject:
-    entry: JsonObject = {"name": tool.name, "description": tool.description}
-    if tool.title:
-        entry["title"] = tool.title
-    entry["inputSchema"] = tool.input_schema
-    if tool.output_schema is not None:
-        entry["outputSchema"] = tool.output_schema
-    if tool.settings.widget is not None:
-        entry["widget"] = tool.settings.widget
-    return entry
+    results: dict[str, HealthState] = {}
+    for name, check in runtime.health().items():
+        try:
+            result = check()
+        except Exception:  # noqa: BLE001 -- a failing check must not fail the page
+            log_internal_error(f"the health check {name!r}")
+            result = HealthState(False, {"error": "the check failed"})
+        if result is not None:
+            results[name] = result
+    return results
 
 
 PAGES: Mapping[str, Page] = {
@@ -238,7 +237,16 @@ class Routes:
                     if "/pages/" in name and self._wire == "rest":
                         return await self._list_pages.answer(name, request)
                     return await self._call(name, request, body)
-        return self._page(request)
+        is_served = self._prefixes or request.path in PUBLIC
+        page = PAGES.get(request.path) if is_served else None
+        if page is None:
+            has_pages = bool(self._prefixes)
+            unknown = no_route(request.path, request.root, mcp=self._mcp, has_pages=has_pages)
+            return self.refuse(unknown, request)
+        refused = refuse_method(request.method, "GET, HEAD")
+        if refused is not None:
+            return self.refuse(refused, request, allow="GET, HEAD")
+        return page(self._runtime, request.root)
 
     async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
         # Nearly all requests are a POST of JSON and need no further checks.
@@ -337,18 +345,6 @@ class Routes:
             return msgspec.structs.replace(written, status=200)
         return written
 
-    def _page(self, request: RestRequest) -> HttpReply:
-        is_served = self._prefixes or request.path in PUBLIC
-        page = PAGES.get(request.path) if is_served else None
-        if page is None:
-            has_pages = bool(self._prefixes)
-            unknown = no_route(request.path, request.root, mcp=self._mcp, has_pages=has_pages)
-            return self.refuse(unknown, request)
-        refused = refuse_method(request.method, "GET, HEAD")
-        if refused is not None:
-            return self.refuse(refused, request, allow="GET, HEAD")
-        return page(self._runtime, request.root)
-
     def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
         """Return a refusal as a response; *allow* lists the methods that are allowed."""
         written = self._write(reply, request, RESULT)
@@ -366,16 +362,12 @@ class Routes:
         # OpenAPI describes the data without it.
         written = write(reply, dialect, shape.without_additions(), contract)
         # Replies with data have no headers.
-        if written.headers and request.accept and _is_wanted_as_json(written, request.accept):
-            from ...dialects.rest import write_content
+        if written.headers and request.accept:
+            from ...dialects.rest import FORM, write_content
 
-            return write_content(reply)
+            # An image and audio are sent as their bytes, unless the client prefers JSON.
+            has_bytes = written.header(FORM) in ("image", "audio")
+            accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
+            if has_bytes and prefers_json(accept, written.media_type):
+                return write_content(reply)
         return written
-
-
-def _is_wanted_as_json(written: HttpReply, accept: bytes) -> bool:
-    """Return whether *written* is an image's or audio's bytes and the client prefers JSON."""
-    from ...dialects.rest import FORM
-
-    has_bytes = written.header(FORM) in ("image", "audio")
-    return has_bytes and prefers_json(accept[:_MAX_ACCEPT].decode("latin-1"), written.media_type)

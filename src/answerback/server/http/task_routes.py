@@ -134,7 +134,12 @@ class TaskRoutes:
         owner = owner_of(request.describe_request("rest").user)
         task = await self._service.get(id, owner)
         if task is None or task.tool != tool:
-            raise _Refused(_unknown())
+            # The id may be someone else's secret, so the message does not repeat it.
+            raise _Refused(
+                failure(
+                    "No such task: it never existed, has expired, or is not yours", code="NOT_FOUND"
+                )
+            )
         seconds = _seconds(read_preferences(request.headers.get(b"prefer", b"")))
         if seconds and request.method == "GET" and not task.is_final:
             return await self._waited(task, seconds)
@@ -160,7 +165,15 @@ class TaskRoutes:
             raise _Refused(body)
         if (refused := refuse_media(request.content_type)) is not None:
             raise _Refused(refused)
-        answers = _read_answers(body)
+        try:
+            answers = _answers.decode(body).responses
+        except msgspec.ValidationError as exc:
+            hint = 'send {"inputResponses": {"KEY": {"action": "accept", "content": {…}}}}'
+            raise _Refused(
+                failure(f"Invalid answers: {exc}", code=INVALID_ARGUMENTS, hint=hint)
+            ) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+            raise _Refused(failure(f"Invalid JSON: {exc}", code=INVALID_JSON)) from None
         if unknown := sorted(answers.keys() - task.questions.keys() - task.answers.keys()):
             keys = ", ".join(map(repr, task.questions)) or "none"
             raise _Refused(
@@ -186,7 +199,15 @@ class TaskRoutes:
             headers.append(("Location", path))
         if task.state == "working":
             headers.append((RETRY_AFTER, str(POLL_SECONDS)))
-        return HttpReply(status, msgspec.json.encode(_members(task, path)), JSON, tuple(headers))
+        # The members have MCP's names.
+        members: JsonObject = {**task_members(task), "tool": task.tool}
+        if task.expires is not None:
+            members["expiresAt"] = iso_time(task.expires)
+        if task.questions:
+            members["inputRequests"] = task.questions
+        if task.is_final:
+            members["resultUrl"] = path + RESULT_PATH
+        return HttpReply(status, msgspec.json.encode(members), JSON, tuple(headers))
 
 
 class _Refused(Exception):
@@ -244,32 +265,3 @@ def _seconds(preferences: dict[str, str]) -> float | None:
     if not (sent.isascii() and sent.isdigit()):
         return None
     return float(min(int(sent[:9]), MAX_WAIT))
-
-
-def _read_answers(body: bytes) -> dict[str, JsonObject]:
-    try:
-        return _answers.decode(body).responses
-    except msgspec.ValidationError as exc:
-        hint = 'send {"inputResponses": {"KEY": {"action": "accept", "content": {…}}}}'
-        raise _Refused(
-            failure(f"Invalid answers: {exc}", code=INVALID_ARGUMENTS, hint=hint)
-        ) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise _Refused(failure(f"Invalid JSON: {exc}", code=INVALID_JSON)) from None
-
-
-def _members(task: TaskRecord, path: str) -> JsonObject:
-    """Return a task as JSON, with MCP's names."""
-    members = {**task_members(task), "tool": task.tool}
-    if task.expires is not None:
-        members["expiresAt"] = iso_time(task.expires)
-    if task.questions:
-        members["inputRequests"] = task.questions
-    if task.is_final:
-        members["resultUrl"] = path + RESULT_PATH
-    return members
-
-
-def _unknown() -> Reply[Any]:
-    # The id may be someone else's secret, so it is not repeated.
-    return failure("No such task: it never existed, has expired, or is not yours", code="NOT_FOUND")

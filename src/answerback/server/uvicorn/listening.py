@@ -1,4 +1,8 @@
-"""The socket that a server listens on: TCP or a unix socket, with or without TLS."""
+"""The socket that a server listens on, and the workers that share it.
+
+It is a TCP or a unix socket, with or without TLS. Workers are forks of one parent process, which
+serves nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,6 @@ from glob import glob
 from shutil import rmtree
 from ssl import SSLContext
 from tempfile import TemporaryDirectory, gettempdir
-from types import ModuleType
 
 from ...core.signing import process_signer
 from ...errors import AnswerbackError
@@ -36,6 +39,71 @@ class CannotListen(AnswerbackError):
 def bind(options: ServeOptions) -> socket.socket:
     """Open the listening socket; from here on clients can connect."""
     return _bind_tcp(options) if options.uds is None else _bind_unix(options.uds)
+
+
+def _bind_tcp(options: ServeOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    # asyncio sets TCP_NODELAY only on sockets that were created with IPPROTO_TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.host, options.port))
+        listener.listen(_BACKLOG)
+    except (OSError, OverflowError) as exc:
+        listener.close()
+        reason = getattr(exc, "strerror", None) or exc
+        is_host = getattr(exc, "errno", None) in _WRONG_HOST
+        advice = _another("HOST", options.host) if is_host else _another("PORT", str(options.port))
+        raise CannotListen(
+            f"cannot listen on {options.host}:{options.port}: {reason}; try another {advice}"
+        ) from None
+    return listener
+
+
+def _another(variable: str, value: str) -> str:
+    """Return the flag to change, and the environment variable if it has this value."""
+    flag = f"--{variable.lower()}"
+    if os.environ.get(variable) != value:
+        return flag
+    return f"{flag}, or another {variable} in the environment"
+
+
+def _bind_unix(path: str) -> socket.socket:
+    """Listen on a unix socket that this process's user and group may connect to."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise CannotListen("--uds needs unix sockets, which this system does not have")
+    _remove_unused_socket(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    umask = os.umask(_SOCKET_UMASK)
+    try:
+        listener.bind(path)
+        listener.listen(_BACKLOG)
+    except OSError as exc:
+        listener.close()
+        # A path that is too long has no errno.
+        reason = exc.strerror or exc
+        raise CannotListen(f"cannot listen on {path}: {reason}; try another --uds") from None
+    finally:
+        os.umask(umask)
+    return listener
+
+
+def _remove_unused_socket(path: str) -> None:
+    """Remove the socket that an ended server left behind; raises CannotListen if it is in use."""
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise CannotListen(f"cannot listen on {path}: it is another kind of file")
+    except OSError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+        except OSError:
+            return
+        else:
+            raise CannotListen(f"cannot listen on {path}: another server uses it; try another")
 
 
 def remove_unix_socket(options: ServeOptions) -> None:
@@ -112,71 +180,6 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def _bind_tcp(options: ServeOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only on sockets that were created with IPPROTO_TCP.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((options.host, options.port))
-        listener.listen(_BACKLOG)
-    except (OSError, OverflowError) as exc:
-        listener.close()
-        reason = getattr(exc, "strerror", None) or exc
-        is_host = getattr(exc, "errno", None) in _WRONG_HOST
-        advice = _another("HOST", options.host) if is_host else _another("PORT", str(options.port))
-        raise CannotListen(
-            f"cannot listen on {options.host}:{options.port}: {reason}; try another {advice}"
-        ) from None
-    return listener
-
-
-def _another(variable: str, value: str) -> str:
-    """Return the flag to change, and the environment variable if it has this value."""
-    flag = f"--{variable.lower()}"
-    if os.environ.get(variable) != value:
-        return flag
-    return f"{flag}, or another {variable} in the environment"
-
-
-def _bind_unix(path: str) -> socket.socket:
-    """Listen on a unix socket that this process's user and group may connect to."""
-    if not hasattr(socket, "AF_UNIX"):
-        raise CannotListen("--uds needs unix sockets, which this system does not have")
-    _remove_unused_socket(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    umask = os.umask(_SOCKET_UMASK)
-    try:
-        listener.bind(path)
-        listener.listen(_BACKLOG)
-    except OSError as exc:
-        listener.close()
-        # A path that is too long has no errno.
-        reason = exc.strerror or exc
-        raise CannotListen(f"cannot listen on {path}: {reason}; try another --uds") from None
-    finally:
-        os.umask(umask)
-    return listener
-
-
-def _remove_unused_socket(path: str) -> None:
-    """Remove the socket that an ended server left behind; raises CannotListen if it is in use."""
-    try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise CannotListen(f"cannot listen on {path}: it is another kind of file")
-    except OSError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
-        except OSError:
-            return
-        else:
-            raise CannotListen(f"cannot listen on {path}: another server uses it; try another")
-
-
 _FOLDER, _LOCK = "answerback-", "server.lock"
 # Only a system with fork has workers, and it has this signal.
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
@@ -231,7 +234,13 @@ def worker_folder() -> Iterator[str]:
     """
     import fcntl
 
-    _remove_leftovers(fcntl)
+    for leftover in glob(os.path.join(gettempdir(), f"{_FOLDER}*")):
+        # It may be removed meanwhile, have no lock, or be in use.
+        with suppress(OSError):
+            if os.lstat(leftover).st_uid == os.getuid():
+                with open(os.path.join(leftover, _LOCK), "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    rmtree(leftover, ignore_errors=True)
     with TemporaryDirectory(prefix=_FOLDER) as folder:
         lock = os.path.join(folder, _LOCK)
         with open(f"{lock}.new", "wb") as file:
@@ -239,16 +248,6 @@ def worker_folder() -> Iterator[str]:
             # It gets its name only now, so that no other server finds it without a lock.
             os.rename(f"{lock}.new", lock)
             yield folder
-
-
-def _remove_leftovers(fcntl: ModuleType) -> None:
-    for folder in glob(os.path.join(gettempdir(), f"{_FOLDER}*")):
-        # It may be removed meanwhile, have no lock, or be in use.
-        with suppress(OSError):
-            if os.lstat(folder).st_uid == os.getuid():
-                with open(os.path.join(folder, _LOCK), "rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    rmtree(folder, ignore_errors=True)
 
 
 class _Workers:
@@ -303,7 +302,12 @@ class _Workers:
 
     def reap_exited(self) -> None:
         """Collect the workers that have exited, and start replacements."""
-        self._ready.update(_read_pids(self._ready_reader))
+        written = b""
+        with suppress(BlockingIOError):
+            while chunk := os.read(self._ready_reader, 4096):
+                written += chunk
+        pids = (written[at : at + 8] for at in range(0, len(written), 8))
+        self._ready.update(int.from_bytes(pid, "big") for pid in pids)
         for pid in list(self.running):
             exited, status = os.waitpid(pid, os.WNOHANG)
             if exited:
@@ -342,11 +346,3 @@ class _Workers:
         for pid in self.running:
             with suppress(ProcessLookupError):
                 os.kill(pid, sent)
-
-
-def _read_pids(pipe: int) -> set[int]:
-    written = b""
-    with suppress(BlockingIOError):
-        while chunk := os.read(pipe, 4096):
-            written += chunk
-    return {int.from_bytes(written[at : at + 8], "big") for at in range(0, len(written), 8)}

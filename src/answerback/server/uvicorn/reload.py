@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import cache_from_source
 from typing import NamedTuple, TypeAlias
@@ -115,7 +114,11 @@ class _Supervisor:
 
     def _settle(self, now: Files) -> list[str]:
         """Wait until the files no longer change, and return the names of those that changed."""
-        while (later := _again(self._folder)) != now and not self._received:
+        while True:
+            time.sleep(_SETTLE_SECONDS)
+            later = python_files(self._folder)
+            if later == now or self._received:
+                break
             now = later
         before, self._files = self._files, now
         changed = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
@@ -131,18 +134,15 @@ class _Supervisor:
             return False
         _write(f"{names} changed; reloading")
         _remove_bytecode(changed)
-        self._end_child()
-        if not self._received:
-            self._child = self._start()
-        return True
-
-    def _end_child(self) -> None:
         self._child.terminate()
         try:
             self._child.wait(_DRAIN_SECONDS)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
+        if not self._received:
+            self._child = self._start()
+        return True
 
     def _start(self) -> subprocess.Popen[bytes]:
         descriptors = (self._listener.fileno(), self._pipe)
@@ -166,9 +166,15 @@ def python_files(folder: str) -> Files:
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if _is_watched(os.path.join(place, name))]
         for name in names:
-            if name.endswith(".py"):
-                path = os.path.join(place, name)
-                found.update(_stamp(path))
+            if not name.endswith(".py"):
+                continue
+            path = os.path.join(place, name)
+            try:
+                status = os.stat(path)
+            except OSError:  # It was removed in the meantime.
+                continue
+            if stat.S_ISREG(status.st_mode):  # Reading a pipe would wait for ever.
+                found[path] = (status.st_mtime_ns, status.st_size)
     return found
 
 
@@ -177,21 +183,6 @@ def _is_watched(folder: str) -> bool:
     if name.startswith(".") or name in _SKIPPED_FOLDERS:
         return False
     return not os.path.exists(os.path.join(folder, "pyvenv.cfg"))
-
-
-def _stamp(path: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    try:
-        status = os.stat(path)
-    except OSError:  # It was removed in the meantime.
-        return
-    if not stat.S_ISREG(status.st_mode):
-        return  # Reading a pipe would wait for ever.
-    yield path, (status.st_mtime_ns, status.st_size)
-
-
-def _again(folder: str) -> Files:
-    time.sleep(_SETTLE_SECONDS)
-    return python_files(folder)
 
 
 def _syntax_error(paths: list[str]) -> str:

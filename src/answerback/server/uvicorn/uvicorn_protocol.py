@@ -1,5 +1,7 @@
 """Fast and unusual code that depends on uvicorn's internals: the HTTP/1.1 protocol of `serve`.
 
+The layers around the application, such as the log of requests, are plain ASGI.
+
 `UvicornProtocol` handles one connection. It differs from uvicorn's own protocol:
 
 - A request with an `Upgrade` header is served as if it had none. Every Java client sends
@@ -42,7 +44,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from ...contract import STANDARD
@@ -61,11 +63,8 @@ from ..asgi.request import (
     Send,
     joined_headers,
 )
-from ..http.host_and_origin import is_local
+from ..http.host_and_origin import TrustedProxies, is_local
 from ..http.server_options import ServeOptions, networks
-
-if TYPE_CHECKING:
-    from ..http.host_and_origin import TrustedProxies
 
 with needs_extra("serve"):
     import httptools
@@ -83,8 +82,6 @@ def add_layers(application: Application, options: ServeOptions) -> Application:
     if options.root_path:
         application = _below_prefix(application, options.root_path)
     if options.access_log:
-        from ..http.host_and_origin import TrustedProxies
-
         proxies = TrustedProxies(networks(options.web.trusted_proxies))
         application = _logged(application, proxies)
     return application
@@ -122,14 +119,23 @@ def _only_local_clients(application: Application) -> Application:
 
 def _logged(application: Application, proxies: TrustedProxies) -> Application:
     """Log one line for each request, when its response is complete."""
-    logger = _access_logger()
+    logger = logging.getLogger("answerback.access")
+    logger.setLevel(logging.INFO)
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger.addHandler(handler)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
             return
         client = _client_address(scope, proxies)
-        request = f"{scope['method']} {_printable(scope['path'])}"
+        path = scope["path"]
+        if not path.isprintable() or " " in path:
+            # A terminal would obey some of these characters, and others would end the line.
+            path = quote(path)
+        request = f"{scope['method']} {path}"
         status: list[int] = []
 
         async def watched(message: Message) -> None:
@@ -147,16 +153,6 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
     return answer
 
 
-def _access_logger() -> logging.Logger:
-    logger = logging.getLogger("answerback.access")
-    logger.setLevel(logging.INFO)
-    if not logger.hasHandlers():
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-        logger.addHandler(handler)
-    return logger
-
-
 def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
     client = scope.get("client")
     if client is None:
@@ -164,11 +160,6 @@ def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
     address: str = client[0]
     forwarded = proxies.read(joined_headers(scope)).client if proxies.trusts(address) else None
     return forwarded or address
-
-
-def _printable(path: str) -> str:
-    """Return the path without characters that a terminal would obey, or that would end the line."""
-    return path if path.isprintable() and " " not in path else quote(path)
 
 
 _MAX_HEADER_BYTES = 64 * 1024
@@ -378,8 +369,10 @@ class UvicornProtocol(HttpToolsProtocol):
         have further requests with such a header.
         """
         while upgrade is not None and self.scope["method"] != "CONNECT":
-            headers = _headers_without_upgrade(self.scope, self.url, self.headers)
-            data = headers + data[upgrade.args[0] :]
+            version = self.scope["http_version"].encode()
+            lines = [b"%b %b HTTP/%b" % (self.scope["method"].encode(), self.url, version)]
+            lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+            data = b"\r\n".join([*lines, b"", data[upgrade.args[0] :]])
             self.parser = httptools.HttpRequestParser(self)
             try:
                 self.parser.feed_data(data)
@@ -424,14 +417,6 @@ class UvicornProtocol(HttpToolsProtocol):
         body = b'{"error":"%b"}' % message.encode()
         self.transport.write(_REFUSAL % (status, len(body), body))
         self.transport.close()
-
-
-def _headers_without_upgrade(scope: Any, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
-    """Return the request line and headers of a request, without `Upgrade`."""
-    version = scope["http_version"].encode()
-    lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), url, version)]
-    lines += [b"%b: %b" % header for header in headers if header[0] != b"upgrade"]
-    return b"\r\n".join([*lines, b"", b""])
 
 
 @lru_cache(4)

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.loop_thread import GivenLoop
 from ...calls.runtime import Runtime
-from ...core.authentication import AppAuth
 from ...core.log import logger
 from ...errors import needs_extra
 from ...registry.declarations import Registry
@@ -104,24 +103,20 @@ class _Server(uvicorn.Server):
             await self._application.join(self._bus)
         # All requests inherit this context, so that pages of the author's find the runtime.
         CURRENT.set(self._application.runtime)
-        if not await self._start_lifespan():
+        starting = asyncio.ensure_future(self._application.start())
+        while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
+            if self.should_exit:  # A signal arrived meanwhile.
+                starting.cancel()
+                await self._end_lifespan()
+                return
+        self.failure = starting.result()
+        if self.failure is not None:
             self.should_exit = True
             return
         await super().startup(sockets)
         if self.started:
             self._loop = asyncio.get_running_loop()
             self._ready()
-
-    async def _start_lifespan(self) -> bool:
-        """Start the lifespan; False if it failed, or if a signal arrived meanwhile."""
-        starting = asyncio.ensure_future(self._application.start())
-        while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
-            if self.should_exit:
-                starting.cancel()
-                await self._end_lifespan()
-                return False
-        self.failure = starting.result()
-        return self.failure is None
 
     async def _end_lifespan(self) -> None:
         # A thread, because the end of the lifespan may block the event loop.
@@ -158,28 +153,25 @@ class _Server(uvicorn.Server):
         self._application.close()
         loop = asyncio.get_running_loop()
         message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
-        await self._stop_listening(sockets or [])
-        await super().shutdown(sockets)
-        message.cancel()
-        await self._end_lifespan()
-
-    async def _stop_listening(self, listeners: list[socket.socket]) -> None:
-        """Accept the connections that are waiting, which the system would reset otherwise."""
         if self._is_last():
             remove_unix_socket(self._options)
+        # Accept the connections that are waiting, which the system would reset otherwise.
         waiting = []
-        for listener in listeners:
+        for listener in sockets or []:
             listener.setblocking(False)
             with suppress(BlockingIOError):
                 while True:
                     waiting.append(listener.accept()[0])
         for server in self.servers:
             server.close()
-        tls, loop = self.config.ssl, asyncio.get_running_loop()
+        tls = self.config.ssl
         protocol = partial(UvicornProtocol, self.config, self._state, self.lifespan.state)
         accepted = [loop.connect_accepted_socket(protocol, each, ssl=tls) for each in waiting]
         if accepted:
             await asyncio.wait(map(asyncio.ensure_future, accepted), timeout=_ACCEPT_SECONDS)
+        await super().shutdown(sockets)
+        message.cancel()
+        await self._end_lifespan()
 
     def _print_running_calls(self) -> None:
         if count := len(self.server_state.tasks):
@@ -313,7 +305,13 @@ def serve_targets(application: TargetConsole, listener: socket.socket) -> None:
 
 def _application(runtime: Runtime, options: ServeOptions) -> AsgiApp:
     set_up_logging(options.log_level)
-    _check_test_tokens(runtime.auth, options)
+    is_open = options.uds is not None or not is_loopback(options.host)
+    auth = runtime.auth
+    if auth is not None and auth.loopback_only and (is_open or options.web.trusted_proxies):
+        raise BadOption(
+            "development tokens are for this machine alone: give --host 127.0.0.1, "
+            "and neither --uds nor --trust-proxy"
+        )
     application = AsgiApp(runtime, options.web)
     application.under_other_server = False
     return application
@@ -426,8 +424,6 @@ def _announce(
 ) -> None:
     registry = runtime.registry
     url = base_url(options, listener)
-    route = registry.contract.route
-    on_loopback = options.uds is not None or is_loopback(listener.getsockname()[0])
     title = f"{registry.name} {registry.version}: {_count(len(registry.tools), 'tool')}"
     if options.restarted:
         sys.stderr.write(f"{title}, reloaded\n")
@@ -440,55 +436,35 @@ def _announce(
     lines = [
         f"{title}{listens_on(options)}",
         *([f"  console    GET  {url}/ in a browser"] if options.web.console else ()),
-        f"  functions  POST {url}{route}NAME",
+        f"  functions  POST {url}{registry.contract.route}NAME",
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",
         f"  OpenAPI    GET  {url}/openapi.json",
         f"  health     GET  {url}/healthz",
         f"  readiness  GET  {url}/readyz",
-        *_own_pages(registry, url),
-        *_test_tokens(runtime.auth, url),
-        *_warnings(registry, options, on_loopback, key_is_temporary),
-        "Ctrl-C ends it.",
     ]
-    sys.stderr.write("\n".join(lines) + "\n")
-    sys.stderr.flush()
-
-
-def _own_pages(registry: Registry, url: str) -> Iterator[str]:
     for app in registry.apps():
         for page in app.routes:
-            yield f"  page       {' '.join(page.methods):<4} {url}{page.path}"
-
-
-def _test_tokens(auth: AppAuth | None, url: str) -> Iterator[str]:
-    if auth is not None and auth.loopback_only:
-        command = f"answerback token {url} --user NAME"
-        yield f"  tokens     POST {url}/dev/token, or: {command}"
-        yield "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user"
-
-
-def _check_test_tokens(auth: AppAuth | None, options: ServeOptions) -> None:
-    """Raise BadOption if clients on other machines could use test tokens."""
-    if auth is None or not auth.loopback_only:
-        return
-    if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
-        return
-    raise BadOption(
-        "development tokens are for this machine alone: give --host 127.0.0.1, "
-        "and neither --uds nor --trust-proxy"
-    )
-
-
-def _warnings(
-    registry: Registry, options: ServeOptions, on_loopback: bool, key_is_temporary: bool
-) -> Iterator[str]:
+            lines.append(f"  page       {' '.join(page.methods):<4} {url}{page.path}")
+    if runtime.auth is not None and runtime.auth.loopback_only:
+        lines += [
+            f"  tokens     POST {url}/dev/token, or: answerback token {url} --user NAME",
+            "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user",
+        ]
+    on_loopback = options.uds is not None or is_loopback(listener.getsockname()[0])
     if not on_loopback and registry.auth is None:
-        yield "warning: nothing authenticates clients; whoever reaches this address can call it"
+        lines.append(
+            "warning: nothing authenticates clients; whoever reaches this address can call it"
+        )
     # A developer who restarts a local server knows that its sessions end.
     has_sessions = options.web.sessions and registry.sessions
     if key_is_temporary and has_sessions and (options.workers > 1 or not on_loopback):
-        yield "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"
+        lines.append(
+            "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"
+        )
+    lines.append("Ctrl-C ends it.")
+    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.flush()
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,7 @@
-"""The operations of the document: one for each tool and for each page."""
+"""The parts of the document: the schemas of arguments and bodies, the responses, the operations.
+
+There is an operation for each tool and for each page.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,11 @@ def tool_schemas(
     in *reserved*.
     """
     argument_types = [parameter.annotation for tool in tools for parameter in tool.parameters]
-    return_types = [tool.returns.data_type for tool in tools if _has_return_type(tool)]
+    return_types = [
+        tool.returns.data_type
+        for tool in tools
+        if tool.returns.declared and tool.settings.output_schema is None
+    ]
     # Both directions get all types, so that a class has the same name in both.
     all_types = argument_types + return_types
     inputs, input_classes = schemas(all_types, _DEFS + "{name}", mode="validation")
@@ -75,9 +82,18 @@ def tool_schemas(
     input_classes = used_components(inputs, input_classes, _DEFS)
     output_classes = used_components(outputs, output_classes, _DEFS)
 
-    input_names, output_names = _names(input_classes, output_classes, reserved)
-    arguments, data = iter(_renamed(inputs, input_names)), iter(_renamed(outputs, output_names))
-    classes = _components(input_classes, input_names) | _components(output_classes, output_names)
+    names: dict[str, str] = {}
+    for name in sorted(input_classes.keys() | output_classes.keys()):
+        names[name] = _free_name(name, {*reserved, *names.values()})
+    # A class has a second name if its output differs from its input, as in pydantic with defaults.
+    only_output: dict[str, str] = {}
+    for name in sorted(input_classes.keys() & output_classes.keys()):
+        if _with_dependencies(name, input_classes) != _with_dependencies(name, output_classes):
+            taken = {*reserved, *names.values(), *only_output.values()}
+            only_output[name] = _free_name(f"{names[name]}Output", taken)
+    output_names = names | only_output
+    arguments, data = iter(_renamed(inputs, names)), iter(_renamed(outputs, output_names))
+    classes = _components(input_classes, names) | _components(output_classes, output_names)
     whole = _WholeSchemas(classes, reserved)
     of_tools = [(_arguments(tool, arguments, whole), _data(tool, data, whole)) for tool in tools]
     return of_tools, classes
@@ -88,10 +104,6 @@ def has_required_arguments(tool: Tool) -> bool:
     if tool.signature.whole is not None:
         return bool(tool.input_schema.get("required"))
     return any(parameter.required for parameter in tool.parameters)
-
-
-def _has_return_type(tool: Tool) -> bool:
-    return tool.returns.declared and tool.settings.output_schema is None
 
 
 class _WholeSchemas:
@@ -112,24 +124,6 @@ class _WholeSchemas:
         here = {f"#{each}": f"{SCHEMAS}{name}{each}" for each in references}
         self._components[name] = _with_arrays(rename_refs(own, here))
         return ref(name)
-
-
-def _names(
-    inputs: Components, outputs: Components, reserved: Collection[str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the name of each class as an input, and as an output.
-
-    A class has two names if its input differs from its output, as in pydantic with defaults.
-    """
-    names: dict[str, str] = {}
-    for name in sorted(inputs.keys() | outputs.keys()):
-        names[name] = _free_name(name, {*reserved, *names.values()})
-    only_output: dict[str, str] = {}
-    for name in sorted(inputs.keys() & outputs.keys()):
-        if _with_dependencies(name, inputs) != _with_dependencies(name, outputs):
-            taken = {*reserved, *names.values(), *only_output.values()}
-            only_output[name] = _free_name(f"{names[name]}Output", taken)
-    return names, names | only_output
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
@@ -247,23 +241,13 @@ def with_media_ranges(tool: Tool, content: Schema) -> Schema:
     generated clients use the first media type only, and bytes are sent unless the client
     prefers JSON.
     """
-    ranges: Schema = {media: {} for media in _media_ranges(tool)}
-    annotation = tool.signature.returns
-    if tool.returns.blocks_only and _is_one_media_block(annotation):
-        return ranges | content
-    return content | ranges
-
-
-def _media_ranges(tool: Tool) -> list[str]:
     kinds = {Image: "image/*", Audio: "audio/*"}
     if not tool.returns.blocks_only:
-        return list(kinds.values())
-    declared = list(_classes_in(tool.signature.returns))
-    return [
-        media
-        for block, media in kinds.items()
-        if any(block_class(each) is block for each in declared)
-    ]
+        return content | {media: {} for media in kinds.values()}
+    annotation = tool.signature.returns
+    declared = [block_class(each) for each in _classes_in(annotation)]
+    ranges: Schema = {media: {} for block, media in kinds.items() if block in declared}
+    return ranges | content if _is_one_media_block(annotation) else content | ranges
 
 
 def _is_one_media_block(annotation: Any) -> bool:
@@ -380,28 +364,22 @@ def error_statuses(tool: Tool) -> dict[int, str]:
     Errors that are raised without being declared have the operation's `default` response.
     """
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
-    found |= _statuses_in_options(tool)
     if tool.gates is not None:
         found |= {CODES[code].status for each in tool.gates.declared for code in codes_of(each)}
-    if tool.is_paged:
-        found.add(CODES["CURSOR_EXPIRED"].status)
-    if needs_login(tool):
-        found.add(CODES["LOGIN_REQUIRED"].status)
-    descriptions = {status: DESCRIPTIONS.get(status, _OTHER) for status in found}
-    return dict(sorted((descriptions | _statuses_in_docstring(tool.fn.__doc__) | _ALWAYS).items()))
-
-
-def _statuses_in_options(tool: Tool) -> set[int]:
-    """Return the statuses of the server's own errors, such as a time-out or an open question."""
     policy = tool.policy
     needs_service = policy is not None and bool(policy.retry or policy.breaker)
+    # The server's errors, such as a time-out or an open question.
     codes = {
         "UNAVAILABLE": True,
         "TIMED_OUT": tool.timeout is not None or needs_service,
         "RATE_LIMITED": policy is not None and bool(policy.limits),
         INPUT_REQUIRED: bool(tool.signature.questions),
+        "CURSOR_EXPIRED": tool.is_paged,
+        "LOGIN_REQUIRED": needs_login(tool),
     }
-    return {CODES[code].status for code, possible in codes.items() if possible}
+    found |= {CODES[code].status for code, possible in codes.items() if possible}
+    descriptions = {status: DESCRIPTIONS.get(status, _OTHER) for status in found}
+    return dict(sorted((descriptions | _statuses_in_docstring(tool.fn.__doc__) | _ALWAYS).items()))
 
 
 def _statuses_in_docstring(doc: str | None) -> dict[int, str]:
@@ -519,30 +497,62 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
         **({"security": [{BEARER: list(scopes_of(tool))}]} if needs_login(tool) else {}),
     }
     if tool.settings.task != "forbidden" or tool.settings.idempotency_key:
-        _add_task(tool, made)
-    if tool.is_paged or _is_list(data):
+        # Imported here: most apps have neither tasks nor idempotency keys.
+        from .task_paths import CREATED, ERROR_STATUSES, call_parameters, has_task
+
+        responses = made["responses"]
+        if has_task(tool):
+            responses["202"] = CREATED
+        for status in ERROR_STATUSES:
+            responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
+        made["responses"] = dict(sorted(responses.items()))
+        made["parameters"] = call_parameters(tool)
+    result = {} if data is None else data.get("properties", {}).get("result", {})
+    is_list = result.get("type") == "array" and "prefixItems" not in result
+    if tool.is_paged or is_list:
         made["parameters"] = [*made.get("parameters", ()), _LIMIT]
         made["responses"]["200"].setdefault("headers", {})["Link"] = _LINK
     return made
 
 
-def _is_list(data: Schema | None) -> bool:
-    """Return whether data of this wrapped schema is a list."""
-    result = {} if data is None else data.get("properties", {}).get("result", {})
-    return bool(result.get("type") == "array" and "prefixItems" not in result)
+def _request(tool: Tool, arguments: Schema) -> Schema:
+    media: Schema = {"schema": arguments}
+    for number, example in enumerate(tool.settings.examples, 1):
+        try:
+            value = msgspec.json.decode(ENCODER.encode(example))
+        except (NotImplementedError, TypeError, ValueError, RecursionError) as exc:
+            raise ValueError(f"an example of tool {tool.name!r} is not JSON: {exc}") from None
+        media.setdefault("examples", {})[f"example{number}"] = {"value": value}
+    # An empty body means {}, so the body is required only if an argument is.
+    return {"required": has_required_arguments(tool), "content": {JSON: media}}
 
 
-def _add_task(tool: Tool, made: Schema) -> None:
-    """Add the parts of a tool that may run as a task, or takes an idempotency key."""
-    from .task_paths import CREATED, ERROR_STATUSES, call_parameters, has_task
+def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
+    responses = {"200": _success(tool, data, media)}
+    for status, description in error_statuses(tool).items():
+        if tool.contract.always_200 and status not in _BEFORE_THE_CALL:
+            continue
+        if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
+            response = _with_retry_after(status, _error_response(description, media))
+            responses[str(status)] = response
+        else:
+            responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
+    return responses | _DEFAULT
 
-    responses = made["responses"]
-    if has_task(tool):
-        responses["202"] = CREATED
-    for status in ERROR_STATUSES:
-        responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
-    made["responses"] = dict(sorted(responses.items()))
-    made["parameters"] = call_parameters(tool)
+
+def _success(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
+    blocks_only = tool.returns.blocks_only
+    content: Schema = {
+        name: {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
+        for name, dialect in media.success.items()
+    }
+    if tool.contract.always_200:
+        either = [content[JSON]["schema"], error_schema(tool.contract.http)]
+        content[JSON] = {"schema": {"anyOf": either}}
+    if data is None and tool.contract.http not in ("mcp", "envelope"):
+        content = with_media_ranges(tool, content)
+        return {"description": _SUCCESS, "headers": {FORM: _FORM_HEADER}, "content": content}
+    return {"description": _SUCCESS, "content": content}
 
 
 def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
@@ -570,38 +580,21 @@ def shared_responses(media: MediaTypes) -> dict[str, Schema]:
     return shared
 
 
-def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
-    responses = {"200": _success(tool, data, media)}
-    for status, description in error_statuses(tool).items():
-        if tool.contract.always_200 and status not in _BEFORE_THE_CALL:
-            continue
-        if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
-            response = _with_retry_after(status, _error_response(description, media))
-            responses[str(status)] = response
-        else:
-            responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
-    return responses | _DEFAULT
-
-
 def page_paths(media: MediaTypes) -> dict[str, Schema]:
     """Return the paths that are not tools: the list of functions, this document, and health."""
     functions = {"type": "array", "items": _FUNCTION}
+    summary = "Whether calls can be served"
+    readiness = _page("checkReadiness", summary, _health_schema("ready"), media)
+    not_ready = {JSON: {"schema": _health_schema("not ready")}}
+    responses = readiness["get"]["responses"]
+    responses["503"] = {"description": "They cannot", "content": not_ready}
+    readiness["get"]["responses"] = dict(sorted(responses.items()))
     return {
         "/functions": _page("listFunctions", "The functions", functions, media),
         "/openapi.json": _page("describeService", "This document", _OBJECT, media),
         "/healthz": _page("checkHealth", "Whether the service is up", _health_schema("ok"), media),
-        "/readyz": _readiness_page(media),
+        "/readyz": readiness,
     }
-
-
-def _readiness_page(media: MediaTypes) -> Schema:
-    summary = "Whether calls can be served"
-    page = _page("checkReadiness", summary, _health_schema("ready"), media)
-    not_ready = {JSON: {"schema": _health_schema("not ready")}}
-    responses = page["get"]["responses"]
-    responses["503"] = {"description": "They cannot", "content": not_ready}
-    page["get"]["responses"] = dict(sorted(responses.items()))
-    return page
 
 
 def _page(operation_id: str, summary: str, schema: Schema, media: MediaTypes) -> Schema:
@@ -627,37 +620,3 @@ def _with_retry_after(status: int, response: Schema) -> Schema:
         return response
     header = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
     return {**response, "headers": {**response["headers"], **header}}
-
-
-def _request(tool: Tool, arguments: Schema) -> Schema:
-    media: Schema = {"schema": arguments}
-    examples = tool.settings.examples
-    if examples:
-        media["examples"] = {
-            f"example{number}": {"value": _example_as_json(tool, example)}
-            for number, example in enumerate(examples, 1)
-        }
-    # An empty body means {}, so the body is required only if an argument is.
-    return {"required": has_required_arguments(tool), "content": {JSON: media}}
-
-
-def _example_as_json(tool: Tool, example: object) -> Json:
-    try:
-        return msgspec.json.decode(ENCODER.encode(example))
-    except (NotImplementedError, TypeError, ValueError, RecursionError) as exc:
-        raise ValueError(f"an example of tool {tool.name!r} is not JSON: {exc}") from None
-
-
-def _success(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
-    blocks_only = tool.returns.blocks_only
-    content: Schema = {
-        name: {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
-        for name, dialect in media.success.items()
-    }
-    if tool.contract.always_200:
-        either = [content[JSON]["schema"], error_schema(tool.contract.http)]
-        content[JSON] = {"schema": {"anyOf": either}}
-    if data is None and tool.contract.http not in ("mcp", "envelope"):
-        content = with_media_ranges(tool, content)
-        return {"description": _SUCCESS, "headers": {FORM: _FORM_HEADER}, "content": content}
-    return {"description": _SUCCESS, "content": content}
