@@ -169,7 +169,8 @@ class HttpPool:
         loop = asyncio.get_running_loop()
         # uvloop tries one address after the other; it does not know this option.
         # An address needs no race, in which asyncio loses a socket if it is cancelled.
-        can_race = isinstance(loop, BaseEventLoop) and not _is_address(first.host)
+        is_address = ":" in first.host or first.host.replace(".", "").isdigit()
+        can_race = isinstance(loop, BaseEventLoop) and not is_address
         race: Any = {"happy_eyeballs_delay": 0.25} if can_race else {}
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -209,11 +210,6 @@ class HttpPool:
             # It reads hundreds of certificates.
             self._tls = await asyncio.to_thread(tls_context)
         return self._tls
-
-
-def _is_address(host: str) -> bool:
-    """Return whether a host is an address, and not a name that may have several."""
-    return ":" in host or host.replace(".", "").isdigit()
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
@@ -319,12 +315,10 @@ class Cookies:
         kept = self._values.get(where.origin, {})
         path = where.target.partition("?")[0]
         return "; ".join(
-            f"{name}={value}" for name, (value, prefix) in kept.items() if _is_below(path, prefix)
+            f"{name}={value}"
+            for name, (value, prefix) in kept.items()
+            if path == prefix or path.startswith(prefix.removesuffix("/") + "/")
         )
-
-
-def _is_below(path: str, prefix: str) -> bool:
-    return path == prefix or path.startswith(prefix if prefix.endswith("/") else prefix + "/")
 
 
 def _reason(exc: Exception) -> str:
