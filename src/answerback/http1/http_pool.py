@@ -1,4 +1,4 @@
-"""A pool of HTTP/1.1 connections, and one plain request."""
+"""A pool of HTTP/1.1 connections, with proxies, TLS and cookies; `fetch` sends one request."""
 
 from __future__ import annotations
 
@@ -174,7 +174,12 @@ class HttpPool:
         race: Any = {"happy_eyeballs_delay": 0.25} if can_race else {}
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                tls = await self._context() if "https" in (first.scheme, where.scheme) else None
+                tls = None
+                if "https" in (first.scheme, where.scheme):
+                    if self._tls is None:
+                        # It reads hundreds of certificates.
+                        self._tls = await asyncio.to_thread(tls_context)
+                    tls = self._tls
                 await loop.create_connection(
                     lambda: connection,
                     first.host,
@@ -204,12 +209,6 @@ class HttpPool:
             return
         connection.idle_since = asyncio.get_running_loop().time()
         idle.append(connection)
-
-    async def _context(self) -> SSLContext:
-        if self._tls is None:
-            # It reads hundreds of certificates.
-            self._tls = await asyncio.to_thread(tls_context)
-        return self._tls
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:

@@ -157,87 +157,6 @@ class Conversion:
         return plan is None
 
 
-def annotated(
-    state: Conversion, schema: Schema, path: str, types: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the keywords that are kept; the description states the others."""
-    out: dict[str, Any] = {}
-    told = []
-    for keyword, value in _tightened(schema, types, state.rules).items():
-        if _is_kept(state, keyword, value):
-            out[keyword] = deepcopy(value)
-        elif keyword in _NO_FORM:
-            state.cannot(path, f"uses {keyword}")
-        elif keyword in _CONSTRAINTS or (keyword == "default" and value is not None):
-            told.append(f"{keyword}: {_json(value)}")
-    if "const" in schema or "enum" in schema:
-        values = [schema["const"]] if "const" in schema else list(schema["enum"])
-        kinds = {type_of_value(each) for each in values}
-        if kinds & CONTAINERS:
-            state.cannot(path, "has objects or arrays as the values of enum or const")
-        elif state.rules.const or kinds <= {"string", "integer", "number"}:
-            keyword = "const" if "const" in schema and state.rules.const else "enum"
-            out[keyword] = values[0] if keyword == "const" else values
-        elif kinds != {"null"}:
-            told.append(f"one of: {_json(values)}")
-    if told:
-        text = f"({', '.join(told)})"
-        out["description"] = f"{out['description']} {text}" if out.get("description") else text
-        state.changed(path, f"the description says {text}")
-    return out
-
-
-def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
-    rules = state.rules
-    if keyword == "format":
-        return rules.formats is None or value in rules.formats
-    if keyword == "pattern" and _LOOK_AROUND.search(str(value)):
-        return False
-    if keyword == "minItems" and rules.max_min_items is not None:
-        return bool(value <= rules.max_min_items)
-    return keyword in (rules.keywords or ())
-
-
-def mixes_null(state: Conversion, schema: Schema) -> bool:
-    return not state.rules.const and None in schema.get("enum", ())
-
-
-def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:
-    """Write integers' exclusive bounds as inclusive ones where only these are taken."""
-    if types != ("integer",) or "exclusiveMinimum" in (rules.keywords or ()):
-        return schema
-    result = dict(schema)
-    for exclusive, inclusive, step in (
-        ("exclusiveMinimum", "minimum", 1),
-        ("exclusiveMaximum", "maximum", -1),
-    ):
-        bound = result.get(exclusive)
-        if is_integer(bound) and inclusive not in result:
-            del result[exclusive]
-            result[inclusive] = bound + step
-    return result
-
-
-def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    null = {"type": "null"}
-    if "anyOf" in schema:
-        return {**schema, "anyOf": [*schema["anyOf"], null]}
-    is_scalar = isinstance(schema.get("type"), str) and schema["type"] not in CONTAINERS
-    if is_scalar and "enum" not in schema and "const" not in schema:
-        return {**schema, "type": [schema["type"], "null"]}
-    notes: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
-    rest = {key: each for key, each in schema.items() if key not in notes}
-    return {**notes, "anyOf": [rest, null]}
-
-
-def _json(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        # A lone surrogate, which some JSON decoders let through.
-        return ascii(value)
-
-
 class Converted(msgspec.Struct, frozen=True):
     """A schema to send, the decoder for arguments that follow it, and what had to change."""
 
@@ -522,3 +441,84 @@ def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
             branch["enum"] = [value for value in schema["enum"] if type_of_value(value) == each]
         branches.append(branch)
     return branches
+
+
+def annotated(
+    state: Conversion, schema: Schema, path: str, types: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the keywords that are kept; the description states the others."""
+    out: dict[str, Any] = {}
+    told = []
+    for keyword, value in _tightened(schema, types, state.rules).items():
+        if _is_kept(state, keyword, value):
+            out[keyword] = deepcopy(value)
+        elif keyword in _NO_FORM:
+            state.cannot(path, f"uses {keyword}")
+        elif keyword in _CONSTRAINTS or (keyword == "default" and value is not None):
+            told.append(f"{keyword}: {_json(value)}")
+    if "const" in schema or "enum" in schema:
+        values = [schema["const"]] if "const" in schema else list(schema["enum"])
+        kinds = {type_of_value(each) for each in values}
+        if kinds & CONTAINERS:
+            state.cannot(path, "has objects or arrays as the values of enum or const")
+        elif state.rules.const or kinds <= {"string", "integer", "number"}:
+            keyword = "const" if "const" in schema and state.rules.const else "enum"
+            out[keyword] = values[0] if keyword == "const" else values
+        elif kinds != {"null"}:
+            told.append(f"one of: {_json(values)}")
+    if told:
+        text = f"({', '.join(told)})"
+        out["description"] = f"{out['description']} {text}" if out.get("description") else text
+        state.changed(path, f"the description says {text}")
+    return out
+
+
+def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
+    rules = state.rules
+    if keyword == "format":
+        return rules.formats is None or value in rules.formats
+    if keyword == "pattern" and _LOOK_AROUND.search(str(value)):
+        return False
+    if keyword == "minItems" and rules.max_min_items is not None:
+        return bool(value <= rules.max_min_items)
+    return keyword in (rules.keywords or ())
+
+
+def mixes_null(state: Conversion, schema: Schema) -> bool:
+    return not state.rules.const and None in schema.get("enum", ())
+
+
+def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:
+    """Write integers' exclusive bounds as inclusive ones where only these are taken."""
+    if types != ("integer",) or "exclusiveMinimum" in (rules.keywords or ()):
+        return schema
+    result = dict(schema)
+    for exclusive, inclusive, step in (
+        ("exclusiveMinimum", "minimum", 1),
+        ("exclusiveMaximum", "maximum", -1),
+    ):
+        bound = result.get(exclusive)
+        if is_integer(bound) and inclusive not in result:
+            del result[exclusive]
+            result[inclusive] = bound + step
+    return result
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    null = {"type": "null"}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], null]}
+    is_scalar = isinstance(schema.get("type"), str) and schema["type"] not in CONTAINERS
+    if is_scalar and "enum" not in schema and "const" not in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    notes: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
+    rest = {key: each for key, each in schema.items() if key not in notes}
+    return {**notes, "anyOf": [rest, null]}
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        # A lone surrogate, which some JSON decoders let through.
+        return ascii(value)
