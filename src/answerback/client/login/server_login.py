@@ -172,17 +172,11 @@ async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
     if choice.client is not None:
         return LoopbackRedirect(choice.client.redirect_uri or uri)
     kept = await login.records.registration(chosen.issuer.issuer)
-    if kept is None or not kept.redirect_uri or not await _is_free(kept.redirect_uri):
-        return LoopbackRedirect(uri)
-    return LoopbackRedirect(kept.redirect_uri)
-
-
-async def _is_free(uri: str) -> bool:
-    try:
-        async with LoopbackRedirect(uri):
-            return True
-    except LoginError:
-        return False
+    if kept is not None and kept.redirect_uri:
+        with suppress(LoginError):
+            async with LoopbackRedirect(kept.redirect_uri):
+                return LoopbackRedirect(kept.redirect_uri)
+    return LoopbackRedirect(uri)
 
 
 async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient) -> TokenEndpoint:
