@@ -67,13 +67,18 @@ class ApiKeys(AppAuth):
         self._users: dict[bytes, User] = {}
         for digest, given in keys.items():
             key = ApiKey(name=given) if isinstance(given, str) else given
-            self._users[_checked_digest(digest)] = User(
+            user = User(
                 subject=key.name,
                 issuer=_ISSUER,
                 scopes=frozenset(key.scopes),
                 client=key.name,
                 expires=key.expires,
             )
+            if not _DIGEST.fullmatch(digest.lower()):
+                # Neither the text nor the name is shown: one of them may be the key itself.
+                text = "a key should be given as its SHA-256, 64 hexadecimal digits"
+                raise ValueError(f"{text}; {_WRITE}")
+            self._users[bytes.fromhex(digest)] = user
 
     @staticmethod
     def new() -> NewApiKey:
@@ -108,10 +113,3 @@ class ApiKeys(AppAuth):
 
     def __repr__(self) -> str:
         return f"<ApiKeys of {len(self._users)} programs>"
-
-
-def _checked_digest(digest: str) -> bytes:
-    if not _DIGEST.fullmatch(digest.lower()):
-        # Neither the text nor the name is shown: one of them may be the key itself.
-        raise ValueError(f"a key should be given as its SHA-256, 64 hexadecimal digits; {_WRITE}")
-    return bytes.fromhex(digest)

@@ -38,14 +38,15 @@ class IdentityProvider:
         if self._metadata is None:
             self._metadata = await self._discover()
         url = self._metadata.get(name)
-        if not isinstance(url, str) or not is_secure(url) or self._leads_here(url):
+        if (
+            not isinstance(url, str)
+            or not is_secure(url)
+            # A remote issuer may not name a URL on this machine, which only we can reach.
+            or (is_loopback_url(url) and not is_loopback_url(self._issuer))
+        ):
             self._metadata = None
             raise CannotAuthenticate(f"the metadata of the issuer has no usable {name}")
         return url
-
-    def _leads_here(self, url: str) -> bool:
-        """Return whether a remote issuer names a URL on this machine, which only we can reach."""
-        return is_loopback_url(url) and not is_loopback_url(self._issuer)
 
     def forget_metadata(self) -> None:
         """Read the metadata again at the next use."""
@@ -111,17 +112,13 @@ class IdentityProvider:
         # A redirect is not followed: it could lead anywhere.
         if found.status != 200:
             raise CannotAuthenticate(f"{url} answered with {found.status}")
-        return _document(url, found.body)
-
-
-def _document(url: str, body: bytes) -> JsonObject:
-    try:
-        found = msgspec.json.decode(body)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise CannotAuthenticate(f"{url} is not a JSON object")
-    return found
+        try:
+            document = msgspec.json.decode(found.body)
+        except (ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict):
+            raise CannotAuthenticate(f"{url} is not a JSON object")
+        return document
 
 
 _MAX_REQUESTS = 32

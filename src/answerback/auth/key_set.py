@@ -1,4 +1,7 @@
-"""The issuer's keys: fetched once for all requests, kept, and fetched again in time."""
+"""Signed tokens: their headers and claims, and the issuer's keys.
+
+The keys are fetched once for all requests, kept, and fetched again in time.
+"""
 
 from __future__ import annotations
 

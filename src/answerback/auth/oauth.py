@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sys import float_info
 from time import monotonic
 from types import MappingProxyType
@@ -91,16 +91,31 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
     issuer = claims.get("iss")
     if issuer != expected.issuer and (is_jwt or issuer is not None):
         raise invalid_token("the token is of another issuer")
-    _check_audience(claims.get("aud"), expected.audiences)
+    audience = claims.get("aud")
+    audiences = audience if isinstance(audience, list) else [audience]
+    if not any(isinstance(each, str) and each in expected.audiences for each in audiences):
+        raise invalid_token("the token is for another audience")
     expires = _check_times(claims, needs_expiry=is_jwt)
     if "cnf" in claims and not expected.may_be_bound:
         raise invalid_token("the token is bound to a key, and no proof of the key is checked here")
-    scopes = _scopes(claims, expected.scope_claims)
+    if expected.scope_claims:
+        listed = (_listed(claims.get(name)) for name in expected.scope_claims)
+        scopes: frozenset[str] = frozenset().union(*listed)
+    else:
+        # `scp` is the name at Entra and Okta.
+        scopes = _listed(claims.get("scope", claims.get("scp")))
+    subject = claims.get("sub")
+    if subject is None and not is_jwt:
+        # Some providers describe a program's token only by its client.
+        subject = claims.get("client_id")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT:
+        raise invalid_token("the token has no subject")
+    clients = (claims.get(name) for name in _CLIENTS)
     return User(
-        subject=_subject(claims, is_jwt),
+        subject=subject,
         issuer=expected.issuer,
         scopes=scopes.union(*(expected.hierarchy.get(scope, ()) for scope in scopes)),
-        client=_client(claims),
+        client=next((client for client in clients if isinstance(client, str)), None),
         # Requests with the same token share it, so no tool may change it.
         claims=MappingProxyType(claims),
         expires=expires,
@@ -124,7 +139,11 @@ def refuse_other_kinds(claims: Mapping[str, Any], *, is_marked: bool) -> None:
 
 def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """Return all that each scope includes: `{"admin": ["write"], "write": ["read"]}`."""
-    direct = {scope: _names(scope, given) for scope, given in hierarchy.items()}
+    direct: dict[str, tuple[str, ...]] = {}
+    for scope, given in hierarchy.items():
+        if isinstance(given, str):
+            raise TypeError(f"hierarchy[{scope!r}] should be a list of scopes, such as [{given!r}]")
+        direct[scope] = tuple(given)
     found: dict[str, frozenset[str]] = {}
     for scope in direct:
         seen: set[str] = set()
@@ -136,18 +155,6 @@ def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
                     waiting.append(below)
         found[scope] = frozenset(seen)
     return found
-
-
-def _names(scope: str, given: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise TypeError(f"hierarchy[{scope!r}] should be a list of scopes, such as [{given!r}]")
-    return tuple(given)
-
-
-def _check_audience(found: Json, wanted: tuple[str, ...]) -> None:
-    values = found if isinstance(found, list) else [found]
-    if not any(isinstance(value, str) and value in wanted for value in values):
-        raise invalid_token("the token is for another audience")
 
 
 def _check_times(claims: Mapping[str, Any], *, needs_expiry: bool) -> float | None:
@@ -175,23 +182,6 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _subject(claims: Mapping[str, Any], is_jwt: bool) -> str:
-    found = claims.get("sub")
-    if found is None and not is_jwt:
-        # Some providers describe a program's token only by its client.
-        found = claims.get("client_id")
-    if not isinstance(found, str) or not 0 < len(found) <= _MAX_SUBJECT:
-        raise invalid_token("the token has no subject")
-    return found
-
-
-def _scopes(claims: Mapping[str, Any], names: tuple[str, ...]) -> frozenset[str]:
-    """Return the scopes in the named claims; by default in `scope`, or in `scp` (Entra, Okta)."""
-    if not names:
-        return _listed(claims.get("scope", claims.get("scp")))
-    return frozenset().union(*(_listed(claims.get(name)) for name in names))
-
-
 def _listed(found: Json) -> frozenset[str]:
     """Return the names in a claim: a text with spaces between them, or a list."""
     if isinstance(found, str):
@@ -200,11 +190,6 @@ def _listed(found: Json) -> frozenset[str]:
     if isinstance(found, list):
         return frozenset(each for each in found if isinstance(each, str))
     return frozenset()
-
-
-def _client(claims: Mapping[str, Any]) -> str | None:
-    values = (claims.get(name) for name in _CLIENTS)
-    return next((value for value in values if isinstance(value, str)), None)
 
 
 ALGORITHMS = (
@@ -260,12 +245,30 @@ class OAuth(AppAuth):
     anonymous = False
 
     def __init__(self, *, issuer: str, url: str, **options: Unpack[OAuthOptions]) -> None:
-        _check_names(options)
+        unknown = sorted(set(options) - set(OAuthOptions.__annotations__))
+        if unknown:
+            from ..core.author_errors import did_you_mean, similar_names
+
+            # FastMCP and the SDK call the scopes `required_scopes`.
+            name = unknown[0].removeprefix("required_")
+            hint = did_you_mean(similar_names(name, OAuthOptions.__annotations__))
+            raise TypeError(f"OAuth has no option {unknown[0]!r}" + (hint and f"; {hint}"))
         self.issuer = checked_url("issuer", issuer, "https://login.example.com")
         self.url = checked_url("url", url, _EXAMPLE_URL)
         self.anonymous = options.get("anonymous", False)
-        self.scopes = _checked_scopes(options.get("scopes", ()))
-        self._scope_prefix = _checked_prefix(options.get("scope_prefix", ""))
+        scopes = options.get("scopes", ())
+        if isinstance(scopes, str):
+            raise TypeError(f"scopes should be a list, such as {scopes.split()!r}")
+        if "offline_access" in scopes:
+            raise ValueError("offline_access is between client and issuer; leave it out of scopes")
+        for scope in scopes:
+            if not scope or not _is_scope_text(scope):
+                raise ValueError(f"{scope!r} cannot be a scope")
+        self.scopes = tuple(scopes)
+        prefix: object = options.get("scope_prefix", "")
+        if not isinstance(prefix, str) or not _is_scope_text(prefix):
+            raise ValueError(f"scope_prefix={prefix!r} should be a text such as 'api://tools/'")
+        self._scope_prefix = prefix
         self._expected = Expectation(
             issuer,
             _texts(options.get("audience", url)),
@@ -281,7 +284,9 @@ class OAuth(AppAuth):
         self._seen = SeenTokens()
         self._metadata_url = metadata_url(url)
         self._check: TokenCheck | None = None
-        _check_jwks(options.get("jwks"))
+        jwks = options.get("jwks")
+        if isinstance(jwks, str) and not is_secure(jwks):
+            raise ValueError(f"jwks={jwks!r} should be an https URL, or the keys")
         _check_introspection(options.get("introspection"))
         _check_algorithms(options.get("algorithms", ALGORITHMS))
         _require_extra()
@@ -382,45 +387,12 @@ def _token_check() -> type[TokenCheck]:
     return TokenCheck
 
 
-def _check_names(options: OAuthOptions) -> None:
-    unknown = sorted(set(options) - set(OAuthOptions.__annotations__))
-    if unknown:
-        from ..core.author_errors import did_you_mean, similar_names
-
-        # FastMCP and the SDK call the scopes `required_scopes`.
-        name = unknown[0].removeprefix("required_")
-        hint = did_you_mean(similar_names(name, OAuthOptions.__annotations__))
-        raise TypeError(f"OAuth has no option {unknown[0]!r}" + (hint and f"; {hint}"))
-
-
-def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(scopes, str):
-        raise TypeError(f"scopes should be a list, such as {scopes.split()!r}")
-    if "offline_access" in scopes:
-        raise ValueError("offline_access is between client and issuer; leave it out of scopes")
-    for scope in scopes:
-        if not scope or not _is_scope_text(scope):
-            raise ValueError(f"{scope!r} cannot be a scope")
-    return tuple(scopes)
-
-
-def _checked_prefix(prefix: object) -> str:
-    if not isinstance(prefix, str) or not _is_scope_text(prefix):
-        raise ValueError(f"scope_prefix={prefix!r} should be a text such as 'api://tools/'")
-    return prefix
-
-
 def _is_scope_text(text: str) -> bool:
     return all("!" <= char <= "~" and char not in '"\\' for char in text)
 
 
 def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _check_jwks(jwks: str | Mapping[str, Any] | None) -> None:
-    if isinstance(jwks, str) and not is_secure(jwks):
-        raise ValueError(f"jwks={jwks!r} should be an https URL, or the keys")
 
 
 def _check_introspection(given: object) -> None:
@@ -479,9 +451,18 @@ class TokenCheck:
             user = check_claims(claims, self._expected, is_jwt=False)
             return user, time.time() + self._introspector.seconds
         header = read_header(token, self._algorithms)
-        claims = await self._signed_claims(token, header)
-        refuse_other_kinds(claims, is_marked=header.is_access_token)
-        return check_claims(claims, self._expected, is_jwt=True), _FOREVER
+        keys = await self._keys.keys_for(header)
+        verified = _first_verified(token, keys, header)
+        if verified is None and (not keys or header.kid is None):
+            # The issuer may have a new key.
+            keys = await self._keys.keys_after_fetch(header)
+            verified = _first_verified(token, keys, header)
+        if verified is None:
+            raise invalid_token(
+                "the signature of the token is wrong" if keys else "the token has an unknown key"
+            )
+        refuse_other_kinds(verified, is_marked=header.is_access_token)
+        return check_claims(verified, self._expected, is_jwt=True), _FOREVER
 
     def trusts_seen_tokens(self) -> bool:
         """Return whether an already checked token is still valid; False once the keys are too old.
@@ -492,18 +473,6 @@ class TokenCheck:
             return True
         self._keys.refresh_in_background()
         return monotonic() < self._keys.stale_until
-
-    async def _signed_claims(self, token: bytes, header: JwtHeader) -> Mapping[str, Any]:
-        keys = await self._keys.keys_for(header)
-        claims = _first_verified(token, keys, header)
-        if claims is None and (not keys or header.kid is None):
-            keys = await self._keys.keys_after_fetch(header)
-            claims = _first_verified(token, keys, header)
-        if claims is None:
-            raise invalid_token(
-                "the signature of the token is wrong" if keys else "the token has an unknown key"
-            )
-        return claims
 
     async def _fetch_keys(self) -> list[Any]:
         found: Any = self._jwks

@@ -1,4 +1,4 @@
-"""The client's retries, breakers and limits: one policy for a server's requests."""
+"""The options of a client's calls; its retries, breakers and limits are one policy for a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ClientConnection: requests and their responses over one transport, from opening to closing."""
+"""ClientConnection: requests and their responses over one transport, from opening to closing.
+
+A request has a `Deadline`; `may_send_again` decides which are resent after a lost connection.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """ClientSession: the requests to one server, over a connection that is reopened when lost.
 
-`resending.py` decides what is resent.
+A lost connection is opened again by the next request; `may_send_again` decides what is resent.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ from .results import RemoteTool, failed_call, resource_reply
 from .server_lists import ClientSubscriptions, KeptLists
 from .user_handlers import UserHandlers
 
+T = TypeVar("T", bound=msgspec.Struct)
+_LOGGER = logger("answerback.client")
+OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
+"""The HTTP statuses of a server that does not speak a transport."""
 _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may never answer it."""
 
@@ -84,7 +88,11 @@ async def open_connection(
     connection = start()
     await connection.open()
     try:
-        connection.facts = await _agree(connection, plan)
+        if plan.version is not None and plan.version not in STATELESS:
+            connection.facts = await _initialize(connection, plan)
+        else:
+            facts = await _discover(connection, plan, must=plan.version is not None)
+            connection.facts = facts or await _initialize_or_discover(connection, plan)
     except ConnectionLost as lost:
         if not lost.may_have_run or plan.version is not None:
             raise
@@ -94,14 +102,6 @@ async def open_connection(
         await connection.open()
         connection.facts = await _initialize_or_discover(connection, plan)
     return connection
-
-
-async def _agree(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
-    wanted = plan.version
-    if wanted is not None and wanted not in STATELESS:
-        return await _initialize(connection, plan)
-    facts = await _discover(connection, plan, must=wanted is not None)
-    return facts or await _initialize_or_discover(connection, plan)
 
 
 async def _initialize_or_discover(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
@@ -189,12 +189,6 @@ def _names_stateful(data: Json) -> bool:
     """Return whether the server names a stateful version, or none at all."""
     supported = data.get("supported") if isinstance(data, dict) else None
     return not isinstance(supported, list) or any(each in STATEFUL for each in supported)
-
-
-T = TypeVar("T", bound=msgspec.Struct)
-_LOGGER = logger("answerback.client")
-OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
-"""The HTTP statuses of a server that does not speak a transport."""
 
 
 class ClientSession:
@@ -366,7 +360,7 @@ class ClientSession:
     async def request(self, asked: ClientRequest) -> JsonObject:
         """Return the result; raises RpcError or NoAnswer.
 
-        A request is resent at most once for each of the reasons in `resending.py`.
+        A request is resent at most once for each of the reasons in `may_send_again`.
         """
         reasons: set[type] = set()
         while True:
@@ -467,7 +461,11 @@ class ClientSession:
         self.info = connection.facts
         connection.on_lost = self._lost
         self.connection, self._starting = connection, None
-        _log_connected(self._plan.label, self.info, "" if self.make_transport is None else " again")
+        facts, again = self.info, "" if self.make_transport is None else " again"
+        itself = f"{facts.name} {facts.info.get('version', '')}".strip()
+        _LOGGER.info(
+            "connected%s to %s: %.200r, MCP %s", again, self._plan.label, itself, facts.version.name
+        )
         return connection
 
     async def close(self) -> None:
@@ -550,11 +548,6 @@ def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
         return ConnectError(text)
     _log_stderr(label, reason)
     return ConnectError(text, stderr=reason.stderr)
-
-
-def _log_connected(label: str, facts: ServerFacts, again: str) -> None:
-    itself = f"{facts.name} {facts.info.get('version', '')}".strip()
-    _LOGGER.info("connected%s to %s: %.200r, MCP %s", again, label, itself, facts.version.name)
 
 
 def _log_stderr(label: str, reason: NoAnswer) -> None:

@@ -199,7 +199,11 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
     # These raise for an option of the wrong type before it is used.
     ClientOptions.of(options)
-    _check_client_info(options.get("client_info", CLIENT_INFO))
+    match options.get("client_info", CLIENT_INFO):
+        case {"name": str(), "version": str()}:
+            pass
+        case given:
+            raise TypeError(f"client_info={given!r} should be a dict with a name and a version")
     check_stderr(options.get("stderr", ""))
     found = read_target(target)
     if isinstance(found, ServerEntry):
@@ -214,13 +218,6 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
             "a breaker belongs to one server; write servers.servers[NAME].options(breaker=…)"
         )
     return ConnectContext(lambda: _servers(found, _with_tap(options)))
-
-
-def _check_client_info(given: object) -> None:
-    match given:
-        case {"name": str(), "version": str()}:
-            return
-    raise TypeError(f"client_info={given!r} should be a dict with a name and a version")
 
 
 def with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:

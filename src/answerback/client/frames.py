@@ -1,4 +1,4 @@
-"""The messages between a client and a server, and the interface of a transport."""
+"""The messages between a client and a server, their headers, and the interface of a transport."""
 
 from __future__ import annotations
 
@@ -110,13 +110,11 @@ class StatelessEra:
         if is_of_task:
             # Earlier versions ask for a task by a parameter, this one by a capability.
             params = {name: value for name, value in params.items() if name != "task"}
-            more = {**more, PREFIX + "clientCapabilities": self._with_tasks()}
+            capabilities: JsonObject = self._meta[PREFIX + "clientCapabilities"]
+            extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
+            with_tasks = {**capabilities, "extensions": extensions}
+            more = {**more, PREFIX + "clientCapabilities": with_tasks}
         return _with_meta(params, more)
-
-    def _with_tasks(self) -> JsonObject:
-        capabilities: JsonObject = self._meta[PREFIX + "clientCapabilities"]
-        extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
-        return {**capabilities, "extensions": extensions}
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         found = {"MCP-Protocol-Version": V2026_07_28.name, "Mcp-Method": method}
@@ -170,20 +168,14 @@ def param_headers(paths: HeaderPaths, arguments: Mapping[str, Any]) -> dict[str,
     """Return a call's `Mcp-Param-*` headers; an absent or null argument has none."""
     headers = {}
     for path, name in paths.items():
-        value = _value_at(arguments, path)
+        value: Json = arguments
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
         if isinstance(value, bool):
             headers[f"Mcp-Param-{name}"] = "true" if value else "false"
         elif isinstance(value, str | int | float):
             headers[f"Mcp-Param-{name}"] = encode_header(str(value))
     return headers
-
-
-def _value_at(arguments: Json, path: tuple[str, ...]) -> Json:
-    for name in path:
-        if not isinstance(arguments, Mapping):
-            return None
-        arguments = arguments.get(name)
-    return arguments
 
 
 def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
@@ -195,21 +187,15 @@ def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
             continue
         yield path, part
         for keyword, value in part.items():
-            waiting.extend(_within(path, keyword, value))
-
-
-def _within(
-    path: tuple[str, ...] | None, keyword: str, value: Json
-) -> Iterator[tuple[tuple[str, ...] | None, Any]]:
-    if keyword == "properties" and isinstance(value, dict):
-        for name, part in value.items():
-            yield (None if path is None else (*path, name)), part
-    elif keyword in _ONE:
-        yield None, value
-    elif keyword in _SEVERAL and isinstance(value, list):
-        yield from ((None, part) for part in value)
-    elif keyword in _NAMED and isinstance(value, dict):
-        yield from ((None, part) for part in value.values())
+            if keyword == "properties" and isinstance(value, dict):
+                for name, inner in value.items():
+                    waiting.append((None if path is None else (*path, name), inner))
+            elif keyword in _ONE:
+                waiting.append((None, value))
+            elif keyword in _SEVERAL and isinstance(value, list):
+                waiting.extend((None, inner) for inner in value)
+            elif keyword in _NAMED and isinstance(value, dict):
+                waiting.extend((None, inner) for inner in value.values())
 
 
 _BEGINNING = 200
@@ -326,7 +312,12 @@ incoming_decoder = msgspec.json.Decoder(Incoming)
 def messages_in(frame: bytes, max_values: int) -> list[Incoming | Unreadable]:
     """Return the messages in *frame*; a batch has several."""
     if excess := _excess(frame, max_values):
-        return [_too_large(frame, excess)]
+        try:
+            found = msgspec.json.decode(frame, type=_Addressee)
+        except (ValueError, RecursionError):
+            found = _Addressee(_id_in(frame))
+        id = found.id if found.method is None else None
+        return [Unreadable(frame[:_BEGINNING], id, excess, TOO_LARGE)]
     if frame[:1] != b"{" and is_batch(frame):
         try:
             return [_message_in(each) for each in parse_batch(frame)]
@@ -364,15 +355,6 @@ class _Addressee(msgspec.Struct):
 
     id: Id | None = None
     method: str | None = None
-
-
-def _too_large(frame: bytes, reason: str) -> Unreadable:
-    try:
-        found = msgspec.json.decode(frame, type=_Addressee)
-    except (ValueError, RecursionError):
-        found = _Addressee(_id_in(frame))
-    id = found.id if found.method is None else None
-    return Unreadable(frame[:_BEGINNING], id, reason, TOO_LARGE)
 
 
 def decode_frame(frame: bytes) -> Incoming | None:

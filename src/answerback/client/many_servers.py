@@ -142,7 +142,13 @@ class ManySessions:
                 if found and not done:
                     break
                 for each in done:
-                    self._note(asked[each], each.result(), found)
+                    name, answer = asked[each], each.result()
+                    if isinstance(answer, ConnectError | ToolError):
+                        text = str(answer)
+                        self.failures[name] = text if text.startswith(name) else f"{name}: {text}"
+                    else:
+                        found[name] = answer
+                        self.failures.pop(name, None)
         finally:
             for each in late:
                 each.cancel()
@@ -164,27 +170,18 @@ class ManySessions:
         """Return whether a server is connecting, and has been waited for already."""
         return name in self.failures and self.servers[name]._session.is_opening
 
-    def _note(self, name: str, answer: T | ConnectError | ToolError, found: dict[str, T]) -> None:
-        if isinstance(answer, ConnectError | ToolError):
-            text = str(answer)
-            self.failures[name] = text if text.startswith(name) else f"{name}: {text}"
-        else:
-            found[name] = answer
-            self.failures.pop(name, None)
-
     def _named(self, name: str) -> tuple[RemoteServer, str]:
         """Return the server with the longest name that is a prefix of *name*, and the rest."""
         fitting = [each for each in self.servers if name.startswith(f"{each}_")]
         if not fitting:
-            raise NotFound(_no_server(name, list(self.servers)))
+            servers = list(self.servers)
+            text = f"no server for {name!r}; the servers are {', '.join(servers)}"
+            if servers:
+                example = f"{servers[0]}_{name}"
+                text += f"; write the server's name in front, as in {example!r}"
+            raise NotFound(text)
         prefix = max(fitting, key=len)
         return self.servers[prefix], name[len(prefix) + 1 :]
-
-
-def _no_server(name: str, servers: list[str]) -> str:
-    text = f"no server for {name!r}; the servers are {', '.join(servers)}"
-    example = f"{servers[0]}_{name}" if servers else ""
-    return f"{text}; write the server's name in front, as in {example!r}" if servers else text
 
 
 class ManyServers(ServerMethods):

@@ -1,4 +1,4 @@
-"""RemoteServer: a connected server's tools, resources and prompts."""
+"""RemoteServer: a connected server's tools, resources and prompts, and the tasks that it runs."""
 
 from __future__ import annotations
 
@@ -399,7 +399,12 @@ class RemoteTask:
             return result
         if status == "completed":
             raise NoAnswer("the task ended without a result", code=INVALID_RESPONSE)
-        raise self._failure()
+        match self.shown.get("error"):
+            case {"code": int(number), "message": str(message), **rest}:
+                raise RpcError(number, message, rest.get("data"))
+        said = self.shown.get("statusMessage") or f"the task was {status}"
+        code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
+        raise NoAnswer(str(said), code=code, details=self.params, retryable=False)
 
     def _tell_progress(self) -> None:
         """Give each new message to the user's progress function; one without numbers is counted."""
@@ -416,16 +421,6 @@ class RemoteTask:
                 self._progress(Progress(self._steps, None, str(said)))
         except Exception:
             _LOGGER.exception("the progress function failed")
-
-    def _failure(self) -> RpcError | NoAnswer:
-        """Return the reason why the task failed or was cancelled."""
-        match self.shown.get("error"):
-            case {"code": int(number), "message": str(message), **rest}:
-                return RpcError(number, message, rest.get("data"))
-        status = self.shown.get("status")
-        said = self.shown.get("statusMessage") or f"the task was {status}"
-        code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
-        return NoAnswer(str(said), code=code, details=self.params, retryable=False)
 
     async def _look(self) -> None:
         failures = 0

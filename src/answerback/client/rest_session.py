@@ -173,8 +173,13 @@ class RestSession:
             if b"null" in encoded:
                 check_numbers(body)
             answer = await self._send("POST", url, _JSON, encoded)
-            # A tool's reply has its own code; a missing page has none.
-            if answer.status in _NO_PAGE and not _is_tools_reply(answer):
+            # A tool's reply has its own code; a missing page has none, or one of the server's.
+            code = answer.header("x-error-code")
+            if answer.status in _NO_PAGE and code in (
+                None,
+                "ROUTE_NOT_FOUND",
+                "METHOD_NOT_ALLOWED",
+            ):
                 found = found or answer
                 continue
             self._forms[name] = number
@@ -238,11 +243,6 @@ class RestSession:
                 response.headers.get("content-type", "").partition(";")[0],
                 tuple(response.headers.items()),
             )
-
-
-def _is_tools_reply(answer: HttpReply) -> bool:
-    code = answer.header("x-error-code")
-    return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 
 
 def _late(deadline: Deadline, what: str = "") -> NoAnswer:

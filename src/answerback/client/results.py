@@ -203,14 +203,20 @@ class KnownTool:
             return reply
         place = None if reply.received is None else reply.received.data_from
         if reply.data is msgspec.UNSET or place == "text":
-            found = _data_missing(reply)
+            if not isinstance(reply.raw, dict):
+                # A plain REST response may be a text or an image.
+                return reply
+            text = "the tool has an output schema, and the reply no structuredContent"
+            found = _findings([("", text)], is_missing=True)
         else:
             data = reply.data if reply.shape is None else {"result": reply.data}
             violations = (self._check or self._make_check())(data)
             if not violations:
                 return reply
-            found = _violated(violations, "/structuredContent" if place == _STRUCTURED else "")
-        return _with_findings(reply, found, strict=strict) if found else reply
+            above = "/structuredContent" if place == _STRUCTURED else ""
+            faults = [(above + pointer, text) for pointer, text in violations]
+            found = _findings(faults, is_missing=False)
+        return _with_findings(reply, found, strict=strict)
 
     def _make_check(self) -> SchemaCheck:
         """Make the check against the schema; it finds nothing without jsonschema-rs."""
@@ -234,18 +240,6 @@ def known_tools(
         except BadAnnotation as exc:
             logger("answerback.client").warning("the tool %r is left out: %s", tool.name, exc)
     return found
-
-
-def _data_missing(reply: Reply[Any]) -> tuple[Finding, ...]:
-    if not isinstance(reply.raw, dict):
-        # A plain REST response may be a text or an image.
-        return ()
-    text = "the tool has an output schema, and the reply no structuredContent"
-    return _findings([("", text)], is_missing=True)
-
-
-def _violated(violations: list[tuple[str, str]], place: str) -> tuple[Finding, ...]:
-    return _findings([(place + pointer, text) for pointer, text in violations], is_missing=False)
 
 
 def _findings(faults: list[tuple[str, str]], *, is_missing: bool) -> tuple[Finding, ...]:

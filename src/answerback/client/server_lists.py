@@ -1,4 +1,4 @@
-"""KeptLists: a server's lists, kept as long as the server allows, and its known tools."""
+"""A server's lists, kept as long as the server allows, and the subscriptions to their changes."""
 
 from __future__ import annotations
 
@@ -199,7 +199,9 @@ class KeptLists:
             result = await self._session.request(ClientRequest(listed.method, params, deadline))
             page = result.get(listed.member)
             found += page if isinstance(page, list) else []
-            seconds.append(_seconds_of(result))
+            # How long the server lets a stateless result be kept.
+            milliseconds = result.get("ttlMs")
+            seconds.append(max(0.0, milliseconds / 1000) if is_number(milliseconds) else 0.0)
             cursor = result.get("nextCursor")
             is_endless = cursor is not None and (
                 str(cursor) in cursors
@@ -215,14 +217,6 @@ class KeptLists:
                 return found, min(seconds)
             cursors.add(str(cursor))
             params = {"cursor": cursor}
-
-
-def _seconds_of(result: JsonObject) -> float:
-    """Return how long the server lets a stateless result be kept."""
-    found = result.get("ttlMs")
-    if not is_number(found):
-        return 0.0
-    return max(0.0, found / 1000)
 
 
 _AGAIN_SECONDS = 1.0
@@ -254,21 +248,17 @@ class ClientSubscriptions:
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None
-        wanted = self._filter(connection)
-        if wanted:
-            self._listening = connection.spawn(_receive(connection, wanted))
-
-    def _filter(self, connection: ClientConnection) -> JsonObject:
-        found: JsonObject = {}
+        wanted: JsonObject = {}
         if self._wants_lists:
-            found = {
+            wanted = {
                 f"{kind}ListChanged": True
                 for kind in ("tools", "prompts", "resources")
                 if connection.facts.offers(kind, "listChanged")
             }
         if self._uris:
-            found["resourceSubscriptions"] = sorted(self._uris)
-        return found
+            wanted["resourceSubscriptions"] = sorted(self._uris)
+        if wanted:
+            self._listening = connection.spawn(_receive(connection, wanted))
 
 
 async def _receive(connection: ClientConnection, wanted: JsonObject) -> None:

@@ -40,7 +40,18 @@ class Tap:
         self._watch = tap if callable(tap) else None
         self._path = Path("" if callable(tap) else tap)
         if self._watch is None:
-            _create(self._path)
+            # An older recording must not be lost.
+            path = self._path
+            try:
+                # It has all arguments and replies, which only this program's user may see.
+                file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+                is_empty = os.fstat(file).st_size == 0
+                os.close(file)
+            except OSError as exc:
+                raise ConnectError(f"cannot record into {path}: {exc.strerror}") from None
+            if not is_empty:
+                text = f"{path} has a recording already; remove it, or name another file for tap="
+                raise ConnectError(text)
 
     def transports(
         self, makers: tuple[Callable[[], Transport], ...], server: str
@@ -60,20 +71,6 @@ class Tap:
             line.text = frame.decode(errors="replace")
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(line).replace(b"\n", b" ") + b"\n")
-
-
-def _create(path: Path) -> None:
-    """Create a tap's file; raises ConnectError rather than lose an older recording."""
-    try:
-        # It has all arguments and replies, which only this program's user may see.
-        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        is_empty = os.fstat(file).st_size == 0
-        os.close(file)
-    except OSError as exc:
-        raise ConnectError(f"cannot record into {path}: {exc.strerror}") from None
-    if not is_empty:
-        text = f"{path} has a recording already; remove it, or name another file for tap="
-        raise ConnectError(text)
 
 
 def _with_tap(make: Callable[[], Transport], watch: Watcher) -> Callable[[], Transport]:

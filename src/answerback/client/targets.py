@@ -1,4 +1,7 @@
-"""Reads the target of `connect`: a command, a URL, an App, a host's file, or a dict."""
+"""Reads the target of `connect`: a command, a URL, an App, a host's file, or a dict.
+
+`make_transports` gives the transports to a server that was read.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,20 @@ class Surroundings(msgspec.Struct, frozen=True):
         in_project = folder.name in _PROJECT_FOLDERS or (file and file.name == ".mcp.json")
         # Such a file in the home folder is for all projects.
         start = str(workspace) if in_project and workspace != Path.home() else None
-        return cls(workspace, start, _values(config, workspace))
+        variables = {
+            "workspaceFolder": str(workspace),
+            "workspaceFolderBasename": workspace.name,
+            "userHome": str(Path.home()),
+            "cwd": os.getcwd(),
+            "pathSeparator": os.sep,
+            "/": os.sep,
+        }
+        # The inputs of VS Code, which may have defaults.
+        inputs = config.get("inputs")
+        for each in inputs if isinstance(inputs, list) else ():
+            if isinstance(each, Mapping) and each.get("default") is not None:
+                variables[f"input:{each.get('id')}"] = str(each["default"])
+        return cls(workspace, start, variables)
 
     def filled(self, value: Json) -> Any:
         """Replace `${NAME}` in a value; raises LookupError."""
@@ -85,23 +101,6 @@ class Surroundings(msgspec.Struct, frozen=True):
     def path(self, given: str) -> Path:
         """Return a path of the file; a relative one begins in the workspace."""
         return self.workspace / Path(given).expanduser()
-
-
-def _values(config: Mapping[str, Any], workspace: Path) -> dict[str, str]:
-    """Return the values of the hosts' own variables, and the defaults of VS Code's inputs."""
-    given = {
-        "workspaceFolder": str(workspace),
-        "workspaceFolderBasename": workspace.name,
-        "userHome": str(Path.home()),
-        "cwd": os.getcwd(),
-        "pathSeparator": os.sep,
-        "/": os.sep,
-    }
-    inputs = config.get("inputs")
-    for each in inputs if isinstance(inputs, list) else ():
-        if isinstance(each, Mapping) and each.get("default") is not None:
-            given[f"input:{each.get('id')}"] = str(each["default"])
-    return given
 
 
 def read_env_file(path: Path) -> dict[str, str]:
@@ -133,6 +132,9 @@ Target: TypeAlias = (
     "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry | ServerEntry"
 )
 _URL = re.compile(r"https?://", re.IGNORECASE)
+_STRING = r'("(?:[^"\\]|\\.)*")'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 """The members of hosts' files that hold servers by name."""
 
@@ -209,7 +211,10 @@ def _read_text(text: str) -> ServerEntry | Entries:
 
 def _read_file(path: Path) -> ServerEntry | Entries:
     try:
-        text = _without_comments(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        # VS Code allows comments and trailing commas in its JSON.
+        for left_out in (_COMMENT, _LAST_COMMA):
+            text = left_out.sub(lambda found: found[1] or "", text)
         found = json.loads(text, object_pairs_hook=_members)
     except OSError as exc:
         raise BadTarget(f"cannot read {path}: {exc.strerror}") from None
@@ -230,24 +235,16 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return dict(pairs)
 
 
-_STRING = r'("(?:[^"\\]|\\.)*")'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
-
-
-def _without_comments(text: str) -> str:
-    """Remove comments and trailing commas, which VS Code allows in its JSON."""
-    for left_out in (_COMMENT, _LAST_COMMA):
-        text = left_out.sub(lambda found: found[1] or "", text)
-    return text
-
-
 def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEntry | Entries:
     """Read a host's file, or a dict; a dict with a command or a URL is one server."""
     around = Surroundings.of(config, file)
     config = _with_project(config)
     for group in _GROUPS:
-        found = _by_name(config.get(group))
+        found = config.get(group)
+        if isinstance(found, list):
+            # Continue writes a list of named servers.
+            listed = [each for each in found if isinstance(each, Mapping) and "name" in each]
+            found = _members([(str(each["name"]), each) for each in listed])
         if not isinstance(found, Mapping):
             continue
         if isinstance(found.get("servers"), Mapping):
@@ -285,14 +282,6 @@ def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
     if bad and len(bad) == len(found):
         raise BadTarget("; ".join(map(str, bad)))
     return found
-
-
-def _by_name(group: Json) -> Json:
-    """Return the servers by name; Continue writes a list of named servers."""
-    if not isinstance(group, list):
-        return group
-    named = [each for each in group if isinstance(each, Mapping) and "name" in each]
-    return _members([(str(each["name"]), each) for each in named])
 
 
 def _is_enabled(entry: Json) -> bool:

@@ -1,4 +1,7 @@
-"""The user's functions that answer a server's questions and receive its notifications."""
+"""The user's functions that answer a server's questions and receive its notifications.
+
+`InputRounds` resends a request with their answers.
+"""
 
 from __future__ import annotations
 
@@ -86,29 +89,31 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
             case "ping":
                 return {}
             case "elicitation/create" if self.elicit is not None:
-                _check_mode(params, pages=self.elicit_url)
+                # The handler may show no pages, and the only pages are those of the web.
+                mode, url = params.get("mode", "form"), params.get("url")
+                if mode not in ("form", "url") or (mode == "url" and not self.elicit_url):
+                    raise RpcError(
+                        INVALID_PARAMS, f"Invalid params: the mode {mode!r} is not supported"
+                    )
+                if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
+                    raise RpcError(
+                        INVALID_PARAMS, "Invalid params: url is not the address of a web page"
+                    )
                 return await _elicited(self.elicit, params)
             case "sampling/createMessage" if self.sample is not None:
-                return _sampled(await _run(self.sample, params))
+                sampled = await _run(self.sample, params)
+                if not isinstance(sampled, str):
+                    return dict(sampled)
+                content = {"type": "text", "text": sampled}
+                return {"role": "assistant", "content": content, "model": "unknown"}
             case "roots/list" if self.roots is not None:
                 given = await _run(self.roots) if callable(self.roots) else self.roots
                 return {"roots": [_root(each) for each in given]}
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
 
 
-def _check_mode(params: JsonObject, *, pages: bool) -> None:
-    """Raise RpcError for a page that the handler cannot show, or that is not a web page."""
-    mode, url = params.get("mode", "form"), params.get("url")
-    if mode not in ("form", "url") or (mode == "url" and not pages):
-        raise RpcError(INVALID_PARAMS, f"Invalid params: the mode {mode!r} is not supported")
-    if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
-        raise RpcError(INVALID_PARAMS, "Invalid params: url is not the address of a web page")
-
-
 async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
     """Call a handler; a plain function runs in a thread, because it may wait for a user."""
-    import asyncio
-
     try:
         if inspect.iscoroutinefunction(handler):
             return await handler(*arguments)
@@ -199,13 +204,6 @@ def _fits(value: Json, field: JsonObject) -> bool:
         return False
     choices = field.get("enum")
     return not isinstance(choices, list) or value in choices
-
-
-def _sampled(given: Any) -> JsonObject:
-    if isinstance(given, str):
-        content = {"type": "text", "text": given}
-        return {"role": "assistant", "content": content, "model": "unknown"}
-    return dict(given)
 
 
 def _root(given: object) -> JsonObject:

@@ -41,6 +41,7 @@ _READ_BYTES = 64 * 1024
 """The maximum size of one read."""
 _MAX_AHEAD = 128 * 1024
 """Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
 
@@ -126,7 +127,10 @@ class HttpConnection(asyncio.Protocol):
         is_written = transport is not None and not transport.get_write_buffer_size()
         if reader.is_complete and reader.may_keep and is_written and not self.is_closed:
             if reader.head is not None and "keep-alive" in reader.head.headers:
-                self.keep_seconds = _keep_seconds(reader.head.headers["keep-alive"])
+                header = reader.head.headers["keep-alive"]
+                pattern = r"(?:^|,)\s*timeout=(\d{1,9})\s*(?:,|$)"
+                found = re.search(pattern, header, re.ASCII | re.IGNORECASE)
+                self.keep_seconds = None if found is None else float(found[1])
             self._on_idle(self)
         else:
             self.close()
@@ -252,15 +256,6 @@ def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
     return lambda: bool(poll.poll(0))
 
 
-def _keep_seconds(header: str) -> float | None:
-    """Return the time in `Keep-Alive: timeout=5`."""
-    found = re.search(r"(?:^|,)\s*timeout=(\d{1,9})\s*(?:,|$)", header, re.ASCII | re.IGNORECASE)
-    return None if found is None else float(found[1])
-
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
 class StreamEvent(msgspec.Struct):
     """One event; *retry* is in milliseconds."""
 
@@ -300,21 +295,18 @@ class EventDecoder:
         self._pending += len(first)
         events: list[StreamEvent] = []
         for line in lines:
-            self._add(self._whole_line(), events)
+            whole = b"".join(self._parts)
+            self._parts.clear()
+            if self._is_first:
+                self._is_first = False
+                whole = whole.removeprefix(_BYTE_ORDER_MARK)
+            self._add(whole, events)
             self._parts.append(line)
             self._pending += len(line)
         if self._pending > self._limit:
             text = f"an event of the stream has more than {self._limit} bytes"
             raise HttpFailure(text, is_too_large=True)
         return events
-
-    def _whole_line(self) -> bytes:
-        line = b"".join(self._parts)
-        self._parts.clear()
-        if self._is_first:
-            self._is_first = False
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-        return line
 
     def _add(self, line: bytes, events: list[StreamEvent]) -> None:
         if not line:

@@ -150,8 +150,12 @@ class ResponseReader:
         if has_none or (self._method == "CONNECT" and head.status < 300):
             self._complete()
             return
-        if "content-encoding" in headers:
-            self._unzip = _unzip_of(headers["content-encoding"])
+        encoding = headers.get("content-encoding", "").strip().lower()
+        if encoding not in ("", "identity"):
+            if encoding not in ("gzip", "x-gzip"):
+                text = "the response has a compression that was not asked for"
+                raise BadResponse(text, encoding)
+            self._unzip = _Unzip()
         length = headers.get("content-length")
         if "transfer-encoding" in headers:
             if length is not None:
@@ -255,15 +259,6 @@ def _length(text: str) -> int:
     if int(value) > MAX_BYTES:
         raise TooLargeResponse(f"the response has more than {MAX_BYTES} bytes")
     return int(value)
-
-
-def _unzip_of(encoding: str) -> _Unzip | None:
-    name = encoding.strip().lower()
-    if name in ("", "identity"):
-        return None
-    if name not in ("gzip", "x-gzip"):
-        raise BadResponse("the response has a compression that was not asked for", name)
-    return _Unzip()
 
 
 class _Unzip:

@@ -1,4 +1,4 @@
-"""A pool of HTTP/1.1 connections, and one plain request."""
+"""A pool of HTTP/1.1 connections, with proxies, TLS and cookies; `fetch` sends one request."""
 
 from __future__ import annotations
 
@@ -169,11 +169,17 @@ class HttpPool:
         loop = asyncio.get_running_loop()
         # uvloop tries one address after the other; it does not know this option.
         # An address needs no race, in which asyncio loses a socket if it is cancelled.
-        can_race = isinstance(loop, BaseEventLoop) and not _is_address(first.host)
+        is_address = ":" in first.host or first.host.replace(".", "").isdigit()
+        can_race = isinstance(loop, BaseEventLoop) and not is_address
         race: Any = {"happy_eyeballs_delay": 0.25} if can_race else {}
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                tls = await self._context() if "https" in (first.scheme, where.scheme) else None
+                tls = None
+                if "https" in (first.scheme, where.scheme):
+                    if self._tls is None:
+                        # It reads hundreds of certificates.
+                        self._tls = await asyncio.to_thread(tls_context)
+                    tls = self._tls
                 await loop.create_connection(
                     lambda: connection,
                     first.host,
@@ -203,17 +209,6 @@ class HttpPool:
             return
         connection.idle_since = asyncio.get_running_loop().time()
         idle.append(connection)
-
-    async def _context(self) -> SSLContext:
-        if self._tls is None:
-            # It reads hundreds of certificates.
-            self._tls = await asyncio.to_thread(tls_context)
-        return self._tls
-
-
-def _is_address(host: str) -> bool:
-    """Return whether a host is an address, and not a name that may have several."""
-    return ":" in host or host.replace(".", "").isdigit()
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
@@ -319,12 +314,10 @@ class Cookies:
         kept = self._values.get(where.origin, {})
         path = where.target.partition("?")[0]
         return "; ".join(
-            f"{name}={value}" for name, (value, prefix) in kept.items() if _is_below(path, prefix)
+            f"{name}={value}"
+            for name, (value, prefix) in kept.items()
+            if path == prefix or path.startswith(prefix.removesuffix("/") + "/")
         )
-
-
-def _is_below(path: str, prefix: str) -> bool:
-    return path == prefix or path.startswith(prefix if prefix.endswith("/") else prefix + "/")
 
 
 def _reason(exc: Exception) -> str:

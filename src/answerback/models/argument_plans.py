@@ -164,7 +164,14 @@ def _fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known:
     if "enum" in schema and not any(_equal(each, value) for each in schema["enum"]):
         return False
     if isinstance(value, dict):
-        return _members_fit(value, schema, defs, known)
+        properties = schema.get("properties", {})
+        if any(name not in value for name in schema.get("required", ())):
+            return False
+        if schema.get("additionalProperties") is False and not value.keys() <= properties.keys():
+            return False
+        return all(
+            fits(value[name], properties[name], defs, known) for name in value.keys() & properties
+        )
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         return all(fits(each, schema["items"], defs, known) for each in value)
     return True
@@ -183,16 +190,3 @@ def has_type(value: Any, types: Any) -> bool:
 
 def _equal(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-def _members_fit(
-    value: dict[str, Any], schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known
-) -> bool:
-    properties = schema.get("properties", {})
-    if any(name not in value for name in schema.get("required", ())):
-        return False
-    if schema.get("additionalProperties") is False and not value.keys() <= properties.keys():
-        return False
-    return all(
-        fits(value[name], properties[name], defs, known) for name in value.keys() & properties
-    )

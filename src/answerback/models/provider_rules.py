@@ -198,25 +198,21 @@ def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]
         return {name: name for name in names}
     accepted = re.compile(rule.pattern)
     found = {name: name for name in names if accepted.fullmatch(name)}
-    proposed = {name: _proposed(name, rule) for name in names if name not in found}
+    proposed = {}
+    for name in names:
+        if name not in found:
+            # A hostile name may have millions of characters; the result has only the first ones.
+            new = re.sub(f"[^{rule.characters}]", "_", name[: rule.length]) or "_"
+            if rule.first and not re.match(f"[{rule.first}]", new):
+                new = "_" + new
+            proposed[name] = new[: rule.length]
     used = Counter([*found.values(), *proposed.values()])
     for name, new in proposed.items():
-        is_cut = len(name) > rule.length
-        found[name] = _with_digest(new, name, rule) if is_cut or used[new] > 1 else new
+        found[name] = new
+        if len(name) > rule.length or used[new] > 1:
+            digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+            found[name] = f"{new[: rule.length - _DIGEST - 1]}_{digest}"
     return {name: found[name] for name in names}
-
-
-def _proposed(name: str, rule: NameRule) -> str:
-    # A hostile name may have millions of characters; the result has only the first ones.
-    new = re.sub(f"[^{rule.characters}]", "_", name[: rule.length]) or "_"
-    if rule.first and not re.match(f"[{rule.first}]", new):
-        new = "_" + new
-    return new[: rule.length]
-
-
-def _with_digest(new: str, name: str, rule: NameRule) -> str:
-    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{new[: rule.length - _DIGEST - 1]}_{digest}"
 
 
 class SchemaSize(msgspec.Struct):
@@ -276,24 +272,19 @@ def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
             size.members += len(properties)
             size.characters += sum(map(len, properties))
             size.optional += len(properties.keys() - set(each.get("required", ())))
-            size.unions += sum(map(_is_union, properties.values()))
+            size.unions += sum(
+                "anyOf" in value or isinstance(value.get("type"), list)
+                for value in properties.values()
+            )
         if isinstance(values := each.get("enum"), list):
-            _count_values(values, size, large)
+            characters = sum(len(str(value)) for value in values)
+            size.enum_values += len(values)
+            size.characters += characters
+            if len(values) > large and all(isinstance(value, str) for value in values):
+                size.large_enum = max(size.large_enum, characters)
         elif "const" in each and not isinstance(each["const"], Mapping):
             size.characters += len(str(each["const"]))
     return size
-
-
-def _count_values(values: list[Any], size: SchemaSize, large: int) -> None:
-    characters = sum(len(str(value)) for value in values)
-    size.enum_values += len(values)
-    size.characters += characters
-    if len(values) > large and all(isinstance(value, str) for value in values):
-        size.large_enum = max(size.large_enum, characters)
-
-
-def _is_union(schema: Any) -> bool:
-    return "anyOf" in schema or isinstance(schema.get("type"), list)
 
 
 def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:

@@ -56,12 +56,21 @@ def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
     """
     entries: dict[str, ToolEntry] = {}
     doubled: dict[str, None] = {}
-    for each in map(_entry, _listed(tools)):
-        if each.name in entries:
-            # A foreign server's list must not stop its client: the report names the tool.
-            doubled[each.name] = None
+    for tool in _listed(tools):
+        name = _member(tool, "name")
+        schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
+        if not isinstance(name, str):
+            raise TypeError(f"{tool!r:.200} is not a tool: it has no name")
+        # One tool of another's server must not stop its client: the report names a second tool
+        # of the same name, and says what is malformed.
+        if not isinstance(schema, Mapping):
+            schema = {"properties": schema}
+        text = _member(tool, "description") or _member(tool, "title") or ""
+        entry = ToolEntry(name, text, schema, _is_for_model(tool))
+        if name in entries:
+            doubled[name] = None
         else:
-            entries[each.name] = each
+            entries[name] = entry
     return list(entries.values()), list(doubled)
 
 
@@ -81,18 +90,6 @@ def _listed(tools: Any) -> Iterable[Any]:
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
         raise TypeError(f"tools should be an App or a list of tools, not {type(tools).__name__}")
     return tools
-
-
-def _entry(tool: Any) -> ToolEntry:
-    name = _member(tool, "name")
-    schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
-    if not isinstance(name, str):
-        raise TypeError(f"{tool!r:.200} is not a tool: it has no name")
-    if not isinstance(schema, Mapping):
-        # One tool of a foreign server must not stop the others: the report says what is malformed.
-        schema = {"properties": schema}
-    text = _member(tool, "description") or _member(tool, "title") or ""
-    return ToolEntry(name, text, schema, _is_for_model(tool))
 
 
 def _member(tool: Any, name: str) -> Any:
@@ -145,16 +142,14 @@ class ConversionReport(msgspec.Struct, frozen=True):
     """What concerns the set of tools as a whole."""
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterable[str]:
-        yield f"{self.provider}, by the rules of {self.read_on}"
-        yield from (f"warning: {each}" for each in self.warnings)
+        lines = [f"{self.provider}, by the rules of {self.read_on}"]
+        lines += [f"warning: {each}" for each in self.warnings]
         for tool in self.tools:
             name = tool.tool if tool.tool == tool.name else f"{tool.tool} as {tool.name}"
             why = f": not strict, {tool.reason}" if tool.reason else ""
-            yield name + (": strict" if tool.strict else why)
-            yield from (f"  {each}" for each in tool.changes)
+            lines.append(name + (": strict" if tool.strict else why))
+            lines += [f"  {each}" for each in tool.changes]
+        return "\n".join(lines)
 
 
 class ModelTools:
@@ -224,7 +219,12 @@ class ModelTools:
         except RecursionError:
             raise InvalidInput("the arguments are nested too deeply", INVALID_ARGUMENTS) from None
         if not isinstance(raw, str | bytes):
-            _check_json(decoded)
+            # An object may hold a value that JSON cannot express, such as a lone surrogate.
+            try:
+                msgspec.json.encode(decoded)
+            except (TypeError, ValueError, RecursionError) as exc:
+                message = f"the arguments cannot be written as JSON: {exc}"
+                raise InvalidInput(message, INVALID_ARGUMENTS) from None
         return dict(decoded)
 
     @overload
@@ -385,15 +385,6 @@ def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:
         message = f"the arguments must be an object, not {type(raw).__name__}"
         raise InvalidInput(message, INVALID_ARGUMENTS)
     return dict(raw)
-
-
-def _check_json(arguments: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for a value that JSON cannot express, such as a lone surrogate."""
-    try:
-        msgspec.json.encode(arguments)
-    except (TypeError, ValueError, RecursionError) as exc:
-        message = f"the arguments cannot be written as JSON: {exc}"
-        raise InvalidInput(message, INVALID_ARGUMENTS) from None
 
 
 def _late(server: str) -> Reply[Any] | None:

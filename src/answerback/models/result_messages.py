@@ -52,7 +52,14 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
     has_media = reply.error is None or rules.media_in_errors
 
     def takes(block: Block) -> bool:
-        return has_media and _is_taken(block, rules)
+        if not has_media:
+            return False
+        if isinstance(block, Embedded):
+            return block.blob is not None and block.mime in rules.documents
+        if not isinstance(block, Image):
+            return False
+        # Gemini reads no images from the web.
+        return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
 
     view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
     media = [describe(part) for part in view.parts if not isinstance(part, str)]
@@ -72,15 +79,6 @@ def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
     except (TypeError, ValueError, RecursionError):
         return msgspec.UNSET
     return data if is_whole else msgspec.UNSET
-
-
-def _is_taken(block: Block, rules: ProviderRules) -> bool:
-    if isinstance(block, Embedded):
-        return block.blob is not None and block.mime in rules.documents
-    if not isinstance(block, Image):
-        return False
-    # Gemini reads no images from the web.
-    return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
 
 
 RunResult: TypeAlias = tuple[str | None, Reply[Any], str]
@@ -212,8 +210,10 @@ def anthropic_block(result: CallResult) -> dict[str, Any]:
 
 def _anthropic_part(part: Part) -> dict[str, Any]:
     match part:
+        case Image(url=None):
+            return {"type": "image", "source": _base64_source(part.mime, part.data)}
         case Image():
-            return {"type": "image", "source": _anthropic_source(part)}
+            return {"type": "image", "source": {"type": "url", "url": part.url}}
         case Embedded():
             return {"type": "document", "source": _base64_source(part.mime, part.blob)}
     return {"type": "text", "text": part}
@@ -250,12 +250,6 @@ def _prefixed(text: str) -> str:
 
 def _image_url(image: Image) -> str:
     return image.url or f"data:{image.mime};base64,{_base64(image.data)}"
-
-
-def _anthropic_source(image: Image) -> dict[str, Any]:
-    if image.url is not None:
-        return {"type": "url", "url": image.url}
-    return _base64_source(image.mime, image.data)
 
 
 def _base64_source(mime: str | None, data: bytes | None) -> dict[str, Any]:

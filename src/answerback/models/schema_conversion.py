@@ -43,7 +43,7 @@ from .schema_facts import (
     well_formed,
 )
 
-# They list the possible values; a schema without them takes others, so the model must be told.
+# Without one of these a schema takes more values, so the description states what was left out.
 _CONSTRAINTS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "multipleOf", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
@@ -54,6 +54,7 @@ _NO_FORM = frozenset(
     | {"contains", "minContains", "maxContains", "unevaluatedItems"}
 )
 """Constraints that no provider takes and that a few words do not explain."""
+_DRAFT = frozenset({"$schema", "$id", "$comment", "$anchor"})
 _LOOK_AROUND = re.compile(r"\(\?[=!<]|\\[1-9bB]")
 MAX_NODES = 10_000
 MAX_REFERRED = 300_000
@@ -119,18 +120,17 @@ class Conversion:
         for keyword in ("anyOf", "oneOf"):
             if branches := result.get(keyword):
                 base = {key: each for key, each in result.items() if key != keyword}
-                found = [self._branch(each) for each in branches]
+                found = []
+                for each in branches:
+                    pointer = each.get("$ref")
+                    branch = self.resolve(pointer, ROOT) if isinstance(pointer, str) else each
+                    found.append(self.without_all_of(branch, ROOT))
                 result = alternatives_merged(base, found)
                 self.changed(ROOT, f"{keyword} became one object; the tool checks the rest")
         result = {**result, "type": "object"}
         if not isinstance(result.get("properties"), Mapping):
             result["properties"] = {}
         return result
-
-    def _branch(self, schema: Schema) -> Schema:
-        if isinstance(pointer := schema.get("$ref"), str):
-            schema = self.resolve(pointer, ROOT)
-        return self.without_all_of(schema, ROOT)
 
     def without_all_of(self, schema: Schema, path: str) -> dict[str, Any]:
         if not schema.get("allOf"):
@@ -157,103 +157,6 @@ class Conversion:
         return plan is None
 
 
-def annotated(
-    state: Conversion, schema: Schema, path: str, types: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the keywords that are kept; the description states the others."""
-    out: dict[str, Any] = {}
-    told = []
-    for keyword, value in _tightened(schema, types, state.rules).items():
-        if _is_kept(state, keyword, value):
-            out[keyword] = deepcopy(value)
-        elif keyword in _NO_FORM:
-            state.cannot(path, f"uses {keyword}")
-        elif keyword in _CONSTRAINTS or (keyword == "default" and value is not None):
-            told.append(f"{keyword}: {_json(value)}")
-    _literals(state, schema, out, told, path)
-    _tell(state, out, told, path)
-    return out
-
-
-def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
-    rules = state.rules
-    if keyword == "format":
-        return rules.formats is None or value in rules.formats
-    if keyword == "pattern" and _LOOK_AROUND.search(str(value)):
-        return False
-    if keyword == "minItems" and rules.max_min_items is not None:
-        return bool(value <= rules.max_min_items)
-    return keyword in (rules.keywords or ())
-
-
-def _literals(
-    state: Conversion, schema: Schema, out: dict[str, Any], told: list[str], path: str
-) -> None:
-    """Convert `const` and `enum`."""
-    if "const" not in schema and "enum" not in schema:
-        return
-    values = [schema["const"]] if "const" in schema else list(schema["enum"])
-    types = {type_of_value(each) for each in values}
-    if types & CONTAINERS:
-        state.cannot(path, "has objects or arrays as the values of enum or const")
-    elif state.rules.const or types <= {"string", "integer", "number"}:
-        keyword = "const" if "const" in schema and state.rules.const else "enum"
-        out[keyword] = values[0] if keyword == "const" else values
-    elif types != {"null"}:
-        told.append(f"one of: {_json(values)}")
-
-
-def _tell(state: Conversion, out: dict[str, Any], told: Sequence[str], path: str) -> None:
-    if not told:
-        return
-    text = f"({', '.join(told)})"
-    out["description"] = f"{out['description']} {text}" if out.get("description") else text
-    state.changed(path, f"the description says {text}")
-
-
-def mixes_null(state: Conversion, schema: Schema) -> bool:
-    return not state.rules.const and None in schema.get("enum", ())
-
-
-def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:
-    """Write integers' exclusive bounds as inclusive ones where only these are taken."""
-    if types != ("integer",) or "exclusiveMinimum" in (rules.keywords or ()):
-        return schema
-    result = dict(schema)
-    for exclusive, inclusive, step in (
-        ("exclusiveMinimum", "minimum", 1),
-        ("exclusiveMaximum", "maximum", -1),
-    ):
-        bound = result.get(exclusive)
-        if is_integer(bound) and inclusive not in result:
-            del result[exclusive]
-            result[inclusive] = bound + step
-    return result
-
-
-def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    null = {"type": "null"}
-    if "anyOf" in schema:
-        return {**schema, "anyOf": [*schema["anyOf"], null]}
-    is_scalar = isinstance(schema.get("type"), str) and schema["type"] not in CONTAINERS
-    if is_scalar and "enum" not in schema and "const" not in schema:
-        return {**schema, "type": [schema["type"], "null"]}
-    notes: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
-    rest = {key: each for key, each in schema.items() if key not in notes}
-    return {**notes, "anyOf": [rest, null]}
-
-
-def _json(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        # A lone surrogate, which some JSON decoders let through.
-        return ascii(value)
-
-
-_DRAFT = frozenset({"$schema", "$id", "$comment", "$anchor"})
-
-
 class Converted(msgspec.Struct, frozen=True):
     """A schema to send, the decoder for arguments that follow it, and what had to change."""
 
@@ -266,7 +169,12 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
     """Convert a schema of arguments; in a strict mode it may raise SchemaRefused."""
     try:
         state = Conversion(schema, rules)
-        return _with_all_keywords(state) if rules.keywords is None else _within_keywords(state)
+        if rules.keywords is None:
+            return _with_all_keywords(state)
+        converted, plan = _object(state, state.root, ROOT)
+        if state.defs:
+            converted["$defs"] = state.defs
+        return Converted(converted, Decoder(plan, state.plans, state.defs), tuple(state.changes))
     except SchemaRefused as exc:
         why = str(exc)
     except RecursionError:
@@ -293,13 +201,6 @@ def _with_all_keywords(state: Conversion) -> Converted:
         schema["required"] = [names.get(name, name) for name in schema["required"]]
     plan = ObjectPlan(members) if members else None
     return Converted(schema, Decoder(plan), tuple(state.changes))
-
-
-def _within_keywords(state: Conversion) -> Converted:
-    schema, plan = _object(state, state.root, ROOT)
-    if state.defs:
-        schema["$defs"] = state.defs
-    return Converted(schema, Decoder(plan, state.plans, state.defs), tuple(state.changes))
 
 
 def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Plan]:
@@ -336,16 +237,6 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
         state.cannot(path, f"refers to {pointer!r}, which contains itself")
     if not recursive and (rest or not target):
         return _node(state, {**target, **rest}, path)
-    name = _definition(state, pointer, target)
-    ref: dict[str, Any] = {"$ref": f"#/$defs/{name}"}
-    if rest:
-        # No provider takes keywords beside a reference.
-        ref = {**annotated(state, rest, path), "anyOf": [ref]}
-    return ref, RefPlan(name)
-
-
-def _definition(state: Conversion, pointer: str, target: Schema) -> str:
-    """Return a definition's name; it is converted when it is first referred to."""
     if pointer not in state.def_names:
         wanted = re.sub(r"[^a-zA-Z0-9_.-]", "_", pointer.rpartition("/")[2]) or "root"
         taken = set(state.def_names.values())
@@ -354,12 +245,18 @@ def _definition(state: Conversion, pointer: str, target: Schema) -> str:
             for each in (wanted, *(f"{wanted}_{at}" for at in range(2, len(taken) + 3)))
             if each not in taken
         )
+        # The name is taken before the conversion, which may come back to this reference.
         state.def_names[pointer] = name
         state.defs[name], state.plans[name] = {}, None
         converted, plan = _node(state, target, name)
         state.defs[name].update(converted)
         state.plans[name] = plan
-    return state.def_names[pointer]
+    name = state.def_names[pointer]
+    ref: dict[str, Any] = {"$ref": f"#/$defs/{name}"}
+    if rest:
+        # No provider takes keywords beside a reference.
+        ref = {**annotated(state, rest, path), "anyOf": [ref]}
+    return ref, RefPlan(name)
 
 
 def _union(
@@ -381,7 +278,14 @@ def _union(
     if len(found) == 1 and "$ref" not in found[0][0]:
         return {**found[0][0], **out}, found[0][1]
     out["anyOf"] = [each for each, _ in found]
-    return out, _union_plan(state, found, path)
+    if all(state.is_plain(plan) for _, plan in found):
+        return out, None
+    # The decoder chooses a plan by the alternative that fits.
+    for at, (one, plan) in enumerate(found):
+        for other, other_plan in found[:at]:
+            if plan != other_plan and not told_apart(one, other, state.defs):
+                state.cannot(path, "has alternatives that cannot be told apart")
+    return out, UnionPlan(tuple(found))
 
 
 def _with_base(state: Conversion, base: Schema, branch: Any, path: str) -> Any:
@@ -398,16 +302,6 @@ def _with_base(state: Conversion, base: Schema, branch: Any, path: str) -> Any:
     return result
 
 
-def _union_plan(state: Conversion, found: Sequence[tuple[dict[str, Any], Plan]], path: str) -> Plan:
-    if all(state.is_plain(plan) for _, plan in found):
-        return None
-    for at, (one, plan) in enumerate(found):
-        for other, other_plan in found[:at]:
-            if plan != other_plan and not told_apart(one, other, state.defs):
-                state.cannot(path, "has alternatives that cannot be told apart")
-    return UnionPlan(tuple(found))
-
-
 def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
     properties: Mapping[str, Any] = schema.get("properties") or {}
     more = _further_properties(state, schema, path, is_root=path == ROOT)
@@ -419,17 +313,24 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
     names = fitting_names(properties, state.rules.properties)
     members: dict[str, MemberPlan] = {}
     out["properties"] = {}
+    required = schema.get("required", ())
     for name, each in properties.items():
         where = f"{path}.{name}"
         converted, plan = _node(state, each, where)
-        optional = name not in schema.get("required", ())
+        optional = name not in required
         absent = False
         if optional and state.rules.all_required:
             absent = _null_is_absent(state, each, where)
             converted = converted if allows_null(each, state.document) else or_null(converted)
         members[names[name]] = MemberPlan(name, None if state.is_plain(plan) else plan, absent)
         out["properties"][names[name]] = converted
-    out["required"] = _required(state, schema, names, path)
+    for name in required:
+        if name not in names:
+            state.cannot(path, f"requires {name!r}, which has no schema")
+    if state.rules.all_required:
+        out["required"] = list(names.values())
+    else:
+        out["required"] = [names[name] for name in required if name in names]
     if more is False or state.rules.closed:
         out["additionalProperties"] = False
     elif more is not None:
@@ -459,15 +360,6 @@ def _null_is_absent(state: Conversion, schema: Any, path: str) -> bool:
         state.cannot(path, "may be null or left out, and strict mode has null for both")
         return False
     return schema["default"] is None
-
-
-def _required(state: Conversion, schema: Schema, names: Mapping[str, str], path: str) -> list[str]:
-    for name in schema.get("required", ()):
-        if name not in names:
-            state.cannot(path, f"requires {name!r}, which has no schema")
-    if state.rules.all_required:
-        return list(names.values())
-    return [names[name] for name in schema.get("required", ()) if name in names]
 
 
 def _map(state: Conversion, schema: Schema, more: Any, path: str) -> tuple[dict[str, Any], Plan]:
@@ -549,3 +441,84 @@ def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
             branch["enum"] = [value for value in schema["enum"] if type_of_value(value) == each]
         branches.append(branch)
     return branches
+
+
+def annotated(
+    state: Conversion, schema: Schema, path: str, types: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the keywords that are kept; the description states the others."""
+    out: dict[str, Any] = {}
+    told = []
+    for keyword, value in _tightened(schema, types, state.rules).items():
+        if _is_kept(state, keyword, value):
+            out[keyword] = deepcopy(value)
+        elif keyword in _NO_FORM:
+            state.cannot(path, f"uses {keyword}")
+        elif keyword in _CONSTRAINTS or (keyword == "default" and value is not None):
+            told.append(f"{keyword}: {_json(value)}")
+    if "const" in schema or "enum" in schema:
+        values = [schema["const"]] if "const" in schema else list(schema["enum"])
+        kinds = {type_of_value(each) for each in values}
+        if kinds & CONTAINERS:
+            state.cannot(path, "has objects or arrays as the values of enum or const")
+        elif state.rules.const or kinds <= {"string", "integer", "number"}:
+            keyword = "const" if "const" in schema and state.rules.const else "enum"
+            out[keyword] = values[0] if keyword == "const" else values
+        elif kinds != {"null"}:
+            told.append(f"one of: {_json(values)}")
+    if told:
+        text = f"({', '.join(told)})"
+        out["description"] = f"{out['description']} {text}" if out.get("description") else text
+        state.changed(path, f"the description says {text}")
+    return out
+
+
+def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
+    rules = state.rules
+    if keyword == "format":
+        return rules.formats is None or value in rules.formats
+    if keyword == "pattern" and _LOOK_AROUND.search(str(value)):
+        return False
+    if keyword == "minItems" and rules.max_min_items is not None:
+        return bool(value <= rules.max_min_items)
+    return keyword in (rules.keywords or ())
+
+
+def mixes_null(state: Conversion, schema: Schema) -> bool:
+    return not state.rules.const and None in schema.get("enum", ())
+
+
+def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:
+    """Write integers' exclusive bounds as inclusive ones where only these are taken."""
+    if types != ("integer",) or "exclusiveMinimum" in (rules.keywords or ()):
+        return schema
+    result = dict(schema)
+    for exclusive, inclusive, step in (
+        ("exclusiveMinimum", "minimum", 1),
+        ("exclusiveMaximum", "maximum", -1),
+    ):
+        bound = result.get(exclusive)
+        if is_integer(bound) and inclusive not in result:
+            del result[exclusive]
+            result[inclusive] = bound + step
+    return result
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    null = {"type": "null"}
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], null]}
+    is_scalar = isinstance(schema.get("type"), str) and schema["type"] not in CONTAINERS
+    if is_scalar and "enum" not in schema and "const" not in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    notes: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
+    rest = {key: each for key, each in schema.items() if key not in notes}
+    return {**notes, "anyOf": [rest, null]}
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        # A lone surrogate, which some JSON decoders let through.
+        return ascii(value)

@@ -297,7 +297,18 @@ def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool
     values, other_values = _values(one), _values(other)
     if values is not None and other_values is not None:
         return not values & other_values
-    return types == others == {"object"} and _objects_told_apart(one, other, defs, depth)
+    if not types == others == {"object"}:
+        return False
+    members, other_members = one.get("properties", {}), other.get("properties", {})
+    required, also_required = set(one.get("required", ())), set(other.get("required", ()))
+    if other.get("additionalProperties") is False and required - other_members.keys():
+        return True
+    if one.get("additionalProperties") is False and also_required - members.keys():
+        return True
+    both = required & also_required & members.keys() & other_members.keys()
+    return any(
+        told_apart(members[name], other_members[name], defs, depth - 1) for name in sorted(both)
+    )
 
 
 def target(schema: Schema, defs: Schema) -> Schema:
@@ -317,14 +328,3 @@ def _values(schema: Schema) -> set[bytes] | None:
     if "const" in schema:
         return {msgspec.json.encode(schema["const"])}
     return {msgspec.json.encode(each) for each in schema["enum"]} if "enum" in schema else None
-
-
-def _objects_told_apart(one: Schema, other: Schema, defs: Schema, depth: int) -> bool:
-    members, others = one.get("properties", {}), other.get("properties", {})
-    required, also_required = set(one.get("required", ())), set(other.get("required", ()))
-    if other.get("additionalProperties") is False and required - others.keys():
-        return True
-    if one.get("additionalProperties") is False and also_required - members.keys():
-        return True
-    both = required & also_required & members.keys() & others.keys()
-    return any(told_apart(members[name], others[name], defs, depth - 1) for name in sorted(both))

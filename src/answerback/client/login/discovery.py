@@ -95,7 +95,14 @@ async def send(
     not make this machine send requests to addresses that only this machine can reach.
     A GET is redirected at most three times; a POST never, because it has secrets.
     """
-    content, sent = _content(form, json)
+    content: bytes | None = None
+    sent: dict[str, str] = {}
+    if form is not None:
+        content = urlencode(form).encode()
+        sent["content-type"] = "application/x-www-form-urlencoded"
+    elif json is not None:
+        content = msgspec.json.encode(json)
+        sent["content-type"] = "application/json"
     sent |= {"accept": "application/json", **(headers or {})}
     try:
         async with asyncio.timeout(_SECONDS):
@@ -117,17 +124,6 @@ async def send(
     except HttpFailure as exc:
         raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
     raise LoginError(f"{mask_url(url)} is redirected too often")
-
-
-def _content(
-    form: Mapping[str, str] | None, json: Mapping[str, Any] | None
-) -> tuple[bytes | None, dict[str, str]]:
-    """Return a request's body, and the header with its type."""
-    if form is not None:
-        return urlencode(form).encode(), {"content-type": "application/x-www-form-urlencoded"}
-    if json is not None:
-        return msgspec.json.encode(json), {"content-type": "application/json"}
-    return None, {}
 
 
 def _document(body: bytes) -> JsonObject:
@@ -219,39 +215,32 @@ async def find_resource(
     registered with *issuer*.
     """
     failures = []
-    for url in _places(server, metadata_url):
+    parts = urlsplit(server)
+    own = f"{parts.scheme}://{parts.netloc}"
+    places = [own + path for path in metadata_paths(server)[:2]]
+    for url in dict.fromkeys([metadata_url, *places] if metadata_url else places):
         try:
             response = await send("GET", url, zone=zone)
         except LoginError as exc:
             failures.append(str(exc))
             continue
         if response.status == 200 and response.document:
-            return _resource(response.document, server, url)
+            document = response.document
+            resource = document.get("resource")
+            if not isinstance(resource, str) or not _covers(resource, server):
+                raise LoginError(
+                    f"{mask_url(url)} is the metadata of {resource!r}, not of {mask_url(server)}: "
+                    "the server is not the one that its metadata names, so nothing is sent to its "
+                    "issuer"
+                )
+            issuers = _strings(document.get("authorization_servers"))
+            if not issuers:
+                raise LoginError(f"{mask_url(url)} names no authorization server")
+            return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
         failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
     if all("HTTP status 4" in each for each in failures):
-        parts = urlsplit(server)
-        own = f"{parts.scheme}://{parts.netloc}"
         return ResourceMetadata(server, (issuer or own,), is_guess=not issuer)
     raise LoginError(f"it is not known where to log in to {server}: {'; '.join(failures)}")
-
-
-def _places(server: str, metadata_url: str) -> list[str]:
-    parts = urlsplit(server)
-    own = [f"{parts.scheme}://{parts.netloc}{path}" for path in metadata_paths(server)[:2]]
-    return list(dict.fromkeys([metadata_url, *own] if metadata_url else own))
-
-
-def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
-    resource = document.get("resource")
-    if not isinstance(resource, str) or not _covers(resource, server):
-        raise LoginError(
-            f"{mask_url(url)} is the metadata of {resource!r}, not of {mask_url(server)}: the "
-            "server is not the one that its metadata names, so nothing is sent to its issuer"
-        )
-    issuers = _strings(document.get("authorization_servers"))
-    if not issuers:
-        raise LoginError(f"{mask_url(url)} names no authorization server")
-    return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
 
 
 def _covers(resource: str, server: str) -> bool:

@@ -1,5 +1,7 @@
-"""ServerLogin: the login to one server. It answers challenges with a refreshed token, a login, or
-a login for more scopes."""
+"""The login to one server: where to log in, the login itself, and the tokens of the requests.
+
+`ServerLogin` answers challenges with a refreshed token, a login, or a login for more scopes.
+"""
 
 from __future__ import annotations
 
@@ -170,17 +172,11 @@ async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
     if choice.client is not None:
         return LoopbackRedirect(choice.client.redirect_uri or uri)
     kept = await login.records.registration(chosen.issuer.issuer)
-    if kept is None or not kept.redirect_uri or not await _is_free(kept.redirect_uri):
-        return LoopbackRedirect(uri)
-    return LoopbackRedirect(kept.redirect_uri)
-
-
-async def _is_free(uri: str) -> bool:
-    try:
-        async with LoopbackRedirect(uri):
-            return True
-    except LoginError:
-        return False
+    if kept is not None and kept.redirect_uri:
+        with suppress(LoginError):
+            async with LoopbackRedirect(kept.redirect_uri):
+                return LoopbackRedirect(kept.redirect_uri)
+    return LoopbackRedirect(uri)
 
 
 async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient) -> TokenEndpoint:
@@ -249,18 +245,15 @@ class ServerLogin:
             raise LoginError(text)
         with self._clocks.waiting():
             async with self._lock:
-                if await self._has_other_token(challenge.sent):
+                if self._grant is None or self._grant.header == challenge.sent:
+                    await self._load()
+                if self._grant is not None and self._grant.header != challenge.sent:
+                    # Another request, or another process with the same store, has changed the
+                    # token since the refused request was sent.
                     return self._headers
                 await self._answer(asked, steps_up=challenge.status == 403)
                 self._is_untried = True
                 return self._headers
-
-    async def _has_other_token(self, sent: str) -> bool:
-        """Return whether another request, or another process with the same store, has changed the
-        token since the refused request was sent."""
-        if self._grant is None or self._grant.header == sent:
-            await self._load()
-        return self._grant is not None and self._grant.header != sent
 
     async def _load(self) -> None:
         self._is_loaded = True
@@ -273,7 +266,13 @@ class ServerLogin:
 
     async def _answer(self, asked: AskedLogin, *, steps_up: bool) -> None:
         if steps_up:
-            self._check_step_up(asked)
+            # The user is asked once for the same scopes, and not too often for others.
+            wanted = frozenset(asked.scopes)
+            if wanted in self._stepped_up or len(self._stepped_up) >= _STEP_UPS:
+                names = " ".join(asked.scopes) or "more scopes"
+                text = f"the server still asks for {names}, after a login for it"
+                raise LoginError(text, code="FORBIDDEN")
+            self._stepped_up.add(wanted)
         grant = self._grant
         last = "" if grant is None else grant.issuer
         chosen = await choose_issuer(self._login, self._url, asked, last)
@@ -293,15 +292,6 @@ class ServerLogin:
         known = grant.scopes if is_same and grant is not None else ()
         scopes = self._scopes(asked, chosen, known)
         await self._keep(await log_in(self._login, chosen, scopes, self._clocks))
-
-    def _check_step_up(self, asked: AskedLogin) -> None:
-        """Raise LoginError if the user was asked for these scopes before, or too often."""
-        wanted = frozenset(asked.scopes)
-        if wanted in self._stepped_up or len(self._stepped_up) >= _STEP_UPS:
-            names = " ".join(asked.scopes) or "more scopes"
-            text = f"the server still asks for {names}, after a login for it"
-            raise LoginError(text, code="FORBIDDEN")
-        self._stepped_up.add(wanted)
 
     def _scopes(
         self, asked: AskedLogin, chosen: ChosenIssuer, known: tuple[str, ...]
@@ -348,19 +338,16 @@ class ServerLogin:
         except TokenRefused as exc:
             await self._load()
             if self._grant is None or self._grant.header == grant.header:
-                await self._give_up(grant, exc.error)
+                # Forget a refresh token that the issuer refuses, or a client unknown to it.
+                records = self._login.records
+                if exc.error == "invalid_client" and grant.client.dynamic:
+                    await records.keep_registration(grant.issuer, None)
+                if exc.error in ("invalid_client", "invalid_grant", "unauthorized_client"):
+                    left = msgspec.structs.replace(grant, refresh_token="")
+                    await records.keep_grant(self._url, self._client, left)
+                    self._use(left)
             raise
         await self._keep(found, by_refresh=True)
-
-    async def _give_up(self, grant: Grant, error: str) -> None:
-        """Forget a refresh token that the issuer refuses, or a client unknown to it."""
-        records = self._login.records
-        if error == "invalid_client" and grant.client.dynamic:
-            await records.keep_registration(grant.issuer, None)
-        if error in ("invalid_client", "invalid_grant", "unauthorized_client"):
-            left = msgspec.structs.replace(grant, refresh_token="")
-            await records.keep_grant(self._url, self._client, left)
-            self._use(left)
 
     async def _keep(self, grant: Grant, *, by_refresh: bool = False) -> None:
         self._came_by_refresh = by_refresh

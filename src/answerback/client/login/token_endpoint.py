@@ -1,11 +1,11 @@
-"""Requests to the token endpoint: for a code, a refresh token, or the client's own credentials."""
+"""A program's client at an issuer, and its requests to the issuer's token endpoint."""
 
 from __future__ import annotations
 
 import json
 import time
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from secrets import token_urlsafe
 from typing import Any
@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...core.json_value import JsonObject
 from ...core.stopped_clocks import WaitingClocks
 from ...errors import needs_extra
 from ..faults import LoginError
@@ -104,17 +103,10 @@ async def _register(
             f"{issuer.issuer} does not register this program: {response.reason}; register a client "
             f"there with the redirect address {needs.redirect}, and give Login(client=…) its id"
         )
-    return _registered(found, wanted, issuer, needs)
-
-
-def _registered(
-    found: JsonObject, wanted: str, issuer: IssuerMetadata, needs: ClientNeeds
-) -> RegisteredClient:
     secret = found.get("client_secret")
     method = found.get("token_endpoint_auth_method")
     if method is None:
-        undeclared = issuer.token_endpoint_auth_methods_supported is None
-        method = "client_secret_basic" if secret and undeclared else wanted
+        method = "client_secret_basic" if secret and supported is None else wanted
     if method not in _USABLE or (method != "none" and not secret):
         raise LoginError(f"{issuer.issuer} registered a client that must use {method!r}")
     expires = found.get("client_secret_expires_at")
@@ -203,11 +195,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
             raise LoginError(f"{self.issuer.token_endpoint} does not work: {response.reason}")
         if response.status >= 300 or response.error:
             raise TokenRefused(response, self.issuer.issuer)
-        return self._grant(response.document, scopes, refresh_token)
-
-    def _grant(
-        self, found: Mapping[str, Any], scopes: tuple[str, ...], refresh_token: str
-    ) -> Grant:
+        found = response.document
         token, kind = found.get("access_token"), found.get("token_type", "Bearer")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
             raise LoginError(f"{self.issuer.issuer} sent no access token")

@@ -74,12 +74,29 @@ class FileTokens:
                 texts.pop(key, None)
             else:
                 texts[key] = text
-            self._write(texts)
+            # The lock is held, so such a file is what a killed process left.
+            name = self.path.with_name(f"{self.path.name}.new")
+            name.unlink(missing_ok=True)
+            try:
+                with open(name, "xb", opener=_open_private) as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(texts), indent=2))
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(name, self.path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(name)
+                raise
 
     def _read(self) -> dict[str, str]:
         try:
             with open(self.path, "rb") as file:
-                _check_private(file.fileno(), self.path)
+                # On Windows the user's folder protects the file.
+                mode = os.fstat(file.fileno()).st_mode & 0o777
+                if os.name == "posix" and mode & 0o077:
+                    raise LoginError(
+                        f"others may read {self.path} (mode {mode:o}); run: chmod 600 {self.path}"
+                    )
                 return msgspec.json.decode(file.read(), type=dict[str, str])
         except FileNotFoundError:
             return {}
@@ -88,21 +105,6 @@ class FileTokens:
             raise LoginError(text) from None
         except OSError as exc:
             raise LoginError(f"cannot read {self.path}: {exc.strerror}") from None
-
-    def _write(self, texts: dict[str, str]) -> None:
-        # The lock is held, so such a file is what a killed process left.
-        name = self.path.with_name(f"{self.path.name}.new")
-        name.unlink(missing_ok=True)
-        try:
-            with open(name, "xb", opener=_open_private) as file:
-                file.write(msgspec.json.format(msgspec.json.encode(texts), indent=2))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self.path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)
-            raise
 
 
 class KeyringTokens:
@@ -127,13 +129,6 @@ class KeyringTokens:
             self._keyring.set_password(self._service, key, text)
         elif self.load(key) is not None:
             self._keyring.delete_password(self._service, key)
-
-
-def _check_private(descriptor: int, path: Path) -> None:
-    """Refuse a file that others can read; on Windows the user's folder protects it."""
-    mode = os.fstat(descriptor).st_mode & 0o777
-    if os.name == "posix" and mode & 0o077:
-        raise LoginError(f"others may read {path} (mode {mode:o}); run: chmod 600 {path}")
 
 
 @contextmanager

@@ -86,7 +86,13 @@ class LoopbackRedirect:
             async with asyncio.timeout(_READ_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
                 status, text = self._take(head.partition(b"\r\n")[0].decode("latin-1"))
-                writer.write(_response(status, text))
+                body = _PAGE.format(text).encode()
+                headers = (
+                    f"HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\n"
+                    f"content-length: {len(body)}\r\nconnection: close\r\n"
+                    "cache-control: no-store\r\nreferrer-policy: no-referrer\r\n\r\n"
+                )
+                writer.write(headers.encode() + body)
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
@@ -105,16 +111,6 @@ class LoopbackRedirect:
             return "400 Bad Request", _FOREIGN
         self._answer.set_result(found)
         return "200 OK", _TAKEN
-
-
-def _response(status: str, text: str) -> bytes:
-    body = _PAGE.format(text).encode()
-    head = (
-        f"HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\n"
-        f"content-length: {len(body)}\r\nconnection: close\r\ncache-control: no-store\r\n"
-        "referrer-policy: no-referrer\r\n\r\n"
-    )
-    return head.encode() + body
 
 
 OpenUrl = Callable[[str], Any]

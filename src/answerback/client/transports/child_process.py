@@ -1,4 +1,4 @@
-"""MCP over the stdin and stdout of a child process."""
+"""MCP over the stdin and stdout of a child process: its environment, its stderr, and its end."""
 
 from __future__ import annotations
 
@@ -342,7 +342,15 @@ class _Child(asyncio.SubprocessProtocol):
         if self._reading is None:
             self._searched = len(buffer)
             if self._searched > MAX_BYTES or self._skipped:
-                self._skip()
+                # A line that is too large is discarded except its edges: one of them has the
+                # message's id.
+                before = len(self._buffer)
+                del self._buffer[_EDGE:-_EDGE]
+                self._searched = len(self._buffer)
+                self._skipped += before - self._searched
+                if self._skipped > _MAX_SKIPPED:
+                    self._buffer.clear()
+                    self._lose(self.loss("the server sent a message that is too large"))
 
     async def _take_large(self, line: bytes) -> None:
         try:
@@ -353,16 +361,6 @@ class _Child(asyncio.SubprocessProtocol):
             self._take_lines()
             if self._reading is None:
                 self._stdout.resume_reading()
-
-    def _skip(self) -> None:
-        """Discard a line that is too large, except its edges: one of them has the message's id."""
-        before = len(self._buffer)
-        del self._buffer[_EDGE:-_EDGE]
-        self._searched = len(self._buffer)
-        self._skipped += before - self._searched
-        if self._skipped > _MAX_SKIPPED:
-            self._buffer.clear()
-            self._lose(self.loss("the server sent a message that is too large"))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -414,18 +412,16 @@ class _Child(asyncio.SubprocessProtocol):
             self._watch.close()
             if not self._exited.is_set():
                 with suppress(ProcessLookupError):
-                    self._kill()
+                    if os.name == "posix":
+                        # `kill` of asyncio would take the exit status, which its own watcher
+                        # then misses.
+                        os.kill(self._process.get_pid(), signal.SIGKILL)
+                    else:
+                        self._process.kill()
             try:
                 await self._exits_within(_TERM_GRACE)
             finally:
                 self._process.close()
-
-    def _kill(self) -> None:
-        if os.name == "posix":
-            # `kill` of asyncio would take the exit status, which its own watcher then misses.
-            os.kill(self._process.get_pid(), signal.SIGKILL)
-        else:
-            self._process.kill()
 
     async def _exits_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):

@@ -1,4 +1,7 @@
-"""The client's HTTP requests: headers, credentials, redirects, and connection errors."""
+"""The client's HTTP requests: headers, credentials, redirects, and connection errors.
+
+No credentials that were sent appear in what the client shows of a refusal.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from urllib.parse import urljoin
 import msgspec
 
 from ...core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
-from ...core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
+from ...core.stopped_clocks import RUNNING, clocks_stopped
 from ...http1.http_connection import HttpFailure, HttpResponse
 from ...http1.http_pool import HttpPool, parse_url
 from ...protocol.jsonrpc import Id
@@ -140,7 +143,12 @@ class HttpRequests:
         self._client: HttpPool | None = None
         self.credentials: Mapping[str, str] = {}
         """The last headers with credentials."""
-        self.sent = SentCredentials(url, self._headers | _login_of(url))
+        try:
+            login = parse_url(url).login
+        except HttpFailure:
+            login = ""  # The first request raises it.
+        known = {"authorization": login} if login else {}
+        self.sent = SentCredentials(url, self._headers | known)
 
     def open(self) -> None:
         if self._client is None:
@@ -159,7 +167,13 @@ class HttpRequests:
             response = await self._send(method, headers, body, url or self.url)
             yield response
         except HttpFailure as exc:
-            raise self._lost(exc) from None
+            text = str(exc)
+            if exc.is_too_large:
+                raise NoAnswer(text, code=TOO_LARGE) from None
+            if exc.quoted:
+                # The response may repeat the credentials.
+                text += f": {self.sent.masked_text(exc.quoted)[:_MAX_QUOTED]!r}"
+            raise ConnectionLost(text, may_have_run=exc.may_have_run) from None
         finally:
             if response is not None:
                 response.close()
@@ -187,21 +201,20 @@ class HttpRequests:
                 response.close()
                 url = self.url = moved
             elif status in (401, 403) and self._auth is not None:
-                challenge = await self._challenge(response, sent.get("authorization", ""))
-                with clocks_stopped(_probes()):
+                try:
+                    refused = await self.refusal_body(response)
+                finally:
+                    response.close()
+                challenge = AuthChallenge(
+                    response.url, status, response.headers, refused, sent.get("authorization", "")
+                )
+                # These clocks measure only how long the server takes to answer at all.
+                probes = [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
+                with clocks_stopped(probes):
                     self.credentials = await self._login(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
-
-    def _lost(self, error: HttpFailure) -> NoAnswer:
-        """Return a request's failure, without the credentials that the response may repeat."""
-        text = str(error)
-        if error.is_too_large:
-            return NoAnswer(text, code=TOO_LARGE)
-        if error.quoted:
-            text += f": {self.sent.masked_text(error.quoted)[:_MAX_QUOTED]!r}"
-        return ConnectionLost(text, may_have_run=error.may_have_run)
 
     async def identity(self) -> str:
         """Return the next request's credentials, for caches."""
@@ -236,35 +249,14 @@ class HttpRequests:
             text = self.sent.masked_text(text)
             raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
 
-    async def _challenge(self, response: HttpResponse, sent: str) -> AuthChallenge:
-        try:
-            body = await self.refusal_body(response)
-        finally:
-            response.close()
-        return AuthChallenge(response.url, response.status_code, response.headers, body, sent)
-
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
 
-def _probes() -> list[StoppableClock]:
-    """Return the clocks that measure only how long the server takes to answer at all."""
-    return [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
-
-
 def _in_lower_case(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
-
-
-def _login_of(url: str) -> dict[str, str]:
-    """Return the header for the user and the password in a URL."""
-    try:
-        login = parse_url(url).login
-    except HttpFailure:
-        return {}  # The first request raises it.
-    return {"authorization": login} if login else {}
 
 
 def _moved_to(response: HttpResponse) -> str | None:

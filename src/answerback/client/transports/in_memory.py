@@ -16,7 +16,6 @@ from ...protocol.engine import Engine
 from ...protocol.jsonrpc import (
     CancelledParams,
     Id,
-    Notification,
     Request,
     Response,
     RpcError,
@@ -75,9 +74,22 @@ class InMemory(Transport):
             except RpcError as error:
                 self.deliver(error_frame(message.id, error))
         elif isinstance(message, Response):
-            self._resolve(message)
-        elif isinstance(message, Notification):
-            self._notified(message)
+            answer = self._questions.pop(message.id, None)
+            if answer is None or answer.done():
+                return
+            if message.result is None:
+                from ...tools.elicitation import Declined
+
+                answer.set_exception(Declined("The client refused"))
+            else:
+                answer.set_result(message.result)
+        elif message.method == "notifications/cancelled":
+            id = read_params(message.params, CancelledParams).id
+            found = None if id is None else self._running.pop(id, None)
+            if found is not None:
+                peer, task = found
+                peer.cancel()
+                task.cancel()
 
     async def close(self) -> None:
         for peer, task in list(self._running.values()):
@@ -137,24 +149,3 @@ class InMemory(Transport):
                 self.deliver(frame)
         finally:
             self._running.pop(request.id, None)
-
-    def _resolve(self, response: Response) -> None:
-        answer = self._questions.pop(response.id, None)
-        if answer is None or answer.done():
-            return
-        if response.result is None:
-            from ...tools.elicitation import Declined
-
-            answer.set_exception(Declined("The client refused"))
-        else:
-            answer.set_result(response.result)
-
-    def _notified(self, message: Notification) -> None:
-        if message.method != "notifications/cancelled":
-            return
-        id = read_params(message.params, CancelledParams).id
-        found = None if id is None else self._running.pop(id, None)
-        if found is not None:
-            peer, task = found
-            peer.cancel()
-            task.cancel()

@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP: JSON and event streams, sessions, and resumed streams."""
+"""MCP over HTTP: Streamable HTTP with its sessions and resumed streams, and the older SSE."""
 
 from __future__ import annotations
 
@@ -135,7 +135,13 @@ class StreamableHttp(Transport):
         self._http.open()
 
     async def send(self, outgoing: Outgoing) -> None:
-        headers = {**_ACCEPT, **outgoing.headers, **self._session_for(outgoing)}
+        if outgoing.method == "initialize":
+            # The first message begins a new session.
+            self._session = None
+            self._version = {}
+        elif "MCP-Protocol-Version" in outgoing.headers:
+            self._version = {"MCP-Protocol-Version": outgoing.headers["MCP-Protocol-Version"]}
+        headers = {**_ACCEPT, **outgoing.headers, **self._session_header()}
         state, body = None, b""
         async with self._http.stream("POST", headers, outgoing.frame) as response:
             is_stream = response.is_event_stream
@@ -160,15 +166,6 @@ class StreamableHttp(Transport):
         if not outgoing.answer.done():
             text = f"the response (HTTP status {response.status_code}) has no result in it"
             raise ConnectionLost(text)
-
-    def _session_for(self, outgoing: Outgoing) -> Mapping[str, str]:
-        """Return the session's header; the first message begins a new session."""
-        if outgoing.method == "initialize":
-            self._session = None
-            self._version = {}
-        elif "MCP-Protocol-Version" in outgoing.headers:
-            self._version = {"MCP-Protocol-Version": outgoing.headers["MCP-Protocol-Version"]}
-        return self._session_header()
 
     async def listen(self) -> None:
         """Open the stream, and wait a moment for it, so that nothing is missed."""
