@@ -93,7 +93,11 @@ def parse(doc: str | None) -> Docstring:
             if section.kind == "examples":
                 prose += [*lines[at : section.end], ""]
             elif section.kind == "returns":
-                returns += [*_returns_lines(lines[at : section.end]), ""]
+                head, *body = lines[at : section.end]
+                if (field := _field(head)) is not None:
+                    # `:returns: The sum.` becomes `Returns: The sum.`
+                    head = f"Returns: {field[2].strip()}"
+                returns += [head, *body, ""]
             sections.append(section)
             at = section.end
     return Docstring(
@@ -102,12 +106,6 @@ def parse(doc: str | None) -> Docstring:
         raises=_entries_of("raises", sections),
         returns=_paragraphs(returns),
     )
-
-
-def _returns_lines(lines: list[str]) -> list[str]:
-    """Return the section's lines; `:returns: The sum.` becomes `Returns: The sum.`"""
-    field = _field(lines[0])
-    return lines if field is None else [f"Returns: {field[2].strip()}", *lines[1:]]
 
 
 def _entries_of(kind: str, sections: list[Section]) -> dict[str, str]:
@@ -207,14 +205,6 @@ def _google_section(lines: list[str], at: int) -> Section | None:
     kind = _heading_kind(lines[at]) if lines[at].endswith(":") else None
     if kind is None:
         return None
-    end = _google_section_end(lines, at, kind)
-    body = lines[at + 1 : end]
-    if not any(body):
-        return None
-    return Section(kind, end, _entries(body, _read_google_entry))
-
-
-def _google_section_end(lines: list[str], at: int, kind: str) -> int:
     margin = _indent(lines[at])
     end = at + 1
     while end < len(lines) and (not lines[end] or _indent(lines[end]) > margin):
@@ -227,7 +217,10 @@ def _google_section_end(lines: list[str], at: int, kind: str) -> int:
             and not _heading_kind(lines[end])
         ):
             end += 1
-    return end
+    body = lines[at + 1 : end]
+    if not any(body):
+        return None
+    return Section(kind, end, _entries(body, _read_google_entry))
 
 
 def _read_google_entry(line: str) -> Entry | None:
