@@ -75,7 +75,9 @@ class Section(msgspec.Struct, frozen=True):
 
 def parse(doc: str | None) -> Docstring:
     """Split a docstring into its parts; never raise."""
-    lines = _dedented_lines(doc or "")
+    first, *rest = [line.rstrip() for line in (doc or "").expandtabs().splitlines()] or [""]
+    margin = min((_indent(line) for line in rest if line), default=0)
+    lines = [first.lstrip(), *(line[margin:] for line in rest)]
     prose: list[str] = []
     returns: list[str] = []
     sections: list[Section] = []
@@ -113,12 +115,6 @@ def _entries_of(kind: str, sections: list[Section]) -> dict[str, str]:
     return {name: text for entries in chosen for name, text in entries.items()}
 
 
-def _dedented_lines(doc: str) -> list[str]:
-    first, *rest = [line.rstrip() for line in doc.expandtabs().splitlines()] or [""]
-    margin = min((_indent(line) for line in rest if line), default=0)
-    return [first.lstrip(), *(line[margin:] for line in rest)]
-
-
 def _paragraphs(lines: list[str]) -> str:
     """Return the lines with one empty line between paragraphs."""
     paragraphs: list[list[str]] = [[]]
@@ -136,7 +132,12 @@ def _sphinx_section(lines: list[str], at: int) -> Section | None:
         return None
     kind, subject, text = field
     end = at + 1
-    while end < len(lines) and _continues(lines, end, _indent(lines[at])):
+    while end < len(lines):
+        line = lines[end]
+        is_inside = not line or _indent(line) > _indent(lines[at])
+        # Like Sphinx, accept a continuation without indentation.
+        if not is_inside and (lines[end - 1] == "" or _field(line) is not None):
+            break
         end += 1
     text = _entry_text([text, *lines[at + 1 : end]])
     return Section(kind, end, dict.fromkeys(_names(subject), text))
@@ -154,25 +155,18 @@ def _field(line: str) -> tuple[str, str, str] | None:
     return kind, subject, text
 
 
-def _continues(lines: list[str], at: int, margin: int) -> bool:
-    """Return whether a line continues the field above it.
-
-    Like Sphinx, this accepts a continuation without indentation.
-    """
-    line = lines[at]
-    if not line or _indent(line) > margin:
-        return True
-    return lines[at - 1] != "" and _field(line) is None
-
-
 def _numpy_section(lines: list[str], at: int) -> Section | None:
     kind = _heading_kind(lines[at])
     if kind is None or not _is_underlined(lines, at):
         return None
     margin = _indent(lines[at])
+    has_entries = kind in ("arguments", "raises")
     start = end = at + 2
     while end < len(lines) and not _is_underlined(lines, end):
-        if kind in ("arguments", "raises") and _is_prose_again(lines, end, margin):
+        line = lines[end]
+        begins_paragraph = line and not lines[end - 1] and _indent(line) <= margin
+        if has_entries and begins_paragraph and _read_numpy_entry(line.strip()) is None:
+            # This is prose again.
             break
         end += 1
     return Section(kind, end, _entries(lines[start:end], _read_numpy_entry))
@@ -185,13 +179,6 @@ def _heading_kind(line: str) -> str | None:
 def _is_underlined(lines: list[str], at: int) -> bool:
     line = lines[at + 1].strip() if at + 1 < len(lines) else ""
     return lines[at] != "" and len(line) >= 3 and line.strip(line[0]) == "" and line[0] in "-="
-
-
-def _is_prose_again(lines: list[str], at: int, margin: int) -> bool:
-    line = lines[at]
-    if not line or _indent(line) > margin or lines[at - 1]:
-        return False
-    return _read_numpy_entry(line.strip()) is None
 
 
 def _read_numpy_entry(line: str) -> Entry | None:

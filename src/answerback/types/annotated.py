@@ -94,16 +94,13 @@ def _read_item(item: Any, metadata: Metadata) -> None:
             case _:
                 _add_limits(metadata, item, _LIMIT_NAMES)
     elif _library_of(item) in ("pydantic", "pydantic_core"):
-        _read_pydantic(item, metadata)
-
-
-def _read_pydantic(item: Any, metadata: Metadata) -> None:
-    names = {name for name, value in getattr(item, "__dict__", {}).items() if value is not None}
-    if names and names <= set(_LIMIT_NAMES):
-        metadata.foreign_limits = True
-        _add_limits(metadata, item, _LIMIT_NAMES)
-    else:
-        metadata.needs_pydantic = True
+        members = getattr(item, "__dict__", {})
+        names = {name for name, value in members.items() if value is not None}
+        if names and names <= set(_LIMIT_NAMES):
+            metadata.foreign_limits = True
+            _add_limits(metadata, item, _LIMIT_NAMES)
+        else:
+            metadata.needs_pydantic = True
 
 
 def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:

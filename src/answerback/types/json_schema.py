@@ -594,7 +594,11 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
     for annotation in defined:
         name = _short_name(annotation)
         if short_names[name] > 1:
-            name = _long_name(annotation)
+            name = clean_name(
+                f"{annotation.__module__}.{annotation.__qualname__}"
+                if isinstance(annotation, type)
+                else str(annotation)
+            )
         number, unused = 1, name
         while unused in names.values():
             number += 1
@@ -626,9 +630,3 @@ def _short_name(annotation: Any) -> str:
         return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.
     return clean_name(re.sub(r"[\w.<>]+\.", "", str(annotation)))
-
-
-def _long_name(annotation: Any) -> str:
-    if isinstance(annotation, type):
-        return clean_name(f"{annotation.__module__}.{annotation.__qualname__}")
-    return clean_name(str(annotation))

@@ -218,15 +218,13 @@ def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None
                 report_unknown(str(name), known, coercion)
     else:
         is_shown = coercion.show_values and not is_secret_path(path, coercion.aliases)
-        coercion.report(path, _message(error, keyword, is_shown))
-
-
-def _message(error: Any, keyword: str, is_shown: bool) -> str:
-    types = _expected_types(error)
-    if types:
-        got = describe_value(error.instance) if is_shown else kind_name(error.instance)
-        return f"expected {' or '.join(types)}, got {got}"
-    return shown_message(error) if is_shown else f"it breaks {keyword!r} of the schema"
+        if types := _expected_types(error):
+            got = describe_value(error.instance) if is_shown else kind_name(error.instance)
+            message = f"expected {' or '.join(types)}, got {got}"
+        else:
+            hidden = f"it breaks {keyword!r} of the schema"
+            message = shown_message(error) if is_shown else hidden
+        coercion.report(path, message)
 
 
 def _path(steps: list[Any], coercion: Coercion, known: Collection[str], path: str = "") -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
-from math import inf, prod
+from math import prod
 from typing import Any
 from urllib.parse import unquote
 
@@ -161,14 +161,17 @@ class SchemaCost:
         return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
 
     def _node(self, schema: dict[str, Any]) -> _Node:
-        same_value = self._group([*_same_value(schema), *self._target(schema)])
+        by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
+        found_by_name = [each for found in by_name for each in found.values()]
+        beside = [*_several(schema, *_SAME_VALUE), *found_by_name, *self._target(schema)]
+        same_value = self._group(beside)
         members = [found for each in _member_schemas(schema) if (found := self._group(each))]
         items = [found for each in _item_schemas(schema) if (found := self._group(each))]
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self._unevaluated.append(self._indexes[id(schema)])
             # The validator checks all of them three times, and looks up each member in them.
-            beside = [[each] for each in same_value]
-            members, items = 3 * (members + beside), 3 * (items + beside)
+            groups = [[each] for each in same_value]
+            members, items = 3 * (members + groups), 3 * (items + groups)
             same_value *= 3
         return _Node(_weight(schema), same_value, members, items)
 
@@ -224,11 +227,6 @@ def _several(schema: dict[str, Any], *keywords: str) -> list[Any]:
 def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
     value = schema.get(keyword)
     return value if isinstance(value, dict) else {}
-
-
-def _same_value(schema: dict[str, Any]) -> list[Any]:
-    by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
-    return _several(schema, *_SAME_VALUE) + [each for found in by_name for each in found.values()]
 
 
 def _member_schemas(schema: dict[str, Any]) -> list[list[Any]]:
@@ -358,7 +356,11 @@ class CompiledSchema:
         None means that the data is not valid, and that it takes too long to say why.
         """
         validator, cost = self._validator, self._cost
-        is_small = _size(data) <= cost.small
+        try:
+            # By `marshal`, because JSON is slow for long numbers.
+            is_small = len(marshal.dumps(data, _WITHOUT_REFERENCES)) <= cost.small
+        except ValueError:
+            is_small = False
         if is_small and validator.is_valid(data):
             return []
         checks, quoted = cost.checks(data)
@@ -450,14 +452,6 @@ def _violations(compiled: CompiledSchema, data: Any) -> list[tuple[str, str]]:
             message = shown_message(error)
         found.append((_pointer(error.instance_path), message))
     return found
-
-
-def _size(data: Any) -> float:
-    """Return how many bytes data has; `marshal`, because JSON is slow for long numbers."""
-    try:
-        return len(marshal.dumps(data, _WITHOUT_REFERENCES))
-    except ValueError:
-        return inf
 
 
 def shown_message(error: Any) -> str:
