@@ -1,4 +1,7 @@
-"""Resources: functions whose result clients read, at one URI or at a template's URIs."""
+"""Resources: functions whose result clients read, at one URI or at a template's URIs.
+
+A template's pattern is bounded, and a value from a URI cannot leave its folder.
+"""
 
 from __future__ import annotations
 

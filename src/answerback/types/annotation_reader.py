@@ -1,6 +1,7 @@
 """Reads annotations into the tree of nodes, and refuses types that cannot be served.
 
-Registration uses it, so it has to be quick: it builds no msgspec decoders.
+The fields of all kinds of records are read here too. Registration uses it, so it has to be quick:
+it builds no msgspec decoders.
 """
 
 from __future__ import annotations

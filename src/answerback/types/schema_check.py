@@ -1,4 +1,8 @@
-"""Checks data against a JSON Schema, with jsonschema-rs, in a bounded time."""
+"""Checks data against a JSON Schema, with jsonschema-rs, in a bounded time.
+
+Before a check, the cost of the schema and of the data is counted. The texts of refusals by an
+author's class are here too.
+"""
 
 from __future__ import annotations
 
