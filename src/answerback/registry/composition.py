@@ -308,7 +308,11 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     if kind == "tools" and app.contract.route == "/" and key in RESERVED_ROUTES:
         raise ValueError(f"/{key} is a route of the server's; include with another prefix")
     made = object.__new__(type(entry))
-    inherited = _inherited(entry, app) if kind == "tools" else {}
+    inherited: dict[str, Any] = {}
+    if kind == "tools":
+        # What neither the tool nor an app nearer to it has set.
+        chosen, given = entry.chosen_options, app.tool_defaults.items()
+        inherited = {name: each for name, each in given if name not in chosen}
     is_same = entry.contract is app.contract and not inherited
     for name, value in vars(entry).items():
         is_cached = isinstance(getattr(type(entry), name, None), cached_property)
@@ -325,10 +329,3 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     with suppress(NameError):
         _ = made.returns
     return made
-
-
-def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
-    """Return the settings of *app* that neither the tool nor an app nearer to it has set."""
-    return {
-        name: each for name, each in app.tool_defaults.items() if name not in entry.chosen_options
-    }

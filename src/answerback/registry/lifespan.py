@@ -18,7 +18,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from types import FunctionType, TracebackType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.log import logger
@@ -168,17 +168,14 @@ class Lifespan:
         included = [each for each in self.included if not each.is_open]
         found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
-            found.append((self, self._manager(self._function)))
+            manager = self._function(self._app) if self._takes_app else self._function()
+            if not is_async(manager) and not hasattr(type(manager), "__enter__"):
+                raise TypeError(
+                    f"the lifespan returned {type(manager).__name__}, not a context manager; "
+                    "decorate it with contextlib.asynccontextmanager or contextlib.contextmanager"
+                )
+            found.append((self, manager))
         return list({id(lifespan): (lifespan, manager) for lifespan, manager in found}.values())
-
-    def _manager(self, function: LifespanFunction) -> Any:
-        manager = function(self._app) if self._takes_app else function()
-        if not is_async(manager) and not hasattr(type(manager), "__enter__"):
-            raise TypeError(
-                f"the lifespan returned {type(manager).__name__}, not a context manager; "
-                "decorate it with contextlib.asynccontextmanager or contextlib.contextmanager"
-            )
-        return manager
 
 
 def is_async(manager: object) -> bool:
@@ -221,14 +218,10 @@ def log_failure(error: LifespanFailed) -> None:
     if cause is None:
         logger().error("%s", error)
         return
-    shown = (type(cause), cause, _of_author(cause.__traceback__))
-    logger().error("the lifespan failed", exc_info=shown)
-
-
-def _of_author(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the traceback from the author's first frame on, without ours and contextlib's."""
-    first = traceback
+    # From the author's first frame on, without ours and contextlib's.
+    first = cause.__traceback__
     hidden = (os.path.dirname(__file__), contextmanager.__code__.co_filename, _FUTURES)
     while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):
         first = first.tb_next
-    return first or traceback
+    shown = (type(cause), cause, first or cause.__traceback__)
+    logger().error("the lifespan failed", exc_info=shown)

@@ -72,7 +72,12 @@ class LoopRun:
                     await self._ending.wait()
         except BaseException as exc:
             if not self._started.done():
-                self._started.set_exception(_start_failure(exc))
+                failure = exc
+                if not isinstance(exc, Exception):
+                    # Cancelled, or the author's code called exit, which must not end the loop.
+                    failure = LifespanFailed(f"the lifespan did not start: {exc!r}")
+                    failure.__cause__ = exc
+                self._started.set_exception(failure)
             elif isinstance(exc, SystemExit | KeyboardInterrupt):
                 # They would end the loop, and with it the rest of the shutdown.
                 raise RuntimeError(f"the lifespan raised {exc!r}") from exc
@@ -82,15 +87,6 @@ class LoopRun:
             lifespan.is_started = False
             for each, _ in managers:
                 each.is_started = False
-
-
-def _start_failure(exc: BaseException) -> BaseException:
-    if isinstance(exc, Exception):
-        return exc
-    # Cancelled, or the author's code called exit, which must not end the loop.
-    failure = LifespanFailed(f"the lifespan did not start: {exc!r}")
-    failure.__cause__ = exc
-    return failure
 
 
 class _InThread:

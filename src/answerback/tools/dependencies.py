@@ -142,7 +142,11 @@ class _Planner:
             elif (depends := marker_of(Depends, annotation)) is not None:
                 values.append((name, self._add(depends.function)))
             else:
-                raise TypeError(_message(self._tool, function, name))
+                raise TypeError(
+                    f"parameter {name!r} of {_name(function)!r}, a dependency of tool "
+                    f"{self._tool.name!r}, is neither a Context nor marked with Depends; "
+                    "the caller's arguments are for the tool alone"
+                )
         kind = callable_kind(function)
         if kind.is_async and self._tool.inline:
             raise TypeError(
@@ -153,13 +157,6 @@ class _Planner:
         if kind.is_generator and not kind.is_manager:
             call = asynccontextmanager(function) if kind.is_async else contextmanager(function)
         return Step(call, kind.is_async, kind.is_generator, tuple(contexts), tuple(values))
-
-
-def _message(tool: Tool, function: Callable[..., Any], parameter: str) -> str:
-    return (
-        f"parameter {parameter!r} of {_name(function)!r}, a dependency of tool {tool.name!r}, is "
-        "neither a Context nor marked with Depends; the caller's arguments are for the tool alone"
-    )
 
 
 def _name(function: object) -> str:
@@ -227,7 +224,9 @@ class _PlainCall:
             for step in plan.steps:
                 value = step.start(values, self._context)
                 if step.is_generator:
-                    value = self._enter(value, step)
+                    manager = _HeldOnLoop(value, self._wait_for) if step.is_async else value
+                    value = manager.__enter__()
+                    self._opened.append(manager)
                 elif step.is_async or isinstance(value, CoroutineType):
                     value = self._wait_for(value)
                 values.append(value)
@@ -242,12 +241,6 @@ class _PlainCall:
             return self._finish(result)
         self._close(None)
         return result
-
-    def _enter(self, manager: Any, step: Step) -> Any:
-        opened = _HeldOnLoop(manager, self._wait_for) if step.is_async else manager
-        value = opened.__enter__()
-        self._opened.append(opened)
-        return value
 
     async def _finish(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Await the coroutine that a plain function returned, then close."""

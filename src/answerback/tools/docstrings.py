@@ -75,7 +75,9 @@ class Section(msgspec.Struct, frozen=True):
 
 def parse(doc: str | None) -> Docstring:
     """Split a docstring into its parts; never raise."""
-    lines = _dedented_lines(doc or "")
+    first, *rest = [line.rstrip() for line in (doc or "").expandtabs().splitlines()] or [""]
+    margin = min((_indent(line) for line in rest if line), default=0)
+    lines = [first.lstrip(), *(line[margin:] for line in rest)]
     prose: list[str] = []
     returns: list[str] = []
     sections: list[Section] = []
@@ -93,7 +95,11 @@ def parse(doc: str | None) -> Docstring:
             if section.kind == "examples":
                 prose += [*lines[at : section.end], ""]
             elif section.kind == "returns":
-                returns += [*_returns_lines(lines[at : section.end]), ""]
+                head, *body = lines[at : section.end]
+                if (field := _field(head)) is not None:
+                    # `:returns: The sum.` becomes `Returns: The sum.`
+                    head = f"Returns: {field[2].strip()}"
+                returns += [head, *body, ""]
             sections.append(section)
             at = section.end
     return Docstring(
@@ -104,21 +110,9 @@ def parse(doc: str | None) -> Docstring:
     )
 
 
-def _returns_lines(lines: list[str]) -> list[str]:
-    """Return the section's lines; `:returns: The sum.` becomes `Returns: The sum.`"""
-    field = _field(lines[0])
-    return lines if field is None else [f"Returns: {field[2].strip()}", *lines[1:]]
-
-
 def _entries_of(kind: str, sections: list[Section]) -> dict[str, str]:
     chosen = [section.entries for section in sections if section.kind == kind]
     return {name: text for entries in chosen for name, text in entries.items()}
-
-
-def _dedented_lines(doc: str) -> list[str]:
-    first, *rest = [line.rstrip() for line in doc.expandtabs().splitlines()] or [""]
-    margin = min((_indent(line) for line in rest if line), default=0)
-    return [first.lstrip(), *(line[margin:] for line in rest)]
 
 
 def _paragraphs(lines: list[str]) -> str:
@@ -138,7 +132,12 @@ def _sphinx_section(lines: list[str], at: int) -> Section | None:
         return None
     kind, subject, text = field
     end = at + 1
-    while end < len(lines) and _continues(lines, end, _indent(lines[at])):
+    while end < len(lines):
+        line = lines[end]
+        is_inside = not line or _indent(line) > _indent(lines[at])
+        # Like Sphinx, accept a continuation without indentation.
+        if not is_inside and (lines[end - 1] == "" or _field(line) is not None):
+            break
         end += 1
     text = _entry_text([text, *lines[at + 1 : end]])
     return Section(kind, end, dict.fromkeys(_names(subject), text))
@@ -156,25 +155,18 @@ def _field(line: str) -> tuple[str, str, str] | None:
     return kind, subject, text
 
 
-def _continues(lines: list[str], at: int, margin: int) -> bool:
-    """Return whether a line continues the field above it.
-
-    Like Sphinx, this accepts a continuation without indentation.
-    """
-    line = lines[at]
-    if not line or _indent(line) > margin:
-        return True
-    return lines[at - 1] != "" and _field(line) is None
-
-
 def _numpy_section(lines: list[str], at: int) -> Section | None:
     kind = _heading_kind(lines[at])
     if kind is None or not _is_underlined(lines, at):
         return None
     margin = _indent(lines[at])
+    has_entries = kind in ("arguments", "raises")
     start = end = at + 2
     while end < len(lines) and not _is_underlined(lines, end):
-        if kind in ("arguments", "raises") and _is_prose_again(lines, end, margin):
+        line = lines[end]
+        begins_paragraph = line and not lines[end - 1] and _indent(line) <= margin
+        if has_entries and begins_paragraph and _read_numpy_entry(line.strip()) is None:
+            # This is prose again.
             break
         end += 1
     return Section(kind, end, _entries(lines[start:end], _read_numpy_entry))
@@ -189,13 +181,6 @@ def _is_underlined(lines: list[str], at: int) -> bool:
     return lines[at] != "" and len(line) >= 3 and line.strip(line[0]) == "" and line[0] in "-="
 
 
-def _is_prose_again(lines: list[str], at: int, margin: int) -> bool:
-    line = lines[at]
-    if not line or _indent(line) > margin or lines[at - 1]:
-        return False
-    return _read_numpy_entry(line.strip()) is None
-
-
 def _read_numpy_entry(line: str) -> Entry | None:
     names = NAMES.match(line)
     if names is None or line[names.end() :].lstrip()[:1] not in ("", ":"):
@@ -207,14 +192,6 @@ def _google_section(lines: list[str], at: int) -> Section | None:
     kind = _heading_kind(lines[at]) if lines[at].endswith(":") else None
     if kind is None:
         return None
-    end = _google_section_end(lines, at, kind)
-    body = lines[at + 1 : end]
-    if not any(body):
-        return None
-    return Section(kind, end, _entries(body, _read_google_entry))
-
-
-def _google_section_end(lines: list[str], at: int, kind: str) -> int:
     margin = _indent(lines[at])
     end = at + 1
     while end < len(lines) and (not lines[end] or _indent(lines[end]) > margin):
@@ -227,7 +204,10 @@ def _google_section_end(lines: list[str], at: int, kind: str) -> int:
             and not _heading_kind(lines[end])
         ):
             end += 1
-    return end
+    body = lines[at + 1 : end]
+    if not any(body):
+        return None
+    return Section(kind, end, _entries(body, _read_google_entry))
 
 
 def _read_google_entry(line: str) -> Entry | None:

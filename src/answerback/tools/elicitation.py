@@ -86,8 +86,20 @@ class Form:
         question = self.question()
         result = await peer.ask(question)
         while peer.can.ask_again and (invalid := self._invalid_fields(result)):
+            # Ask for the invalid fields only, or for all of them if none is named.
             valid = {key: each for key, each in result["content"].items() if key not in invalid}
-            again = await peer.ask(_repeated(question, invalid))
+            schema = question.params["requestedSchema"]
+            fields = {
+                name: field for name, field in schema["properties"].items() if name in invalid
+            }
+            message = "\n".join(
+                f"{name}: {text}" if name else text for name, text in invalid.items()
+            )
+            narrow = schema | {"properties": fields or schema["properties"]}
+            repeated = Question(
+                question.method, {"message": message, "requestedSchema": narrow}, question.key
+            )
+            again = await peer.ask(repeated)
             result = again | {"content": valid | again.get("content", {})}
         if kept is not None and self._key is not None:
             kept[self._key] = result
@@ -109,14 +121,16 @@ class Form:
         try:
             self.answer(result)
         except InvalidArguments as exc:
-            return {self._field_name(problem.path): problem.message for problem in exc.problems}
+            found: dict[str, str] = {}
+            for problem in exc.problems:
+                path = problem.path
+                if self._is_object:
+                    path = path.removeprefix(self._name).removeprefix(".")
+                found[path.partition("[")[0].partition(".")[0]] = problem.message
+            return found
         except Declined:
             pass
         return {}
-
-    def _field_name(self, path: str) -> str:
-        path = path.removeprefix(self._name).removeprefix(".") if self._is_object else path
-        return path.partition("[")[0].partition(".")[0]
 
     def _schema(self) -> JsonObject:
         """Return the schema of the form's fields."""
@@ -129,18 +143,6 @@ class Form:
         fields = {name: _field_schema(part) for name, part in whole.get("properties", {}).items()}
         schema: JsonObject = {"type": "object", "properties": fields}
         return schema | ({"required": whole["required"]} if whole.get("required") else {})
-
-
-def _repeated(question: Question, invalid: dict[str, str]) -> Question:
-    """Return the question for only its *invalid* fields, with their messages as its message.
-
-    If *invalid* names none of the fields, all of them are asked for.
-    """
-    schema = question.params["requestedSchema"]
-    fields = {name: field for name, field in schema["properties"].items() if name in invalid}
-    message = "\n".join(f"{name}: {text}" if name else text for name, text in invalid.items())
-    narrow = schema | {"properties": fields or schema["properties"]}
-    return Question(question.method, {"message": message, "requestedSchema": narrow}, question.key)
 
 
 def _field_schema(schema: JsonObject) -> JsonObject:

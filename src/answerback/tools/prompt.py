@@ -36,18 +36,17 @@ class Prompt(Tool):
 def messages_of(value: Any) -> list[Message]:
     """Return the messages in a prompt's return value; raise InvalidOutput."""
     items = value if isinstance(value, list | tuple) else [value]
-    messages = [_message(item) for item in items]
-    for index, message in enumerate(messages):
+    messages: list[Message] = []
+    for index, item in enumerate(items):
+        if isinstance(item, Message):
+            message = item
+        elif hasattr(item, "role") and hasattr(item, "content"):
+            # A message of the SDK or of FastMCP.
+            message = Message(item.content, item.role)
+        else:
+            message = Message(item)
         if not isinstance(message.content, str) and not is_block(message.content):
             kind = type(message.content).__name__
             raise InvalidOutput(f"[{index}]", f"expected a message, a block or text, got {kind}")
+        messages.append(message)
     return messages
-
-
-def _message(item: Any) -> Message:
-    """Return a message for a text, a block, or a message of the SDK or of FastMCP."""
-    if isinstance(item, Message):
-        return item
-    if hasattr(item, "role") and hasattr(item, "content"):
-        return Message(item.content, item.role)
-    return Message(item)

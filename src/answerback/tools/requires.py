@@ -131,7 +131,9 @@ class Gate:
             known[whole.parameter] = whole.annotation
         for name in self.parameters:
             if name not in known:
-                hint = did_you_mean(similar_names(name, known)) or _arguments_of(tool, known)
+                names = ", ".join(known)
+                all_of_them = f"it has {names}" if names else f"{tool.owner} has no arguments"
+                hint = did_you_mean(similar_names(name, known)) or all_of_them
                 raise TypeError(
                     f"gate {self.name!r} takes {name!r}, which is not an argument of {tool.owner}; "
                     + hint
@@ -253,11 +255,6 @@ def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     if first is None or not (is_named or is_context(hints[first])):
         raise TypeError(f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)")
     return hints
-
-
-def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:
-    names = ", ".join(known)
-    return f"it has {names}" if names else f"{tool.owner} has no arguments"
 
 
 def _takes(wanted: object, given: object) -> bool:

@@ -1,4 +1,7 @@
-"""Resources: functions whose result clients read, at one URI or at a template's URIs."""
+"""Resources: functions whose result clients read, at one URI or at a template's URIs.
+
+A template's pattern is bounded, and a value from a URI cannot leave its folder.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,12 @@ class UriTemplate:
                     values |= read(group, text)
         except UnicodeDecodeError:
             return None  # The percent-encoded bytes are not UTF-8.
-        return values if self._have_allowed_length(values) else None
+        for variable in (each for group in self._groups for each in group.variables):
+            # `{name:3}` allows three characters.
+            longest = variable.max_length
+            if longest is not None and len(values.get(variable.name, "")) > longest:
+                return None
+        return values
 
     def _expression_pattern(self, operator: str, inside: str, end: int) -> str:
         """Return an expression's pattern, which ends at *end*, and add its groups."""
@@ -153,14 +161,6 @@ class UriTemplate:
             else:
                 values[variable.name] = value
         return values
-
-    def _have_allowed_length(self, values: dict[str, str | list[str]]) -> bool:
-        """Return False if a value is longer than its variable allows: `{name:3}` allows three."""
-        return all(
-            variable.max_length is None or len(values.get(variable.name, "")) <= variable.max_length
-            for group in self._groups
-            for variable in group.variables
-        )
 
 
 def _group_value(group: _Group, text: str) -> dict[str, str | list[str]]:
@@ -235,9 +235,23 @@ class Resource(Tool):
 
             check_meta(self.content_meta, "content", "content_meta")
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
-        self._check_variables()
+        known = [parameter.name for parameter in self.signature.parameters]
+        parameters = set(known)
+        variables = set(self.template.variables) if self.template else set()
+        if parameters != variables:
+            missing = ", ".join(f"{name}: str" for name in sorted(variables - parameters))
+            extra = ", ".join(f"{{{name}}}" for name in sorted(parameters - variables))
+            steps = [f"add {missing} to the function's parameters"] if missing else []
+            steps += [f"add {extra} to the URI, or remove the parameter"] if extra else []
+            raise TypeError(
+                f"resource {self.uri!r} has the variables {sorted(variables)}, "
+                f"and its function the parameters {sorted(parameters)}; {'; '.join(steps)}"
+            )
         self._any_path = frozenset(options.get("allow_paths") or ())
-        self._check_allowed_paths()
+        for name in self._any_path.difference(known):
+            names = ", ".join(map(repr, known)) or "none"
+            hint = did_you_mean(similar_names(name, known)) or f"there is {names}"
+            raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
 
     @property
     def public_name(self) -> str:
@@ -269,26 +283,6 @@ class Resource(Tool):
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> Mapping[str, Any]:
         """Return each content's `_meta`; a widget's depends on the endpoint's URL."""
         return self.content_meta or {}
-
-    def _check_variables(self) -> None:
-        parameters = {parameter.name for parameter in self.signature.parameters}
-        variables = set(self.template.variables) if self.template else set()
-        if parameters != variables:
-            missing = ", ".join(f"{name}: str" for name in sorted(variables - parameters))
-            extra = ", ".join(f"{{{name}}}" for name in sorted(parameters - variables))
-            steps = [f"add {missing} to the function's parameters"] if missing else []
-            steps += [f"add {extra} to the URI, or remove the parameter"] if extra else []
-            raise TypeError(
-                f"resource {self.uri!r} has the variables {sorted(variables)}, "
-                f"and its function the parameters {sorted(parameters)}; {'; '.join(steps)}"
-            )
-
-    def _check_allowed_paths(self) -> None:
-        known = [parameter.name for parameter in self.signature.parameters]
-        for name in self._any_path.difference(known):
-            names = ", ".join(map(repr, known)) or "none"
-            hint = did_you_mean(similar_names(name, known)) or f"there is {names}"
-            raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
 
 
 def _leaves_its_folder(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -85,7 +85,10 @@ def read_return_type(
     """
     if schema is not None:
         return _by_schema(annotation, contract, where, schema, finished)
-    _refuse_other_results(annotation, where)
+    for member in map(without_metadata, _members(annotation)):
+        instead = instead_of_result(member) if isinstance(member, type) else None
+        if instead is not None:
+            raise UnservableType(where, f"{member.__name__} is not returned here; {instead}")
     if not finished:
         return _read_data_type(annotation, contract, where)
     whole = [_data_type(member) for member in _members(annotation)]
@@ -126,7 +129,12 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
         data = spread[0]
     if nested_blocks == "declared":
         data = Annotated[data, BLOCKS_AS_NAMES]
-    shape = _shape(data, contract) if spread is None else spread[1]
+    if spread is not None:
+        shape = spread[1]
+    elif without_metadata(data) is NoneType:
+        shape = EMPTY
+    else:
+        shape = BARE if is_object(data) and not contract.wrap_objects else RESULT
     return ReturnType(
         data_type=data,
         shape=shape,
@@ -134,13 +142,6 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
         is_data=declared,
         nested_blocks=nested_blocks,
     )
-
-
-def _refuse_other_results(annotation: object, where: str) -> None:
-    for member in map(without_metadata, _members(annotation)):
-        instead = instead_of_result(member) if isinstance(member, type) else None
-        if instead is not None:
-            raise UnservableType(where, f"{member.__name__} is not returned here; {instead}")
 
 
 def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
@@ -168,14 +169,7 @@ def _form_of(annotation: object) -> Literal["reply", "flagged"] | None:
     cls = _class_of(annotation)
     if isinstance(cls, type) and is_result_class(cls):
         return "reply"
-    return _reply_form(member_names(cls).keys())
-
-
-def _reply_form(names: Set[str]) -> Literal["reply", "flagged"] | None:
-    """Return whether members of these names say by themselves whether a call failed.
-
-    "reply": they are the members of a finished reply. "flagged": there are others among them.
-    """
+    names = member_names(cls).keys()
     is_result = {"content", "isError"} <= names
     is_envelope = "success" in names and not {"error", "data"}.isdisjoint(names)
     if not (is_result or is_envelope or {"ok", "error"} <= names):
@@ -238,14 +232,6 @@ def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
     if contract.spread_tuples and isinstance(value, tuple):
         return spread_shape(getattr(value, "_fields", ()), len(value))
     return BARE if encoded.startswith(b"{") and not contract.wrap_objects else RESULT
-
-
-def _shape(data: object, contract: Contract) -> Shape:
-    if without_metadata(data) is NoneType:
-        return EMPTY
-    if is_object(data) and not contract.wrap_objects:
-        return BARE
-    return RESULT
 
 
 def _spread(data: object) -> tuple[Any, Shape] | None:

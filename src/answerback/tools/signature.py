@@ -182,48 +182,46 @@ class _SignatureReader:
 
             self._wholes.append(Whole(parameter, annotation))
         elif not keeps_default:
-            self._add_argument(parameter, annotation, default, where)
+            from ..types.field_info import read_parameter
 
-    def _add_argument(
-        self, parameter: str, annotation: object, default: object, where: str
-    ) -> None:
-        from ..types.field_info import read_parameter
-
-        if annotation is AllArguments:
-            advice = f"write {parameter}: Annotated[dict, AllArguments], or a TypedDict for dict"
-            raise TypeError(f"{where} has AllArguments as its type; {advice}")
-        if isinstance(default, Depends):
-            advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
-            raise TypeError(f"{where} has Depends as its default; {advice}")
-        group = self._questions if marker_of(Ask, annotation) else self.parameters
-        group.append(read_parameter(parameter, annotation, default, where))
-
-    def _add_keywords(self) -> None:
-        """Add the arguments of `**kwargs`, and check those that one object has."""
-        from .all_arguments import Whole, checked_whole, keyword_parameters
-
-        names = all_names(self._source)
-        if self._by_schema:
-            self._wholes.append(Whole(None, dict, names))
-        elif self._keywords is not None:
-            self.parameters += keyword_parameters(
-                self._keywords_hint, self._keywords, names, self._owner
-            )
-        if self._wholes:
-            self.parameters = checked_whole(
-                self._wholes, self.parameters, self._owner, self._schema
-            )
+            if annotation is AllArguments:
+                advice = (
+                    f"write {parameter}: Annotated[dict, AllArguments], or a TypedDict for dict"
+                )
+                raise TypeError(f"{where} has AllArguments as its type; {advice}")
+            if isinstance(default, Depends):
+                advice = f"write {parameter}: Annotated[TYPE, Depends(…)]"
+                raise TypeError(f"{where} has Depends as its default; {advice}")
+            group = self._questions if marker_of(Ask, annotation) else self.parameters
+            group.append(read_parameter(parameter, annotation, default, where))
 
     def signature(self) -> Signature:
         """Return all parameters; raise TypeError for parameters that exclude each other."""
         if len(self._contexts) > 1:
             raise TypeError(f"{self._owner} takes more than one Context; one is enough")
         if self._wholes or self._keywords is not None:
-            self._add_keywords()
+            from .all_arguments import Whole, checked_whole, keyword_parameters
+
+            names = all_names(self._source)
+            if self._by_schema:
+                self._wholes.append(Whole(None, dict, names))
+            elif self._keywords is not None:
+                self.parameters += keyword_parameters(
+                    self._keywords_hint, self._keywords, names, self._owner
+                )
+            if self._wholes:
+                self.parameters = checked_whole(
+                    self._wholes, self.parameters, self._owner, self._schema
+                )
         if any(each.keyword for each in self.parameters):
             from ..types.field_info import refuse_shared_names
 
             refuse_shared_names(self.parameters, self._owner)
+        headers: dict[tuple[str, ...], str] = {
+            (each.name,): marker.name
+            for each in self.parameters
+            if (marker := marker_of(Header, each.annotation)) is not None
+        }
         hidden = HIDDEN_CONTEXT if self._dependencies else None
         return Signature(
             parameters=tuple(self.parameters),
@@ -231,7 +229,7 @@ class _SignatureReader:
             context=self._contexts[0] if self._contexts else hidden,
             questions=tuple(self._questions),
             dependencies=self._dependencies,
-            header_params=_header_params(self.parameters),
+            header_params=headers,
             returns=self._hints.get("return", Any),
         )
 
@@ -241,14 +239,6 @@ def _is_plain(annotation: object, default: object) -> bool:
     if type(annotation) is not type or annotation.__module__ != "builtins":
         return False
     return default is msgspec.NODEFAULT or type(default) is annotation
-
-
-def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:
-    return {
-        (each.name,): marker.name
-        for each in parameters
-        if (marker := marker_of(Header, each.annotation)) is not None
-    }
 
 
 @contextmanager

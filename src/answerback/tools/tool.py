@@ -109,18 +109,14 @@ class Tool:
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
-            self._check_schemas()
+            given = {"output_schema": self.settings.output_schema}
+            if (whole := self.signature.whole) is not None and whole.is_free:
+                given["input_schema"] = self.settings.input_schema
+            for option, schema in given.items():
+                if schema is not None:
+                    from ..types.schema_arguments import check_schema
 
-    def _check_schemas(self) -> None:
-        """Raise ValueError for a schema that arguments or results cannot be checked by."""
-        given = {"output_schema": self.settings.output_schema}
-        if (whole := self.signature.whole) is not None and whole.is_free:
-            given["input_schema"] = self.settings.input_schema
-        for option, schema in given.items():
-            if schema is not None:
-                from ..types.schema_arguments import check_schema
-
-                check_schema(schema, f"{option} of {self.owner}")
+                    check_schema(schema, f"{option} of {self.owner}")
 
     def use_settings(self, settings: ToolSettings) -> None:
         """Set the options, before anything is derived from them."""
@@ -154,7 +150,10 @@ class Tool:
 
             signature = with_pages(self, signature)
         elif self.source.is_generator:
-            raise TypeError(_yields(self.owner, self.noun))
+            instead = "return a list instead of yielding"
+            if self.noun == "tool":
+                instead += ", or declare what it yields, as in -> Iterator[str]"
+            raise TypeError(f"{self.owner} is a generator; {instead}")
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -332,13 +331,6 @@ def _may_have_pages(annotation: object) -> bool:
     if origin is Annotated or origin is Reply:
         return _may_have_pages(get_args(annotation)[0])
     return getattr(origin, "__name__", None) in _PAGED
-
-
-def _yields(owner: str, noun: str) -> str:
-    instead = "return a list instead of yielding"
-    if noun == "tool":
-        instead += ", or declare what it yields, as in -> Iterator[str]"
-    return f"{owner} is a generator; {instead}"
 
 
 def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:

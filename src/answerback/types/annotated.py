@@ -84,30 +84,23 @@ def _read_item(item: Any, metadata: Metadata) -> None:
     elif type(item).__name__ == "Doc":
         metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
     elif _library_of(item) == "annotated_types":
-        _read_annotated_types(item, metadata)
-    elif _library_of(item) in ("pydantic", "pydantic_core"):
-        _read_pydantic(item, metadata)
-
-
-def _read_annotated_types(item: Any, metadata: Metadata) -> None:
-    metadata.foreign_limits = True
-    match type(item).__name__:
-        case "Predicate" | "Not":
-            _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
-        case "Timezone":
-            aware = item.tz is not None
-            metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
-        case _:
-            _add_limits(metadata, item, _LIMIT_NAMES)
-
-
-def _read_pydantic(item: Any, metadata: Metadata) -> None:
-    names = {name for name, value in getattr(item, "__dict__", {}).items() if value is not None}
-    if names and names <= set(_LIMIT_NAMES):
         metadata.foreign_limits = True
-        _add_limits(metadata, item, _LIMIT_NAMES)
-    else:
-        metadata.needs_pydantic = True
+        match type(item).__name__:
+            case "Predicate" | "Not":
+                _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
+            case "Timezone":
+                aware = item.tz is not None
+                metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
+            case _:
+                _add_limits(metadata, item, _LIMIT_NAMES)
+    elif _library_of(item) in ("pydantic", "pydantic_core"):
+        members = getattr(item, "__dict__", {})
+        names = {name for name, value in members.items() if value is not None}
+        if names and names <= set(_LIMIT_NAMES):
+            metadata.foreign_limits = True
+            _add_limits(metadata, item, _LIMIT_NAMES)
+        else:
+            metadata.needs_pydantic = True
 
 
 def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
@@ -126,7 +119,15 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
         _keep_as_check(metadata, "multiple_of", lambda limit, value: value % limit == 0)
     if not found:
         return
-    metadata.limits = _drop_wider_bounds(msgspec.structs.replace(metadata.limits, **found))
+    limits = msgspec.structs.replace(metadata.limits, **found)
+    # `Meta` accepts only one of `ge` and `gt`, and the narrower one implies the other.
+    if limits.ge is not None and limits.gt is not None:
+        dropped = "ge" if limits.gt >= limits.ge else "gt"
+        limits = msgspec.structs.replace(limits, **{dropped: None})
+    if limits.le is not None and limits.lt is not None:
+        dropped = "le" if limits.lt <= limits.le else "lt"
+        limits = msgspec.structs.replace(limits, **{dropped: None})
+    metadata.limits = limits
 
 
 def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], bool]) -> None:
@@ -139,17 +140,6 @@ def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], boo
 def _add_check(metadata: Metadata, check: Callable[[Any], Any]) -> None:
     checks = (*metadata.limits.checks, check)
     metadata.limits = msgspec.structs.replace(metadata.limits, checks=checks)
-
-
-def _drop_wider_bounds(limits: ValueLimits) -> ValueLimits:
-    # `Meta` accepts only one of `ge` and `gt`, and the narrower one implies the other.
-    if limits.ge is not None and limits.gt is not None:
-        dropped = "ge" if limits.gt >= limits.ge else "gt"
-        limits = msgspec.structs.replace(limits, **{dropped: None})
-    if limits.le is not None and limits.lt is not None:
-        dropped = "le" if limits.lt <= limits.le else "lt"
-        limits = msgspec.structs.replace(limits, **{dropped: None})
-    return limits
 
 
 def _add_notes(metadata: Metadata, item: Any, extra: dict[str, Any] | None) -> None:

@@ -1,6 +1,7 @@
 """Reads annotations into the tree of nodes, and refuses types that cannot be served.
 
-Registration uses it, so it has to be quick: it builds no msgspec decoders.
+The fields of all kinds of records are read here too. Registration uses it, so it has to be quick:
+it builds no msgspec decoders.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import collections.abc as abc
 import enum
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, get_args, get_type_hints
@@ -78,17 +80,12 @@ def has_blocks(cls: type) -> bool:
         seen.add(id(each))
         if block_class(each) is not None:
             return True
-        pending += _field_types(each)
+        if hasattr(each, "model_fields"):
+            pending += [field.annotation for field in each.model_fields.values()]
+            continue
+        with suppress(NameError, TypeError):
+            pending += get_type_hints(each).values()
     return False
-
-
-def _field_types(cls: Any) -> list[Any]:
-    if hasattr(cls, "model_fields"):
-        return [field.annotation for field in cls.model_fields.values()]
-    try:
-        return list(get_type_hints(cls).values())
-    except (NameError, TypeError):
-        return []
 
 
 def start_record(annotation: Any, cls: Any, style: str) -> Record:
@@ -288,19 +285,16 @@ def read_type(annotation: Any, where: str = "") -> Node:
             from .nan_as_null import floats_or_null
 
             return floats_or_null(read_type(without_mark(annotation, NAN_AS_NULL), where))
-        if has_mark(annotation, BLOCKS_AS_NAMES):
-            return _read_with_block_names(without_mark(annotation, BLOCKS_AS_NAMES), where)
-        return _Reader().read(annotation, where)
+        if not has_mark(annotation, BLOCKS_AS_NAMES):
+            return _Reader().read(annotation, where)
+        bare = without_mark(annotation, BLOCKS_AS_NAMES)
+        node = _Reader(block_names=True).read(bare, where)
+        for each in nodes.reachable(node):
+            if isinstance(each, nodes.Record) and holds_blocks(each):
+                mark_record(each)
+        return node
     except RecursionError:
         raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
-
-
-def _read_with_block_names(annotation: Any, where: str) -> Node:
-    node = _Reader(block_names=True).read(annotation, where)
-    for each in nodes.reachable(node):
-        if isinstance(each, nodes.Record) and holds_blocks(each):
-            mark_record(each)
-    return node
 
 
 def holds_blocks(node: Node) -> bool:
@@ -365,14 +359,6 @@ def can_take_member(annotation: Any, name: str) -> bool:
             is_plain = is_closed and "properties" in schema and _LIMITING.isdisjoint(schema)
             return is_plain and name not in schema["properties"]
     return False
-
-
-def _refuse_unresolved(bare: Any, where: str) -> None:
-    if isinstance(bare, str):
-        raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
-    if isinstance(bare, typing.ForwardRef):
-        # Forward references were resolved before; one that remains is a recursive alias.
-        raise UnservableType(where, _RECURSIVE_ALIAS.format(bare.__forward_arg__))
 
 
 def _is_hashable(annotation: Any) -> bool:
@@ -450,7 +436,11 @@ class _Reader:
     def _bare(self, bare: Any, where: str, metadata: Metadata) -> Node:
         if _is_hashable(bare) and bare in _SCALARS:
             return _scalar(bare, where, metadata)
-        _refuse_unresolved(bare, where)
+        if isinstance(bare, str):
+            raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
+        if isinstance(bare, typing.ForwardRef):
+            # Forward references were resolved before; one that remains is a recursive alias.
+            raise UnservableType(where, _RECURSIVE_ALIAS.format(bare.__forward_arg__))
         if isinstance(bare, typing.TypeVar):
             return self._type_var(bare, where)
         origin = typing.get_origin(bare) or bare
@@ -571,16 +561,12 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
         return _PLAIN_NODES[kind]
     _check_limits(metadata.limits, _allowed_limits(kind), kind, where)
     if metadata.limits.pattern is not None:
-        _check_patterns((metadata.limits.pattern, *metadata.replaced_patterns), where)
+        from .patterns import find_pattern_problem
+
+        for pattern in (metadata.limits.pattern, *metadata.replaced_patterns):
+            if problem := find_pattern_problem(pattern):
+                raise UnservableType(where, problem)
     return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
-
-
-def _check_patterns(patterns: Iterable[str], where: str) -> None:
-    from .patterns import find_pattern_problem
-
-    for pattern in patterns:
-        if problem := find_pattern_problem(pattern):
-            raise UnservableType(where, problem)
 
 
 def _literal(bare: Any, where: str) -> Node:

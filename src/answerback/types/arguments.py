@@ -307,18 +307,14 @@ _MAX_NAMES = 20
 
 def report_unknown(name: str, known: Collection[str], coercion: Coercion) -> None:
     """Report an argument that is not among the *known* ones."""
-    hint = _suggestion(name, known)
+    hint = did_you_mean(similar_names(name[:MAX_SHOWN], known))
+    if not hint and len(known) == 1:
+        hint = f"the only argument is {next(iter(known))}"
+    elif not hint:
+        names = ", ".join(list(known)[:_MAX_NAMES])
+        more = ", …" if len(known) > _MAX_NAMES else ""
+        hint = f"the arguments are {names}{more}" if known else "it takes no arguments"
     coercion.report(name[:MAX_SHOWN], "unknown argument", hint=hint)
-
-
-def _suggestion(name: str, known: Collection[str]) -> str | None:
-    if hint := did_you_mean(similar_names(name[:MAX_SHOWN], known)):
-        return hint
-    if len(known) == 1:
-        return f"the only argument is {next(iter(known))}"
-    names = ", ".join(list(known)[:_MAX_NAMES])
-    more = ", …" if len(known) > _MAX_NAMES else ""
-    return f"the arguments are {names}{more}" if known else "it takes no arguments"
 
 
 def _problem_from_msgspec(

@@ -73,7 +73,12 @@ def codec_for(cls: Any) -> Codec | None:
     """Return the codec for an annotation's class."""
     if not isinstance(cls, type):
         return None
-    return _REGISTERED.get(cls) or _standard_codec(cls)
+    if cls in _REGISTERED:
+        return _REGISTERED[cls]
+    # In some Python versions a class is in a submodule, such as `pathlib._local`.
+    module = cls.__module__.partition(".")[0]
+    make = _STANDARD.get((module, cls.__name__))
+    return None if make is None else make(cls)
 
 
 def codec_of_value(value: Any) -> Codec | None:
@@ -82,14 +87,6 @@ def codec_of_value(value: Any) -> Codec | None:
         if (codec := codec_for(cls)) is not None:
             return codec
     return None
-
-
-def _standard_codec(cls: type) -> Codec | None:
-    """Return the codec for a standard library class."""
-    # In some Python versions a class is in a submodule, such as `pathlib._local`.
-    module = cls.__module__.partition(".")[0]
-    make = _STANDARD.get((module, cls.__name__))
-    return None if make is None else make(cls)
 
 
 def _path(cls: type) -> Codec:

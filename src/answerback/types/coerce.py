@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -279,21 +279,21 @@ def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, list, coercion)
     if not isinstance(value, list) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
-    return list(_coerce_items(node.item, value, path, coercion))
-
-
-def _coerce_items(node: Node, values: list[Any], path: str, coercion: Coercion) -> Iterator[Any]:
-    coerce_item = _COERCE[type(node)]
+    kind, coerce_item = node.item, _COERCE[type(node.item)]
     # Without limits, the type says whether a scalar fits; a path for each would take time.
-    kind = node.kind if isinstance(node, nodes.Scalar) and node.limits is nodes.NO_LIMITS else None
-    for n, each in enumerate(values):
-        if type(each) is kind:
-            yield each
-        elif kind is int and coercion.repair and type(each) is float and each.is_integer():
+    plain = None
+    if isinstance(kind, nodes.Scalar) and kind.limits is nodes.NO_LIMITS:
+        plain = kind.kind
+    items = []
+    for n, each in enumerate(value):
+        if type(each) is plain:
+            items.append(each)
+        elif plain is int and coercion.repair and type(each) is float and each.is_integer():
             coercion.repairs += 1
-            yield int(each)
+            items.append(int(each))
         else:
-            yield coerce_item(node, each, item(path, n), coercion)
+            items.append(coerce_item(kind, each, item(path, n), coercion))
+    return items
 
 
 def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
@@ -355,13 +355,6 @@ def _record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> An
             coercion.report(member(path, key), "missing", expected=expected, got=None)
         else:
             coercion.key_differences += 1
-    return _check_undeclared(node, coerced, path, coercion)
-
-
-def _check_undeclared(
-    node: nodes.Record, coerced: dict[str, Any], path: str, coercion: Coercion
-) -> dict[str, Any]:
-    """Remove or report the keys that the record does not declare."""
     declared = {field.json_name for field in node.fields}
     if node.tag is not None:
         declared.add(node.tag[0])

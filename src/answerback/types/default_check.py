@@ -1,6 +1,6 @@
-"""Checks at registration that a parameter's default is a value of its type.
+"""Builds the values of types that msgspec cannot decode, and checks parameters' defaults.
 
-Only the type counts: pydantic, like Python, lets a default be outside the limits.
+Of a default only the type counts: pydantic, like Python, lets it be outside the limits.
 """
 
 from __future__ import annotations
@@ -41,12 +41,23 @@ class ValueBuilder:
                 return msgspec.convert(value, native, str_keys=True, dec_hook=self.hook)
             node = member
         if isinstance(node, nodes.Model):
-            return _build_model(node, value, self._types.lenient)
+            from .pydantic_types import build_model
+
+            try:
+                return build_model(node, value, lenient=self._types.lenient)
+            except ValueError:
+                # msgspec asks for the error's text, and pydantic's has the repr of values.
+                raise ValueError("does not fit the model") from None
         if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
         mirror = self._types.mirror(node)
         built = msgspec.convert(value, mirror, str_keys=True, dec_hook=self.hook)
-        return make_record(node, _present_fields(node, built))
+        present = {
+            field.name: each
+            for n, field in enumerate(node.fields)
+            if (each := getattr(built, field_name(n))) is not msgspec.UNSET
+        }
+        return make_record(node, present)
 
     def _member(self, node: nodes.Union, value: Any) -> Node:
         possible = candidates(node, value)
@@ -60,26 +71,17 @@ class ValueBuilder:
         return member
 
 
-def _present_fields(node: nodes.Record, mirror: Any) -> dict[str, Any]:
-    return {
-        field.name: value
-        for n, field in enumerate(node.fields)
-        if (value := getattr(mirror, field_name(n))) is not msgspec.UNSET
-    }
-
-
 def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
     """Make an object of the record's class; fields that are not in *values* have defaults."""
     if node.style == "typeddict":
         return values
     if node.style in ("struct", "namedtuple"):
         return node.cls(**values)
-    return _make_class(node, values)
-
-
-def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
     if node.has_plain_init is None:
-        node.has_plain_init = _has_plain_init(node)
+        # Whether the class takes all fields by name; attrs may have other names for them.
+        node.has_plain_init = node.style != "attrs" and all(
+            node.cls.__dataclass_fields__[field.name].init for field in node.fields
+        )
     if node.has_plain_init:
         return node.cls(**values)
     if node.style == "attrs":
@@ -98,28 +100,11 @@ def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
     return made
 
 
-def _has_plain_init(node: nodes.Record) -> bool:
-    """Return whether the class takes all fields by name."""
-    if node.style == "attrs":
-        return False
-    return all(node.cls.__dataclass_fields__[field.name].init for field in node.fields)
-
-
 def _build_choice(node: nodes.Choice, value: Any) -> Any:
     for choice, python in node.values:
         if choice == value and type(choice) is type(value):
             return python
     raise ValueError("none of the values")
-
-
-def _build_model(node: nodes.Model, value: Any, lenient: bool) -> Any:
-    from .pydantic_types import build_model
-
-    try:
-        return build_model(node, value, lenient=lenient)
-    except ValueError:
-        # msgspec asks for the text of the error, and pydantic's has the representation of values.
-        raise ValueError("does not fit the model") from None
 
 
 def _build_custom(node: nodes.Custom, value: Any) -> Any:
@@ -139,44 +124,29 @@ _BUILD: dict[type[Node], Callable[[Any, Any], Any]] = {
 
 def check_default(parameter: Parameter, node: Node, where: str) -> None:
     """Raise UnservableType, which names *where*, for a result-only type or a wrong default."""
-    _refuse_results(node, where)
+    for each in nodes.reachable(node):
+        if isinstance(each, nodes.Custom) and each.codec.decode is None:
+            name = each.cls.__name__
+            problem = f"{name} is registered without decode, for results only; give it one"
+            raise UnservableType(where, problem)
     default = parameter.default
     if default is msgspec.NODEFAULT or default is msgspec.UNSET or _fits(node, default):
         return
     raise UnservableType(where, _advice(parameter, default))
 
 
-def _refuse_results(node: Node, where: str) -> None:
-    for each in nodes.reachable(node):
-        if isinstance(each, nodes.Custom) and each.codec.decode is None:
-            name = each.cls.__name__
-            problem = f"{name} is registered without decode, for results only; give it one"
-            raise UnservableType(where, problem)
-
-
 def _advice(parameter: Parameter, default: Any) -> str:
-    name, annotation = parameter.target, _type_text(parameter.annotation)
+    bare = without_metadata(parameter.annotation)
+    annotation = bare.__name__ if isinstance(bare, type) else name_of(bare).replace("typing.", "")
     problem = f"its default {shown(default)} is not {annotation}"
-    instead = _member_of_enum(parameter.annotation, default)
-    if instead is not None:
-        return f"{problem}; write {instead}"
+    if isinstance(bare, type) and issubclass(bare, Enum):
+        for each in bare:
+            if each.value == default:
+                return f"{problem}; write {each!s}"
     if not isinstance(default, bool | int | float | str):
         return f"{problem}; write a default of that type"
     wider = f"{annotation} | {type(default).__name__}"
-    return f"{problem}; write {name}: {wider}, or another default"
-
-
-def _type_text(annotation: Any) -> str:
-    """Return a type as its author would write it, without metadata."""
-    bare = without_metadata(annotation)
-    return bare.__name__ if isinstance(bare, type) else name_of(bare).replace("typing.", "")
-
-
-def _member_of_enum(annotation: Any, default: Any) -> str | None:
-    bare = without_metadata(annotation)
-    if isinstance(bare, type) and issubclass(bare, Enum):
-        return next((str(each) for each in bare if each.value == default), None)
-    return None
+    return f"{problem}; write {parameter.target}: {wider}, or another default"
 
 
 def _fits(node: Node, value: Any) -> bool:

@@ -7,7 +7,7 @@ descriptions, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import NoneType
 from typing import Annotated, Any, get_args
@@ -37,7 +37,9 @@ def read_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
     else:
         factory = None
     names = _names_of(fields, where) or (name,)
-    annotation = _without_field_specifics(annotation)
+    # pydantic warns about an alias on a type, and would fill in the default for a null.
+    items = tuple(map(_without_default, annotation.__metadata__))
+    annotation = Annotated[(annotation.__origin__, *items)]
     if default is None:
         annotation = _or_none(annotation)
     return Parameter(
@@ -98,21 +100,15 @@ def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
     for field in reversed(fields):
         alias = field.validation_alias or field.alias
         if alias is not None:
-            return tuple(_read_alias(alias, where))
+            # AliasChoices has several names; an AliasPath reads a value inside another argument.
+            choices = getattr(alias, "choices", None)
+            names = (alias,) if choices is None else tuple(choices)
+            if not all(isinstance(each, str) for each in names):
+                advice = "take that argument and read it"
+                problem = f"an AliasPath reads inside another argument; {advice}"
+                raise UnservableType(where, problem)
+            return names
     return ()
-
-
-def _read_alias(alias: Any, where: str) -> Iterator[str]:
-    if isinstance(alias, str):
-        yield alias
-        return
-    # AliasChoices has several names; an AliasPath reads a value inside another argument.
-    choices = getattr(alias, "choices", None)
-    for choice in [alias] if choices is None else choices:
-        if not isinstance(choice, str):
-            problem = "an AliasPath reads inside another argument; take that argument and read it"
-            raise UnservableType(where, problem)
-        yield choice
 
 
 _FIELD_SPECIFICS = {
@@ -122,15 +118,6 @@ _FIELD_SPECIFICS = {
     "validation_alias": None,
     "serialization_alias": None,
 }
-
-
-def _without_field_specifics(annotation: Any) -> Any:
-    """Return the annotation with Fields that have neither defaults nor aliases.
-
-    pydantic warns about an alias on a type, and would fill in the default for a null.
-    """
-    items = tuple(map(_without_default, annotation.__metadata__))
-    return Annotated[(annotation.__origin__, *items)]
 
 
 def _without_default(item: Any) -> Any:

@@ -1,4 +1,7 @@
-"""JSON Schema (2020-12) for annotations, rendered from the same tree that decoding uses."""
+"""JSON Schema (2020-12) for annotations, rendered from the same tree that decoding uses.
+
+The patterns of dates, times and other texts are here too, and the check of one text by them.
+"""
 
 from __future__ import annotations
 
@@ -210,15 +213,13 @@ class Renderer:
             case nodes.Record():
                 return _record(self, node)
             case nodes.Model():
-                return self._resolve(self.model(node))
+                schema = self.model(node)
+                for name in self.definitions:
+                    if schema.get("$ref") == self.ref(name)["$ref"]:
+                        rest = {key: value for key, value in schema.items() if key != "$ref"}
+                        return self.definitions[name] | rest
+                return schema
         return self.render(node)
-
-    def _resolve(self, schema: Schema) -> Schema:
-        for name in self.definitions:
-            if schema.get("$ref") == self.ref(name)["$ref"]:
-                rest = {key: value for key, value in schema.items() if key != "$ref"}
-                return self.definitions[name] | rest
-        return schema
 
     def ref(self, name: str) -> Schema:
         """Return a reference to the definition *name*."""
@@ -395,14 +396,11 @@ def _choice(renderer: Renderer, node: nodes.Choice) -> Schema:
     return schema
 
 
-def _items(renderer: Renderer, item: Node) -> Schema:
-    rendered = renderer.render(item)
-    return {"items": rendered} if rendered else {}
-
-
 def _array(renderer: Renderer, node: nodes.Array) -> Schema:
-    lengths = _length_keywords(node.limits, "Items")
-    return {"type": "array", **_items(renderer, node.item), **lengths}
+    schema: Schema = {"type": "array"}
+    if item := renderer.render(node.item):
+        schema["items"] = item
+    return schema | _length_keywords(node.limits, "Items")
 
 
 def _fixed(renderer: Renderer, node: nodes.Fixed) -> Schema:
@@ -425,41 +423,32 @@ def _mapping(renderer: Renderer, node: nodes.Mapping) -> Schema:
 
 def _record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema = _array_record(renderer, node) if node.array else _object(renderer, node)
-    description = _class_description(node.cls)
-    notes = {} if description is None else {"description": description}
+    notes: Schema = {}
+    text = node.cls.__dict__.get("__doc__")
+    # dataclass and NamedTuple generate a docstring that is the signature.
+    if isinstance(text, str) and not text.startswith(f"{node.cls.__name__}("):
+        paragraph = text.strip().split("\n\n")[0]
+        if description := " ".join(paragraph.split()):
+            notes["description"] = description
     # Clients name generated classes by it; a component already has a name.
     title = {} if renderer.name_models else {"title": node.cls.__name__}
     return {**title, **notes, **schema}
 
 
-def _class_description(cls: Any) -> str | None:
-    """Return the first paragraph of the class's own docstring, if its author wrote one."""
-    text = cls.__dict__.get("__doc__")
-    # dataclass and NamedTuple generate a docstring that is the signature.
-    if not isinstance(text, str) or text.startswith(f"{cls.__name__}("):
-        return None
-    paragraph = text.strip().split("\n\n")[0]
-    return " ".join(paragraph.split()) or None
-
-
 def _object(renderer: Renderer, node: nodes.Record) -> Schema:
-    schema: Schema = {"type": "object"}
-    properties = {field.json_name: _field(renderer, field) for field in node.fields}
-    required = [field.json_name for field in node.fields if field.required]
+    properties: dict[str, Schema] = {}
     if node.tag is not None:
-        properties = {node.tag[0]: {"enum": [node.tag[1]]}, **properties}
-    schema["properties"] = properties
+        properties[node.tag[0]] = {"enum": [node.tag[1]]}
+    for field in node.fields:
+        properties[field.json_name] = renderer.render(field.node)
+        if field.default is not msgspec.NODEFAULT:
+            properties[field.json_name].update(default_keyword(field.default))
+    schema: Schema = {"type": "object", "properties": properties}
+    required = [field.json_name for field in node.fields if field.required]
     if required:
         schema["required"] = required
     if node.closed:
         schema["additionalProperties"] = False
-    return schema
-
-
-def _field(renderer: Renderer, field: nodes.Field) -> Schema:
-    schema = renderer.render(field.node)
-    if field.default is not msgspec.NODEFAULT:
-        schema.update(default_keyword(field.default))
     return schema
 
 
@@ -516,13 +505,14 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
     """Return the schema of a function's argument object."""
     trees = [read_type(each.annotation, each.name) for each in parameters]
     renderer = Renderer(_definition_names(trees), mode="validation")
-    schema: Schema = {"type": "object"}
-    properties = {
-        each.name: _property(each, renderer.render(node))
-        for each, node in zip(parameters, trees, strict=True)
-    }
-    # Even if it is empty: many clients read it without checking whether it exists.
-    schema["properties"] = properties
+    properties: dict[str, Schema] = {}
+    for each, node in zip(parameters, trees, strict=True):
+        properties[each.name] = renderer.render(node)
+        add_description(properties[each.name], each.description)
+        if not each.required:
+            properties[each.name].update(default_keyword(each.default))
+    # `properties` even if it is empty: many clients read it without checking whether it exists.
+    schema: Schema = {"type": "object", "properties": properties}
     required = [each.name for each in parameters if each.required]
     if required:
         schema["required"] = required
@@ -543,13 +533,6 @@ def argument_object_schema(annotation: Any) -> Schema:
     # The name and the description of the class, which are not the tool's.
     own = {name: each for name, each in schema.items() if name not in ("title", "description")}
     return _with_definitions(own, renderer)
-
-
-def _property(parameter: Parameter, schema: Schema) -> Schema:
-    add_description(schema, parameter.description)
-    if not parameter.required:
-        schema.update(default_keyword(parameter.default))
-    return schema
 
 
 def add_description(schema: Schema, text: str | None) -> None:
@@ -611,17 +594,17 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
     for annotation in defined:
         name = _short_name(annotation)
         if short_names[name] > 1:
-            name = _long_name(annotation)
-        names[annotation] = _unused_name(name, names)
+            name = clean_name(
+                f"{annotation.__module__}.{annotation.__qualname__}"
+                if isinstance(annotation, type)
+                else str(annotation)
+            )
+        number, unused = 1, name
+        while unused in names.values():
+            number += 1
+            unused = f"{name}_{number}"
+        names[annotation] = unused
     return names
-
-
-def _unused_name(name: str, names: dict[Any, str]) -> str:
-    number, unused = 1, name
-    while unused in names.values():
-        number += 1
-        unused = f"{name}_{number}"
-    return unused
 
 
 def _count_records(tree: Node) -> Counter[Any]:
@@ -647,9 +630,3 @@ def _short_name(annotation: Any) -> str:
         return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.
     return clean_name(re.sub(r"[\w.<>]+\.", "", str(annotation)))
-
-
-def _long_name(annotation: Any) -> str:
-    if isinstance(annotation, type):
-        return clean_name(f"{annotation.__module__}.{annotation.__qualname__}")
-    return clean_name(str(annotation))

@@ -63,15 +63,13 @@ class MsgspecTypes:
     def type_of(self, node: Node) -> Any:
         """Return the type that msgspec decodes for *node*."""
         if id(node) not in self._types:
-            if isinstance(node, nodes.Record) and not self._is_native_record(node):
-                self._types[id(node)] = (node, _stand_in(node))
-            else:
-                self._types[id(node)] = (node, self._work_out(node))
+            found: Any = None
+            if not isinstance(node, nodes.Record) or self._is_native_record(node):
+                found = _NATIVE[type(node)](self, node)
+            if found is None or not _is_accepted(found):
+                found = _stand_in(node)
+            self._types[id(node)] = (node, found)
         return self._types[id(node)][1]
-
-    def _work_out(self, node: Node) -> Any:
-        native = _NATIVE[type(node)](self, node)
-        return native if native is not None and _is_accepted(native) else _stand_in(node)
 
     def decoder(self, annotation: Any) -> msgspec.json.Decoder[Any]:
         """Return a decoder for a type that was made here."""
@@ -106,23 +104,20 @@ class MsgspecTypes:
         `field_name` is the name of a field there.
         """
         if id(record) not in self._mirrors:
-            self._mirrors[id(record)] = self._make_mirror(record)
+            tag_field, tag = record.tag or (None, None)
+            numbered = list(enumerate(record.fields))
+            self._mirrors[id(record)] = self.struct(
+                record.cls.__name__,
+                [(field_name(n), field.node, field.required) for n, field in numbered],
+                rename={field_name(n): field.json_name for n, field in numbered},
+                forbid_unknown_fields=record.closed,
+                array_like=record.array,
+                tag_field=tag_field,
+                tag=tag,
+                # With kw_only, fields without a default may follow fields with one.
+                kw_only=not record.array,
+            )
         return self._mirrors[id(record)]
-
-    def _make_mirror(self, record: nodes.Record) -> Any:
-        tag_field, tag = record.tag or (None, None)
-        numbered = list(enumerate(record.fields))
-        return self.struct(
-            record.cls.__name__,
-            [(field_name(n), field.node, field.required) for n, field in numbered],
-            rename={field_name(n): field.json_name for n, field in numbered},
-            forbid_unknown_fields=record.closed,
-            array_like=record.array,
-            tag_field=tag_field,
-            tag=tag,
-            # With kw_only, fields without a default may follow fields with one.
-            kw_only=not record.array,
-        )
 
     def is_loose(self, node: nodes.Scalar) -> bool:
         """Return whether msgspec would accept strings that the schema of *node* refuses."""
@@ -183,7 +178,11 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     if limits.checks or not _fits_meta(node.kind, given) or not _has_simple_pattern(node):
         return None
     if node.kind is int:
-        given = {name: _round_limit(name, limit) for name, limit in given.items()}
+        # A limit may be a float: these are the whole numbers that limit an int as it does.
+        given = {
+            name: math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
+            for name, limit in given.items()
+        }
     return _with_meta(node.kind, given)
 
 
@@ -200,12 +199,6 @@ def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
     if kind is int:
         return all(-(2**62) < limit < 2**62 for limit in limits.values())
     return kind in (float, str, *nodes.BYTES_TYPES) or limits.keys() <= {"tz"}
-
-
-def _round_limit(name: str, limit: Any) -> int:
-    """Return the whole number that limits an int as *limit*, perhaps a float, does."""
-    whole: int = math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
-    return whole
 
 
 def _with_meta(annotation: Any, limits: dict[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """The tree of nodes: a type's JSON form, worked out once from its annotation.
 
-`annotation_reader` builds the tree. `msgspec_types`, `coerce`, `schema_renderer`,
-`values_from_text` and `pydantic_output` each have one small function for every kind of node.
+`annotation_reader` builds the tree. `msgspec_types`, `coerce`, `json_schema`, `default_check`,
+`values_from_text` and `pydantic_types` each have one small function for every kind of node.
 """
 
 from __future__ import annotations

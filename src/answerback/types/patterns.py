@@ -33,14 +33,11 @@ def find_pattern_problem(pattern: str) -> str | None:
             "to have at most one * or + and no repeated group"
         )
     except Exception as error:  # noqa: BLE001 -- re2's error class is known only if it is installed
-        return f"{problem}, and RE2 cannot run it ({_reason(error)}); rewrite it"
+        reason = error.args[0] if error.args else ""
+        # The text of RE2's error is bytes.
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
+        return f"{problem}, and RE2 cannot run it ({text}); rewrite it"
     return None
-
-
-def _reason(error: Exception) -> str:
-    """Return the text of RE2's error, which has bytes."""
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
 
 
 @cache

@@ -62,7 +62,10 @@ def describe_value(value: Any) -> str:
     if value is None or isinstance(value, list | dict):
         return name
     # repr of a whole long string is slow; repr of a huge int raises.
-    text = repr(value[:MAX_SHOWN]) if isinstance(value, str) else _describe_number(value)
+    if isinstance(value, int) and value.bit_length() > 256:
+        text = f"of about {int(value.bit_length() * math.log10(2)) + 1} digits"
+    else:
+        text = repr(value[:MAX_SHOWN] if isinstance(value, str) else value)
     return f"{name} {text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + '…'}"
 
 
@@ -90,12 +93,6 @@ def _limits(node: Node, text: str) -> bool:
         return False
     shortest, longest = node.limits.min_length or 0, node.limits.max_length
     return len(text) < shortest or (longest is not None and len(text) > longest)
-
-
-def _describe_number(value: Any) -> str:
-    if isinstance(value, int) and value.bit_length() > 256:
-        return f"of about {int(value.bit_length() * math.log10(2)) + 1} digits"
-    return repr(value)
 
 
 def describe(node: Node) -> str:
@@ -317,10 +314,13 @@ class Coercion:
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; return *value*."""
-        from ..core.secrets import is_secret_path
+        from ..core.secrets import has_secret_name, is_secret_path
 
         expected = describe(node)
-        is_secret = is_secret_path(path, self.aliases) or _quotes_secret_name(value)
+        # The shown part of a string may be JSON with a secret's name.
+        is_secret = is_secret_path(path, self.aliases) or (
+            isinstance(value, str) and has_secret_name(value[:MAX_SHOWN])
+        )
         is_shown = self.show_values and not is_secret
         got = describe_value(value) if is_shown else kind_name(value)
         got += describe_length(node, value)
@@ -348,13 +348,6 @@ class Coercion:
         fork.union_attempts = self.union_attempts
         fork.texts = self.texts
         return fork
-
-
-def _quotes_secret_name(value: Any) -> bool:
-    """Return whether the shown part of a string is JSON with a secret's name."""
-    from ..core.secrets import has_secret_name
-
-    return isinstance(value, str) and has_secret_name(value[:MAX_SHOWN])
 
 
 def _format_hint(node: Node, value: Any) -> str | None:

@@ -78,13 +78,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "literal_error": _choice,
     "enum": _choice,
     "none_required": lambda text: None,
-    **dict.fromkeys(
-        ("list_type", "tuple_type", "set_type", "frozen_set_type"), partial(_container, list)
-    ),
-    **dict.fromkeys(
-        ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "mapping_type"),
-        partial(_container, dict),
-    ),
+    **dict.fromkeys(_ARRAYS, partial(_container, list)),
+    **dict.fromkeys(_OBJECTS, partial(_container, dict)),
 }
 _NULLS = frozenset({"none_required", "literal_error"})
 
@@ -93,19 +88,15 @@ def _replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) 
     """Replace *old* at *loc* by *new*; return whether it was there."""
     # A location also has the names of union members, which are not keys of the value.
     for n, key in enumerate(loc):
-        inside = _get(container, key)
+        try:
+            inside = container[key]
+        except (KeyError, IndexError, TypeError):
+            inside = None
         if inside == old and type(inside) is type(old) and n >= len(loc) - 2:
             container[key] = new
             return True
         container = container if inside is None else inside
     return False
-
-
-def _get(container: Any, key: int | str) -> Any:
-    try:
-        return container[key]
-    except (KeyError, IndexError, TypeError):
-        return None
 
 
 @cache
@@ -153,12 +144,18 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     changed = value
     if coercion.lenient and coercion.texts.take():
         changed = with_texts_read(value, problems)
-    if changed is value and coercion.repair and any(map(_is_about_whole_float, problems)):
-        changed = _with_ints(value)
+    if changed is value and coercion.repair:
+        kinds_and_inputs = ((each["type"], each["input"]) for each in problems)
+        if any(kind == "int_type" and _is_whole(sent) for kind, sent in kinds_and_inputs):
+            changed = _with_ints(value)
     if changed is not value:
         coercion.repairs += 1
         return coerce_model(node, changed, path, coercion)
-    _report(problems, value, path, coercion)
+    for problem in problems:
+        place = path
+        for key in problem["loc"]:
+            place = item(place, key) if isinstance(key, int) else member(place, key)
+        coercion.report(place, _text_of(problem, value, path, coercion.aliases))
     return value
 
 
@@ -170,10 +167,6 @@ def _counted(error: ValidationError) -> str | None:
     """Return a message with the number of errors if there are too many to name them."""
     count = error.error_count()
     return f"{count} values in it do not fit" if count > _MAX_ERRORS else None
-
-
-def _is_about_whole_float(problem: Any) -> bool:
-    return problem["type"] == "int_type" and _is_whole(problem["input"])
 
 
 def _with_ints(value: Any) -> Any:
@@ -190,13 +183,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer() and abs(value) < 2**63
 
 
-def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:
-    for problem in problems:
-        coercion.report(
-            _path_of(path, problem["loc"]), _text_of(problem, sent, path, coercion.aliases)
-        )
-
-
 def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str:
     """Return pydantic's message, without texts that are not for the caller."""
     text: str = problem["msg"]
@@ -208,12 +194,6 @@ def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str
     if problem["type"] in ("string_too_short", "string_too_long"):
         text += f", got str of length {len(problem['input'])}"
     return text[:1].lower() + text[1:]
-
-
-def _path_of(path: str, loc: tuple[int | str, ...]) -> str:
-    for key in loc:
-        path = item(path, key) if isinstance(key, int) else member(path, key)
-    return path
 
 
 def _output_path(path: str, loc: tuple[int | str, ...]) -> str:
@@ -242,7 +222,12 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
 
 def _check(node: Model, value: Any, path: str) -> Any:
     try:
-        if not _is_instance(node, value):
+        cls = node.annotation
+        items = getattr(cls, "__metadata__", None)
+        # A description does not change the class; a validator must see the value.
+        if items is not None and not read_metadata(items).needs_pydantic:
+            cls = cls.__origin__
+        if not isinstance(cls, type) or not isinstance(value, cls):
             encode = encode_with_nan if node.nan_is_null else ENCODER.encode
             return _validate(node, encode(value), lenient=True)
         _recheck(node, value)
@@ -281,15 +266,6 @@ _SAFE_ERRORS = frozenset(
     | {"string_too_short", "string_too_long", "too_short", "too_long"}
     | {"literal_error", "enum", "is_instance_of", "none_required"}
 )
-
-
-def _is_instance(node: Model, value: Any) -> bool:
-    cls = node.annotation
-    items = getattr(cls, "__metadata__", None)
-    # A description does not change the class; a validator must see the value.
-    if items is not None and not read_metadata(items).needs_pydantic:
-        cls = cls.__origin__
-    return isinstance(cls, type) and isinstance(value, cls)
 
 
 def _recheck(node: Model, value: Any) -> None:

@@ -56,7 +56,8 @@ def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
     if isinstance(kind, list):
         options = [{**schema, "type": each} for each in kind]
     if isinstance(options, list) and options:
-        return _union([_annotation(each, root, depth + 1) for each in options])
+        members = [_annotation(each, root, depth + 1) for each in options]
+        return Any if Any in members else Union[tuple(members)]  # noqa: UP007 -- made at run time
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(values, list) and values:
         plain = all(each is None or isinstance(each, str | bool | int) for each in values)
@@ -67,10 +68,6 @@ def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
     if kind == "string" and schema.get("contentEncoding") == "base64":
         return bytes
     return _TYPES.get(kind, Any) if isinstance(kind, str) else Any
-
-
-def _union(members: list[Any]) -> Any:
-    return Any if Any in members else Union[tuple(members)]  # noqa: UP007 -- made at run time
 
 
 def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +171,16 @@ class SchemaOutput(Output):
     def __init__(self, annotation: Any, schema: dict[str, Any]) -> None:
         super().__init__(annotation)
         self._compiled: CompiledSchema = compile_schema(schema)
-        self._known = _property_names(schema)
+        # The names of all properties, which are not data.
+        self._known: set[str] = set()
+        waiting: list[Any] = [schema]
+        for each in waiting:
+            if isinstance(each, dict):
+                if isinstance(found := each.get("properties"), dict):
+                    self._known |= found.keys()
+                waiting += each.values()
+            elif isinstance(each, list):
+                waiting += each
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
         """Return compact JSON of *value*, and the value; raises InvalidOutput."""
@@ -186,29 +192,12 @@ class SchemaOutput(Output):
         if errors is None:
             raise InvalidOutput("", _TOO_LARGE)
         if errors:
-            raise self._refusal(errors)
+            coercion = Coercion(show_values=False)
+            for error in errors:
+                report_error(error, coercion, self._known)
+            first, *more = coercion.problems[:_MAX_SHOWN_PROBLEMS]
+            raise InvalidOutput(first.path, "; ".join([first.message, *map(str, more)]))
         return encoded, data
-
-    def _refusal(self, errors: list[Any]) -> InvalidOutput:
-        coercion = Coercion(show_values=False)
-        for error in errors:
-            report_error(error, coercion, self._known)
-        first, *more = coercion.problems[:_MAX_SHOWN_PROBLEMS]
-        return InvalidOutput(first.path, "; ".join([first.message, *map(str, more)]))
-
-
-def _property_names(schema: Any) -> set[str]:
-    """Return the names of all properties in the schema, which are not data."""
-    names: set[str] = set()
-    waiting = [schema]
-    for each in waiting:
-        if isinstance(each, dict):
-            if isinstance(found := each.get("properties"), dict):
-                names |= found.keys()
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-    return names
 
 
 def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None:
@@ -229,15 +218,13 @@ def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None
                 report_unknown(str(name), known, coercion)
     else:
         is_shown = coercion.show_values and not is_secret_path(path, coercion.aliases)
-        coercion.report(path, _message(error, keyword, is_shown))
-
-
-def _message(error: Any, keyword: str, is_shown: bool) -> str:
-    types = _expected_types(error)
-    if types:
-        got = describe_value(error.instance) if is_shown else kind_name(error.instance)
-        return f"expected {' or '.join(types)}, got {got}"
-    return shown_message(error) if is_shown else f"it breaks {keyword!r} of the schema"
+        if types := _expected_types(error):
+            got = describe_value(error.instance) if is_shown else kind_name(error.instance)
+            message = f"expected {' or '.join(types)}, got {got}"
+        else:
+            hidden = f"it breaks {keyword!r} of the schema"
+            message = shown_message(error) if is_shown else hidden
+        coercion.report(path, message)
 
 
 def _path(steps: list[Any], coercion: Coercion, known: Collection[str], path: str = "") -> str:

@@ -1,4 +1,8 @@
-"""Checks data against a JSON Schema, with jsonschema-rs, in a bounded time."""
+"""Checks data against a JSON Schema, with jsonschema-rs, in a bounded time.
+
+Before a check, the cost of the schema and of the data is counted. The texts of refusals by an
+author's class are here too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
-from math import inf, prod
+from math import prod
 from typing import Any
 from urllib.parse import unquote
 
@@ -105,7 +109,12 @@ class SchemaCost:
         patterns = {str(each["pattern"]) for each in self._schemas if "pattern" in each}
         if sum((100 + len(each)) * (1 + each.count("\\")) for each in patterns) > _MAX_PATTERNS:
             raise TooCostly
-        self._order = self._inner_first()
+        inner = {at: node.same_value for at, node in enumerate(self._nodes)}
+        try:
+            # Each index comes after those of the schemas for the same value.
+            self._order = list(TopologicalSorter(inner).static_order())
+        except CycleError:
+            raise TooCostly("it contains itself") from None
         self._levels = [self._next_level([])]
         # The validator compiles the schemas beside `unevaluatedProperties` once more.
         if sum(self._levels[0][each] for each in self._unevaluated) > _MAX_SCHEMAS:
@@ -155,23 +164,18 @@ class SchemaCost:
         # A value is an object or an array. The numbers would get thousands of digits.
         return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
 
-    def _inner_first(self) -> list[int]:
-        """Return all indexes, each after those of the schemas for the same value."""
-        inner = {at: node.same_value for at, node in enumerate(self._nodes)}
-        try:
-            return list(TopologicalSorter(inner).static_order())
-        except CycleError:
-            raise TooCostly("it contains itself") from None
-
     def _node(self, schema: dict[str, Any]) -> _Node:
-        same_value = self._group([*_same_value(schema), *self._target(schema)])
+        by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
+        found_by_name = [each for found in by_name for each in found.values()]
+        beside = [*_several(schema, *_SAME_VALUE), *found_by_name, *self._target(schema)]
+        same_value = self._group(beside)
         members = [found for each in _member_schemas(schema) if (found := self._group(each))]
         items = [found for each in _item_schemas(schema) if (found := self._group(each))]
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self._unevaluated.append(self._indexes[id(schema)])
             # The validator checks all of them three times, and looks up each member in them.
-            beside = [[each] for each in same_value]
-            members, items = 3 * (members + beside), 3 * (items + beside)
+            groups = [[each] for each in same_value]
+            members, items = 3 * (members + groups), 3 * (items + groups)
             same_value *= 3
         return _Node(_weight(schema), same_value, members, items)
 
@@ -201,7 +205,14 @@ class SchemaCost:
             raise TooCostly(f"a reference to {reference[:200]} is not followed")
         found: Any = self._root
         for step in unquote(pointer).split("/")[1:]:
-            found = _step(found, step.replace("~1", "/").replace("~0", "~"))
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict):
+                found = found.get(name)
+            elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            else:
+                # The validator reports references that lead nowhere.
+                found = None
             self._notice_id(found)
         return [found]
 
@@ -209,13 +220,6 @@ class SchemaCost:
         """Notice an `$id` below the root: references there lead somewhere else."""
         if isinstance(schema, dict) and schema is not self._root:
             self._has_inner_id |= any(isinstance(schema.get(each), str) for each in ("$id", "id"))
-
-
-def _step(found: Any, name: str) -> Any:
-    """Return an inner value, or None; the validator reports references that lead nowhere."""
-    if isinstance(found, list):
-        return found[int(name)] if name.isdecimal() and int(name) < len(found) else None
-    return found.get(name) if isinstance(found, dict) else None
 
 
 def _several(schema: dict[str, Any], *keywords: str) -> list[Any]:
@@ -227,11 +231,6 @@ def _several(schema: dict[str, Any], *keywords: str) -> list[Any]:
 def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
     value = schema.get(keyword)
     return value if isinstance(value, dict) else {}
-
-
-def _same_value(schema: dict[str, Any]) -> list[Any]:
-    by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
-    return _several(schema, *_SAME_VALUE) + [each for found in by_name for each in found.values()]
 
 
 def _member_schemas(schema: dict[str, Any]) -> list[list[Any]]:
@@ -294,15 +293,11 @@ def _pattern_weight(pattern: str) -> int:
     states = prod(repeats) if "){" in pattern else sum(repeats)
     lookarounds = pattern.count("(?=") + pattern.count("(?!") + pattern.count("(?<")
     weight = _SLOW * (1 + lookarounds) + len(pattern) // 4 + 2 * min(states, _MAX_REPEATS)
-    return weight * _BACKTRACKING if _backtracks(pattern) else weight
-
-
-def _backtracks(pattern: str) -> bool:
     start = _FIRST_LOOKAHEADS.match(pattern)
     if start and "|" not in pattern[start.end() :]:
         once = start[0].replace("(?=", "(?:").replace("(?!", "(?:")
         pattern = once + pattern[start.end() :]
-    return _BACKTRACKS.search(pattern) is not None
+    return weight * _BACKTRACKING if _BACKTRACKS.search(pattern) else weight
 
 
 def _values_by_depth(data: Any) -> Iterator[int]:
@@ -365,7 +360,11 @@ class CompiledSchema:
         None means that the data is not valid, and that it takes too long to say why.
         """
         validator, cost = self._validator, self._cost
-        is_small = _size(data) <= cost.small
+        try:
+            # By `marshal`, because JSON is slow for long numbers.
+            is_small = len(marshal.dumps(data, _WITHOUT_REFERENCES)) <= cost.small
+        except ValueError:
+            is_small = False
         if is_small and validator.is_valid(data):
             return []
         checks, quoted = cost.checks(data)
@@ -448,23 +447,15 @@ def _violations(compiled: CompiledSchema, data: Any) -> list[tuple[str, str]]:
         return [("", str(exc))]
     if errors is None:
         return [("", "the data breaks the schema; it is too large to say where")]
-    return [_violation(each) for each in errors]
-
-
-def _size(data: Any) -> float:
-    """Return how many bytes data has; `marshal`, because JSON is slow for long numbers."""
-    try:
-        return len(marshal.dumps(data, _WITHOUT_REFERENCES))
-    except ValueError:
-        return inf
-
-
-def _violation(error: Any) -> tuple[str, str]:
-    path = _pointer(error.instance_path)
-    if any(is_secret_name(str(step)) for step in error.instance_path):
-        # The library's message quotes the value.
-        return path, f"it breaks {error.schema_path[-1]!r} of the schema"
-    return path, shown_message(error)
+    found = []
+    for error in errors:
+        if any(is_secret_name(str(step)) for step in error.instance_path):
+            # The library's message quotes the value.
+            message = f"it breaks {error.schema_path[-1]!r} of the schema"
+        else:
+            message = shown_message(error)
+        found.append((_pointer(error.instance_path), message))
+    return found
 
 
 def shown_message(error: Any) -> str:

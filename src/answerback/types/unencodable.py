@@ -64,7 +64,13 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     elif hasattr(value, "__pydantic_serializer__"):
         yield from ((member(path, name), name, each) for name, each in _model_items(value))
     elif not isinstance(value, type):
-        for name in _field_names(value):
+        kind = type(value)
+        names = [
+            *getattr(kind, "__struct_fields__", ()),
+            *getattr(kind, "__dataclass_fields__", ()),
+            *(field.name for field in getattr(kind, "__attrs_attrs__", ())),
+        ]
+        for name in names:
             if hasattr(value, name):
                 yield member(path, name), name, getattr(value, name)
 
@@ -80,13 +86,6 @@ def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
     # pydantic writes some non-finite numbers as null, so they are missing in `dumped`.
     numbers = (float, Decimal, list, dict)
     yield from ((name, each) for name, each in plain.items() if isinstance(each, numbers))
-
-
-def _field_names(value: Any) -> Iterator[str]:
-    kind = type(value)
-    yield from getattr(kind, "__struct_fields__", ())
-    yield from getattr(kind, "__dataclass_fields__", ())
-    yield from (field.name for field in getattr(kind, "__attrs_attrs__", ()))
 
 
 def _key_fault(key: Any, path: str) -> InvalidOutput | None:

@@ -47,9 +47,10 @@ def explain_unservable(annotation: Any) -> str:
         return f"{name} {reason}"
     if getattr(origin, "__name__", "") in _FILE_TYPES or hasattr(origin, "readline"):
         return f"{name} is an open file; write bytes or str for what is in it"
-    base = _builtin_base(origin)
-    if base is not None:
-        return f"{name} is a kind of {base} that JSON does not know; write {base}"
+    for base in (str, bytes, int, float, list, dict, set, tuple):
+        if isinstance(origin, type) and issubclass(origin, base):
+            kind = base.__name__
+            return f"{name} is a kind of {kind} that JSON does not know; write {kind}"
     if isinstance(origin, type) and block_class(origin) is not None:
         return f"{name} is a content block, which only results have; write bytes"
     if getattr(origin, "__module__", "").partition(".")[0] in _WITH_RECIPES:
@@ -61,11 +62,3 @@ def explain_unservable(annotation: Any) -> str:
         f"{name} is not a type that JSON knows; "
         "make it a dataclass, write str, or register it with register_type"
     )
-
-
-def _builtin_base(origin: Any) -> str | None:
-    bases = (str, bytes, int, float, list, dict, set, tuple)
-    found = (
-        base.__name__ for base in bases if isinstance(origin, type) and issubclass(origin, base)
-    )
-    return next(found, None)

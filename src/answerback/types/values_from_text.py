@@ -122,7 +122,18 @@ def _as_text(value: str | bytes) -> str:
 def _read(node: Node, value: str | bytes) -> Any:
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
-        return _union(node, value)
+        from .coerce import fits
+
+        members = [nodes.without_notes(member) for member in node.members]
+        has_text = any(isinstance(each, nodes.Scalar) and each.kind is str for each in members)
+        for member in members:
+            # In a union with str, "none" and the empty string are text and not null.
+            if has_text and isinstance(member, nodes.Null):
+                continue
+            read = _read(member, value)
+            if fits(member, read):
+                return read
+        return _as_text(value)
     if isinstance(node, nodes.Scalar) and node.kind in nodes.BYTES_TYPES:
         from base64 import b64encode
 
@@ -230,24 +241,6 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
 
 def _custom(node: nodes.Custom, text: str) -> Any:
     return text.strip() if nodes.kinds(node) == {"string"} else _json(text)
-
-
-def _union(node: nodes.Union, value: str | bytes) -> Any:
-    from .coerce import fits
-
-    for member in _readable_members(node):
-        read = _read(member, value)
-        if fits(member, read):
-            return read
-    return _as_text(value)
-
-
-def _readable_members(node: nodes.Union) -> list[Node]:
-    members = [nodes.without_notes(member) for member in node.members]
-    if not any(isinstance(each, nodes.Scalar) and each.kind is str for each in members):
-        return members
-    # In a union with str, "none" and the empty string are text and not null.
-    return [each for each in members if not isinstance(each, nodes.Null)]
 
 
 _READ: dict[type[Node], Callable[[Any, str], Any]] = {

@@ -88,8 +88,13 @@ class _WholeDecoder:
         self._types = MsgspecTypes(lenient=lenient)
         self._type = self._types.type_of(self.node)
         schema = argument_object_schema(annotation)
-        # A model may take a field under several names.
-        self._names = {*schema["properties"], *_model_names(self.node)}
+        self._names = set(schema["properties"])
+        bare = nodes.without_notes(self.node)
+        if isinstance(bare, nodes.Model):
+            from .pydantic_types import accepted_names
+
+            # A model may take a field under several names.
+            self._names |= accepted_names(bare)
         self._is_closed = schema.get("additionalProperties") is False
 
     @cached_property
@@ -111,12 +116,3 @@ class _WholeDecoder:
     def convert(self, coerced: Any) -> dict[str, Any]:
         """Return the value as the function's only argument."""
         return {self._keyword: converted(self._types, coerced, self._type, self.aliases)}
-
-
-def _model_names(node: nodes.Node) -> set[str]:
-    bare = nodes.without_notes(node)
-    if not isinstance(bare, nodes.Model):
-        return set()
-    from .pydantic_types import accepted_names
-
-    return accepted_names(bare)
