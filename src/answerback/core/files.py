@@ -22,15 +22,11 @@ def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
     except FileExistsError:
         # It is not opened: closing it would drop SQLite's locks of this process.
         for each in (target, *(target + ending for ending in beside)):
-            _close_to_all_users(each)
-
-
-def _close_to_all_users(path: str) -> None:
-    # It may not exist, or belong to another user.
-    with suppress(OSError):
-        mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode) and mode & _ALL_USERS:
-            os.chmod(path, 0o600)
+            # It may not exist, or belong to another user.
+            with suppress(OSError):
+                mode = os.stat(each).st_mode
+                if stat.S_ISREG(mode) and mode & _ALL_USERS:
+                    os.chmod(each, 0o600)
 
 
 class FileMoved(FileNotFoundError):

@@ -53,7 +53,9 @@ class TypedReader:
         try:
             return _built(reply, reply.data, self._decoder)
         except InvalidArguments as first:
-            inner = _wrapped_value(reply.data)
+            data = reply.data
+            is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
+            inner = data["result"] if is_wrapped else msgspec.UNSET
             if inner is not msgspec.UNSET:
                 try:
                     built = _built(reply, inner, self._decoder)
@@ -91,11 +93,6 @@ def _built(reply: Reply[Any], data: Any, decoder: Arguments) -> Reply[Any]:
         error = Error(INVALID_OUTPUT, f"{_NAME}: cannot be read: {exc}")
         return _failed(reply, error)
     return msgspec.structs.replace(reply, data=typed, encoded=encoded)
-
-
-def _wrapped_value(data: Any) -> Any:
-    is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
-    return data["result"] if is_wrapped else msgspec.UNSET
 
 
 def _failed(reply: Reply[Any], error: Error) -> Reply[Any]:

@@ -323,18 +323,17 @@ class ReplyView:
     def error_texts(self) -> list[tuple[str, str]]:
         """Return the texts in which a failure says what went wrong, each with its pointer."""
         if self._error_texts is None:
-            self._error_texts = self._find_error_texts()
+            if self.dialect in ("rest", "problem"):
+                pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
+            else:
+                pairs = [(f"/content/{index}/text", text) for index, text in self.texts]
+                error = self.json.get("error")
+                if self.dialect == "envelope" and isinstance(error, dict):
+                    pairs.append(("/error/message", error.get("message")))
+            self._error_texts = [
+                (pointer, text) for pointer, text in pairs if isinstance(text, str)
+            ]
         return self._error_texts
-
-    def _find_error_texts(self) -> list[tuple[str, str]]:
-        if self.dialect in ("rest", "problem"):
-            pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
-        else:
-            pairs = [(f"/content/{index}/text", text) for index, text in self.texts]
-            error = self.json.get("error")
-            if self.dialect == "envelope" and isinstance(error, dict):
-                pairs.append(("/error/message", error.get("message")))
-        return [(pointer, text) for pointer, text in pairs if isinstance(text, str)]
 
     def strings(self) -> Iterator[tuple[str, str]]:
         """Yield every string in the reply with its pointer, except base64."""

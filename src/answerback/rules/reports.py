@@ -85,7 +85,13 @@ class TerminalReport(Report):
         self._print(head)
         self._print(Text(f"  {_printable(finding.message)}"))
         if len(found.body) < _MAX_SHOWN:
-            self._print_excerpt(found, style)
+            # Print the line that the finding is about, with a mark under the value.
+            width = max(20, self._console.width - _MARGIN)
+            span = locate(found.body, found.body_pointer)
+            lines_before, text, column, length = excerpt(found.body, span, width)
+            number = str(found.body_line + lines_before)
+            self._print(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
+            self._print(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
         if finding.hint:
             self._print(Text.assemble(("  → ", "green"), finding.hint))
         self._print(Text())
@@ -95,15 +101,6 @@ class TerminalReport(Report):
             return
         style = "bold red" if counts.errors else "yellow" if counts.by_severity else "green"
         self._print(Text(summary(counts), style=style))
-
-    def _print_excerpt(self, found: FileFinding, style: str) -> None:
-        """Print the line that the finding is about, with a mark under the value."""
-        width = max(20, self._console.width - _MARGIN)
-        span = locate(found.body, found.body_pointer)
-        lines_before, text, column, length = excerpt(found.body, span, width)
-        number = str(found.body_line + lines_before)
-        self._print(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
-        self._print(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True)
@@ -166,7 +163,7 @@ class SarifReport(Report):
         finding = found.finding
         texts = filter(None, (finding.message, finding.hint))
         place = {
-            "artifactLocation": {"uri": _uri(found.file)},
+            "artifactLocation": {"uri": quote(found.file.replace("\\", "/"), safe="/:")},
             "region": {"startLine": found.line},
         }
         return {
@@ -188,10 +185,6 @@ def _sentence(text: str) -> str:
     first = text.partition(" ")[0]
     capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
     return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
-
-
-def _uri(name: str) -> str:
-    return quote(name.replace("\\", "/"), safe="/:")
 
 
 def _rule_json(rule: Rule) -> dict[str, Any]:

@@ -248,14 +248,13 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
         if isinstance(value, dict) and "content" in value and _is_result(value):
             # Before 2025-06-18 the text is the only place for the data.
             is_data = reply.data is _UNSET or value == reply.data
-            if is_data and _names_content(reply.context.schema):
+            if is_data and (
+                reply.context.schema is not None
+                and "content" in named_members(reply.context.schema, reply.context.schema)
+            ):
                 continue
             return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
     return ()
-
-
-def _names_content(schema: dict[str, Any] | None) -> bool:
-    return schema is not None and "content" in named_members(schema, schema)
 
 
 def _is_result(value: dict[str, Any]) -> bool:

@@ -57,10 +57,6 @@ def payload_sent_twice(reply: ReplyView) -> Faults:
     """The model pays for the payload twice, and an image as text costs more than the image."""
     if len(reply.blocks) < 2 and not reply.media:
         return ()
-    return [*_repeated_media(reply), *_repeated_texts(reply)]
-
-
-def _repeated_media(reply: ReplyView) -> list[Fault]:
     faults, seen = [], set()
     for index, data in reply.media:
         if len(data) < _SMALL:
@@ -71,7 +67,7 @@ def _repeated_media(reply: ReplyView) -> list[Fault]:
             message = "the text or the data has the bytes of this block too"
             faults.append(Fault(f"/content/{index}", message))
         seen.add(data)
-    return faults
+    return [*faults, *_repeated_texts(reply)]
 
 
 def _repeated_texts(reply: ReplyView) -> list[Fault]:
