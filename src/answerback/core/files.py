@@ -50,7 +50,13 @@ class FileIdentity:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened = self._stat()
-        self._fd = self._open_path()
+        self._fd: int | None = None
+        # The descriptor only counts links. An ordinary one would drop SQLite's locks when it is
+        # closed, so there is none if the system has no O_PATH.
+        flags = getattr(os, "O_PATH", None)
+        if flags is not None:
+            with suppress(OSError):
+                self._fd = os.open(path, flags)
 
     def check(self) -> None:
         """Raise FileRemoved if the file was deleted, or FileMoved if it is no longer at its path.
@@ -74,14 +80,3 @@ class FileIdentity:
         except OSError:
             return None
         return found.st_dev, found.st_ino
-
-    def _open_path(self) -> int | None:
-        """Open a descriptor only to count links; None if the system has no O_PATH.
-
-        An ordinary descriptor would drop SQLite's locks when it is closed.
-        """
-        flags = getattr(os, "O_PATH", None)
-        try:
-            return None if flags is None else os.open(self._path, flags)
-        except OSError:
-            return None

@@ -391,15 +391,11 @@ def check_meta(
             if key is not None:
                 _check_value(value, key.kind, f"{argument}[{name!r}]")
             elif name in _NAMES:
-                _refuse_key(name, place)
+                first = next(each.places[0] for each in KEYS if each.name == name)
+                right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+                raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
             elif (near := _near_key(name)) is not None:
                 misspelt(f"no known metadata key is named {name!r}; {did_you_mean([near])}")
-
-
-def _refuse_key(name: str, place: Place) -> None:
-    first = next(key.places[0] for key in KEYS if key.name == name)
-    right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
-    raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
 
 
 def _check_value(value: Any, kind: ValueKind, path: str) -> None:

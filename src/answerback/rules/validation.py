@@ -1,4 +1,4 @@
-"""Checks a reply against the rules. A hot path: about 15 microseconds a reply."""
+"""Checks a reply against the rules, and repairs it. A hot path: about 15 microseconds a reply."""
 
 from __future__ import annotations
 

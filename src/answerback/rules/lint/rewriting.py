@@ -1,4 +1,6 @@
-"""Replaces a file's content with its repaired copy, without losing any of it."""
+"""Finds values in a JSON text, writes changed values into it, and replaces a file by its repaired
+copy. What was not changed keeps its bytes.
+"""
 
 from __future__ import annotations
 
@@ -54,29 +56,20 @@ def elements(body: bytes) -> Iterator[Element]:
 
     Raises ValueError if *body* is not JSON, or if a name is repeated.
     """
+    at = 1
     if body.startswith(b"{"):
-        yield from _members_of(body)
+        for key, value in _located_members.decode(body).items():
+            string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
+            if string is None or msgspec.json.decode(string[0]) != key:
+                raise ValueError("a name is repeated: the values are not in the order of the text")
+            start = _skip(_BEFORE_VALUE, body, string.end())
+            at = start + len(bytes(value))
+            yield Element(key, string.start(), start, at)
     elif body.startswith(b"["):
-        yield from _items_of(body)
-
-
-def _members_of(body: bytes) -> Iterator[Element]:
-    at = 1
-    for key, value in _located_members.decode(body).items():
-        string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
-        if string is None or msgspec.json.decode(string[0]) != key:
-            raise ValueError("a name is repeated: the values are not in the order of the text")
-        start = _skip(_BEFORE_VALUE, body, string.end())
-        at = start + len(bytes(value))
-        yield Element(key, string.start(), start, at)
-
-
-def _items_of(body: bytes) -> Iterator[Element]:
-    at = 1
-    for index, value in enumerate(_items.decode(body)):
-        start = _skip(_BEFORE_NAME, body, at)
-        at = start + len(bytes(value))
-        yield Element(index, start, start, at)
+        for index, value in enumerate(_items.decode(body)):
+            start = _skip(_BEFORE_NAME, body, at)
+            at = start + len(bytes(value))
+            yield Element(index, start, start, at)
 
 
 def _find_element(body: bytes, name: str) -> tuple[int, int] | None:
