@@ -22,15 +22,11 @@ def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
     except FileExistsError:
         # It is not opened: closing it would drop SQLite's locks of this process.
         for each in (target, *(target + ending for ending in beside)):
-            _close_to_all_users(each)
-
-
-def _close_to_all_users(path: str) -> None:
-    # It may not exist, or belong to another user.
-    with suppress(OSError):
-        mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode) and mode & _ALL_USERS:
-            os.chmod(path, 0o600)
+            # It may not exist, or belong to another user.
+            with suppress(OSError):
+                mode = os.stat(each).st_mode
+                if stat.S_ISREG(mode) and mode & _ALL_USERS:
+                    os.chmod(each, 0o600)
 
 
 class FileMoved(FileNotFoundError):
@@ -54,7 +50,13 @@ class FileIdentity:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened = self._stat()
-        self._fd = self._open_path()
+        self._fd: int | None = None
+        # The descriptor only counts links. An ordinary one would drop SQLite's locks when it is
+        # closed, so there is none if the system has no O_PATH.
+        flags = getattr(os, "O_PATH", None)
+        if flags is not None:
+            with suppress(OSError):
+                self._fd = os.open(path, flags)
 
     def check(self) -> None:
         """Raise FileRemoved if the file was deleted, or FileMoved if it is no longer at its path.
@@ -78,14 +80,3 @@ class FileIdentity:
         except OSError:
             return None
         return found.st_dev, found.st_ino
-
-    def _open_path(self) -> int | None:
-        """Open a descriptor only to count links; None if the system has no O_PATH.
-
-        An ordinary descriptor would drop SQLite's locks when it is closed.
-        """
-        flags = getattr(os, "O_PATH", None)
-        try:
-            return None if flags is None else os.open(self._path, flags)
-        except OSError:
-            return None

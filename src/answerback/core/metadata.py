@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NoReturn, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 import msgspec
 
@@ -391,41 +391,27 @@ def check_meta(
             if key is not None:
                 _check_value(value, key.kind, f"{argument}[{name!r}]")
             elif name in _NAMES:
-                _refuse_key(name, place)
+                first = next(each.places[0] for each in KEYS if each.name == name)
+                right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+                raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
             elif (near := _near_key(name)) is not None:
                 misspelt(f"no known metadata key is named {name!r}; {did_you_mean([near])}")
 
 
-def _refuse_key(name: str, place: Place) -> None:
-    first = next(key.places[0] for key in KEYS if key.name == name)
-    right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
-    raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
-
-
 def _check_value(value: Any, kind: ValueKind, path: str) -> None:
     if not kind.is_valid(value):
-        _refuse_value(value, kind.expected, path)
+        shown = repr(value)
+        shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
+        raise TypeError(f"{path} should be {kind.expected}, not {shown}")
     if not kind.members:
         return
     for name, member in value.items():
         if name in kind.members:
             _check_value(member, kind.members[name], f"{path}[{name!r}]")
-        else:
-            _refuse_member(name, kind, path)
-
-
-def _refuse_member(name: Any, kind: ValueKind, path: str) -> None:
-    if name in kind.elsewhere:
-        raise ValueError(f"{path} has {name!r}, which belongs on {kind.elsewhere[name]}")
-    near = _near(str(name), kind.members)
-    if near is not None:
-        raise ValueError(f"{path} has no member {name!r}; {did_you_mean([near])}")
-
-
-def _refuse_value(value: object, expected: str, path: str) -> NoReturn:
-    shown = repr(value)
-    shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
-    raise TypeError(f"{path} should be {expected}, not {shown}")
+        elif name in kind.elsewhere:
+            raise ValueError(f"{path} has {name!r}, which belongs on {kind.elsewhere[name]}")
+        elif (near := _near(str(name), kind.members)) is not None:
+            raise ValueError(f"{path} has no member {name!r}; {did_you_mean([near])}")
 
 
 @lru_cache(256)

@@ -186,16 +186,15 @@ def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> 
     A question without a key is identified by its *number* in the call and its digest, so an answer
     fits only its question.
     """
-    key = question.key or f"{number}-{_digest(question)}"
+    key = question.key
+    if not key:
+        from hashlib import blake2b
+
+        digest = blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
+        key = f"{number}-{digest}"
     if key in answers:
         return answers[key]
     raise NeedsInput({key: question})
-
-
-def _digest(question: Question) -> str:
-    from hashlib import blake2b
-
-    return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
 
 
 class NoPeer(Peer):

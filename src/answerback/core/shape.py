@@ -73,7 +73,11 @@ class Shape(msgspec.Struct, frozen=True):
             case "empty":
                 return {"type": "object", "properties": {}, "additionalProperties": False}
             case "spread":
-                parts = _items_of(schema)
+                # The tuple may be one of two types.
+                types = [schema, *schema.get("anyOf", ())]
+                parts: list[Any] = next(
+                    (each["prefixItems"] for each in types if "prefixItems" in each), []
+                )
                 named = dict(zip(self._names(len(parts)), parts, strict=False))
                 whole = _object_schema(named, schema)
                 if self.optional:
@@ -107,12 +111,6 @@ def spread_shape(names: tuple[str, ...], count: int) -> Shape:
     if not names and count == 1:
         names = ("result",)
     return Shape("spread", names) if names else SPREAD
-
-
-def _items_of(schema: JsonObject) -> list[Any]:
-    """Return the schemas of a tuple's items; the tuple may be one of two types."""
-    members = [schema, *schema.get("anyOf", ())]
-    return next((each["prefixItems"] for each in members if "prefixItems" in each), [])
 
 
 # `definitions` is the older name, which an author's own schema may have.

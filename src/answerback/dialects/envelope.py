@@ -87,9 +87,25 @@ def write_block(block: Block) -> dict[str, Any]:
         case Image() | Audio():
             members, marks = _write_media(block)
         case Link():
-            members = _write_link(block)
+            members = {"type": "resource", "resourceType": block.kind}
+            members |= {"identifier": block.uri, "name": block.name}
+            members |= without_none(
+                description=block.description,
+                metadata=block.metadata,
+                title=block.title,
+                mimeType=block.mime,
+            )
         case Embedded():
-            members = _write_embedded(block)
+            name = block.title or block.uri.rpartition("/")[2] or block.uri
+            content_meta = author_meta(block.content_meta) or None
+            body = without_none(
+                text=block.text, blob=block.blob, mimeType=block.mime, _meta=content_meta
+            )
+            members = {"type": "resource", "resourceType": "embedded"}
+            members |= {"identifier": block.uri, "name": name, "metadata": body}
+            # A link may also have the resourceType "embedded" and such metadata, so a block with
+            # a body is marked by a member that links never have.
+            members |= {**without_none(title=block.title), "embedded": True}
     meta = author_meta(block.meta) | marks
     return members | without_none(annotations=block.annotations, _meta=meta or None)
 
@@ -104,7 +120,16 @@ def read_block(found: Any) -> Block:
         case "image" | "audio" as media_type:
             return _read_media(found, media_type)
         case "resource":
-            return _read_resource(found)
+            members = {"uri": found.get("identifier"), "title": found.get("title")}
+            metadata = found.get("metadata")
+            if found.get("embedded") is True and isinstance(metadata, dict):
+                members |= {name: metadata.get(name) for name in ("text", "blob")}
+                members["mime"] = metadata.get("mimeType")
+                block = build_block(Embedded, members, found)
+                return changed_block(block, content_meta=author_meta(metadata.get("_meta")) or None)
+            members |= {"kind": found.get("resourceType"), "mime": found.get("mimeType")}
+            members |= {name: found.get(name) for name in ("name", "description", "metadata")}
+            return build_block(Link, members, found)
     text = found.get("text")
     return build_block(
         Text, {"text": text if isinstance(text, str) else encode(found).decode()}, found
@@ -146,40 +171,6 @@ def _read_media(found: dict[str, Any], media_type: str) -> Block:
     else:
         members |= {"url": url, "mime": found.get("mimeType")}
     return build_block(MEDIA[media_type], members, found)
-
-
-def _write_link(block: Link) -> dict[str, Any]:
-    members = {"resourceType": block.kind, "identifier": block.uri, "name": block.name}
-    more = without_none(
-        description=block.description,
-        metadata=block.metadata,
-        title=block.title,
-        mimeType=block.mime,
-    )
-    return {"type": "resource", **members, **more}
-
-
-def _write_embedded(block: Embedded) -> dict[str, Any]:
-    name = block.title or block.uri.rpartition("/")[2] or block.uri
-    members = {"resourceType": "embedded", "identifier": block.uri, "name": name}
-    meta = author_meta(block.content_meta) or None
-    body = without_none(text=block.text, blob=block.blob, mimeType=block.mime, _meta=meta)
-    # A link may also have the resourceType "embedded" and such metadata, so a block with a
-    # body is marked by a member that links never have.
-    marked = {"metadata": body, **without_none(title=block.title), "embedded": True}
-    return {"type": "resource", **members, **marked}
-
-
-def _read_resource(found: dict[str, Any]) -> Block:
-    members = {"uri": found.get("identifier"), "title": found.get("title")}
-    metadata = found.get("metadata")
-    if found.get("embedded") is True and isinstance(metadata, dict):
-        body = {name: metadata.get(name) for name in ("text", "blob")}
-        block = build_block(Embedded, members | body | {"mime": metadata.get("mimeType")}, found)
-        return changed_block(block, content_meta=author_meta(metadata.get("_meta")) or None)
-    members |= {"kind": found.get("resourceType"), "mime": found.get("mimeType")}
-    members |= {name: found.get(name) for name in ("name", "description", "metadata")}
-    return build_block(Link, members, found)
 
 
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:

@@ -133,16 +133,15 @@ class _Taker:
             return block.text
         self.content.append(block)
         uri: str = getattr(block, "uri", None) or getattr(block, "url", None) or ""
-        number = sum(_type_of(each) == block.type for each in self.content)
+        types = (
+            each.get("type") if isinstance(each, dict) else getattr(each, "type", None)
+            for each in self.content
+        )
+        number = sum(each == block.type for each in types)
         is_short = uri and not uri.startswith("data:")
         name = uri if is_short else f"{block.type} {number}"
         self._names[id(value)] = (value, name)
         return name
-
-
-def _type_of(block: Any) -> Any:
-    """Return the type of a block, or of its JSON."""
-    return block.get("type") if isinstance(block, dict) else getattr(block, "type", None)
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:

@@ -70,7 +70,16 @@ def write_in_pieces(
     """
     # This runs for every call. It is faster without calls into modules other than `shape`.
     version = version or LATEST_STATEFUL
-    if _holds_data_alone(reply, contract) and version.structured and shape.structured:
+    holds_only_data = (
+        not reply.content
+        and reply.data is not msgspec.UNSET
+        and reply.error is None
+        and not reply.meta
+        and not reply.cuts
+        and contract.text in ("json", "json_first")
+        and not contract.envelope_in_mcp
+    )
+    if holds_only_data and version.structured and shape.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = opening, data, closing = shape.wrap_in_pieces(encoded)
         if opening or data.startswith(b"{"):
@@ -91,46 +100,40 @@ def read(
 ) -> Reply[Any]:
     """Read a result written by Answerback or another server; raise MalformedReply."""
     found = decode_object(result, "a tool result")
-    content = _read_content(found)
+    blocks = found.get("content")
+    # Some servers send structuredContent without content.
+    if blocks is None and "structuredContent" in found:
+        blocks = []
+    if not isinstance(blocks, list):
+        raise MalformedReply("a tool result must have a list of content")
+    content = tuple(read_block(block) for block in blocks if not is_added(block))
     meta = found.get("_meta")
     failed = found.get("isError")
     if failed is not None and not isinstance(failed, bool):
         raise MalformedReply(f"isError must be true or false, not {failed!r}")
+    if contract.envelope_in_mcp and "timestamp" in found:
+        time = found["timestamp"]
+    else:
+        # Earlier versions of Answerback sent the time with every result.
+        time = meta.get(TIMESTAMP) if isinstance(meta, dict) else None
     return Reply(
         content=content,
         data=msgspec.UNSET if failed else _read_data(found, shape, contract),
         error=_read_error(found, content, contract) if failed else None,
         meta=author_meta(meta),
-        timestamp=read_timestamp(_read_time(found, contract)),
+        timestamp=read_timestamp(time),
         cuts=_read_cuts(meta),
     )
-
-
-def _holds_data_alone(reply: Reply[Any], contract: Contract) -> bool:
-    return (
-        not reply.content
-        and reply.data is not msgspec.UNSET
-        and reply.error is None
-        and not reply.meta
-        and not reply.cuts
-        and contract.text in ("json", "json_first")
-        and not contract.envelope_in_mcp
-    )
-
-
-def _content(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version
-) -> tuple[Block, ...]:
-    blocks = content_with_text(reply, shape, contract)
-    return tuple(project_block(block, version) for block in blocks)
 
 
 def _result(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version
 ) -> dict[str, Any]:
-    content = _content(reply, shape, contract, version)
+    blocks = content_with_text(reply, shape, contract)
+    content = tuple(project_block(block, version) for block in blocks)
     result: dict[str, Any] = {"content": [write_block(block) for block in content]}
     meta = author_meta(reply.meta)
+    has_structured = version.structured and shape.structured
     data = None
     if reply.error is not None:
         if contract.tool_failure:
@@ -140,41 +143,30 @@ def _result(
         meta[ERROR] = _write_error(reply.error, content)
         if REFUSAL in reply.meta:
             meta[REFUSAL] = reply.meta[REFUSAL]
-    elif reply.data is not msgspec.UNSET and _carries_data(shape, contract, version):
-        data, bare = _structured(shape.wrap(encoded_data(reply)))
-        meta |= bare
+    elif reply.data is not msgspec.UNSET and (has_structured or contract.envelope_in_mcp):
+        wrapped = shape.wrap(encoded_data(reply))
+        if not wrapped.startswith(b"{"):
+            wrapped = b'{"result":%b}' % wrapped
+            meta[BARE_DATA] = True
+        data = msgspec.Raw(wrapped)
     if reply.cuts:
         meta[CUT] = reply.cuts
-    if data is not None and version.structured and shape.structured:
+    if data is not None and has_structured:
         result["structuredContent"] = data
     if reply.content and (shape.message or shape.lines):
         from .model_text import add_for_hosts
 
-        blocks = content if version.block_meta else ()
-        meta |= add_for_hosts(result, reply, shape, contract, blocks)
+        linked = content if version.block_meta else ()
+        meta |= add_for_hosts(result, reply, shape, contract, linked)
     result["isError"] = reply.error is not None
     if version.result_type:
         result["resultType"] = "complete"
     if contract.envelope_in_mcp:
-        result |= _envelope_members(reply, data)
+        error = None if reply.error is None else write_error(reply.error)
+        result |= {"success": reply.ok, "timestamp": to_utc(reply.timestamp)}
+        result |= without_none(data=data, error=error)
     # Hosts show `_meta` to the model, so it is left out unless it says something.
     return result | {"_meta": meta} if meta else result
-
-
-def _carries_data(shape: Shape, contract: Contract, version: Version) -> bool:
-    return (version.structured and shape.structured) or contract.envelope_in_mcp
-
-
-def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
-    if wrapped.startswith(b"{"):
-        return msgspec.Raw(wrapped), {}
-    return msgspec.Raw(b'{"result":%b}' % wrapped), {BARE_DATA: True}
-
-
-def _envelope_members(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, Any]:
-    error = None if reply.error is None else write_error(reply.error)
-    members = {"success": reply.ok, "timestamp": to_utc(reply.timestamp)}
-    return members | without_none(data=data, error=error)
 
 
 def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
@@ -186,25 +178,6 @@ def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
 
 def _first_text(content: tuple[Block, ...]) -> str | None:
     return next((block.text for block in content if isinstance(block, Text)), None)
-
-
-def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
-    blocks = found.get("content")
-    # Some servers send structuredContent without content.
-    if blocks is None and "structuredContent" in found:
-        return ()
-    if not isinstance(blocks, list):
-        raise MalformedReply("a tool result must have a list of content")
-    return tuple(read_block(block) for block in blocks if not is_added(block))
-
-
-def _read_time(found: dict[str, Any], contract: Contract) -> Any:
-    """Return the reply's time; without the envelope's members, a result has none."""
-    if contract.envelope_in_mcp and "timestamp" in found:
-        return found["timestamp"]
-    # Earlier versions of Answerback sent it with every result.
-    meta = found.get("_meta")
-    return meta.get(TIMESTAMP) if isinstance(meta, dict) else None
 
 
 def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:

@@ -57,7 +57,20 @@ def project_block(block: Block, version: Version) -> Block:
             block = _link_as_text(block.title or block.name, block.uri, block, block.description)
         case _:
             pass
-    return _project_members(block, version)
+    if type(block) is Text and block.annotations is None and block.meta is None:
+        return block
+    annotations = project_annotations(block.annotations, version)
+    changes: dict[str, Any] = {"annotations": annotations, "meta": None}
+    if isinstance(block, Embedded):
+        content_meta = block.content_meta if version.block_meta else None
+        changes["content_meta"] = project_meta(content_meta)
+    if version.block_meta:
+        changes["meta"] = project_meta(block.meta)
+        if isinstance(block, Link):
+            changes["metadata"] = as_received(block.metadata)
+    elif isinstance(block, Image | Audio):
+        changes |= dict.fromkeys(_MEDIA_MEMBERS)
+    return changed_block(block, **changes)
 
 
 def project_meta(meta: Meta) -> dict[str, Any] | None:
@@ -81,13 +94,33 @@ def write_block(block: Block) -> dict[str, Any]:
             members: dict[str, Any] = {"type": "text", "text": block.text}
             extras: dict[str, Any] | None = None
         case Image() | Audio():
-            members = _write_media(block)
-            extras = _media_extras(block)
+            media_type = _type_name(block).lower()
+            if block.url is None:
+                members = {"type": media_type, "data": block.data, "mimeType": block.mime}
+            else:
+                # MCP has no image or audio with a URL, so it is sent as a link.
+                uri, name = _to_uri(block.url, media_type), _media_name(block, block.url)
+                members = {"type": "resource_link", "uri": uri, "name": name}
+                members |= without_none(mimeType=block.mime or None)
+            extras = without_none(**{name: getattr(block, name) for name in _MEDIA_MEMBERS})
+            # A block with a URL always gets them, even if they are empty: without them it would
+            # be read back as a link.
+            if block.url is None and not extras:
+                extras = None
         case Link():
-            members = _write_link(block)
-            extras = _link_extras(block)
+            uri = _to_uri(block.uri, block.kind)
+            members = {"type": "resource_link", "uri": uri, "name": block.name}
+            members |= without_none(
+                title=block.title, description=block.description, mimeType=block.mime
+            )
+            kind = None if block.kind == "url" else block.kind
+            extras = without_none(kind=kind, metadata=block.metadata) or None
         case Embedded():
-            members = {"type": "resource", "resource": _write_resource(block)}
+            resource = {"uri": _to_uri(block.uri, "resource")}
+            resource |= without_none(title=block.title, mimeType=block.mime)
+            content_meta = author_meta(block.content_meta) or None
+            resource |= without_none(text=block.text, blob=block.blob, _meta=content_meta)
+            members = {"type": "resource", "resource": resource}
             extras = None
     meta = author_meta(block.meta)
     if extras is not None:
@@ -109,7 +142,13 @@ def read_block(found: Any) -> Block:
         case "resource_link":
             return _read_link(found)
         case "resource":
-            return _read_resource(found)
+            resource = found.get("resource")
+            if not isinstance(resource, dict):
+                raise MalformedReply("a resource block must have a resource")
+            members = {name: resource.get(name) for name in ("text", "blob", "title")}
+            members |= {"uri": _from_uri(resource.get("uri")), "mime": resource.get("mimeType")}
+            block = build_block(Embedded, members, found)
+            return changed_block(block, content_meta=author_meta(resource.get("_meta")) or None)
     text = found.get("text")
     if not isinstance(text, str):
         text = encode(_without_meta(found)).decode()
@@ -132,23 +171,6 @@ def _type_name(block: Block) -> str:
     return type(block).__name__
 
 
-def _project_members(block: Block, version: Version) -> Block:
-    if type(block) is Text and block.annotations is None and block.meta is None:
-        return block
-    annotations = project_annotations(block.annotations, version)
-    changes: dict[str, Any] = {"annotations": annotations, "meta": None}
-    if isinstance(block, Embedded):
-        content_meta = block.content_meta if version.block_meta else None
-        changes["content_meta"] = project_meta(content_meta)
-    if version.block_meta:
-        changes["meta"] = project_meta(block.meta)
-        if isinstance(block, Link):
-            changes["metadata"] = as_received(block.metadata)
-    elif isinstance(block, Image | Audio):
-        changes |= dict.fromkeys(_MEDIA_MEMBERS)
-    return changed_block(block, **changes)
-
-
 def _to_uri(identifier: str, kind: str) -> str:
     """Return *identifier* if it is a URI, else a URN: MCP allows only URIs."""
     if SCHEME.match(identifier):
@@ -168,49 +190,10 @@ def _from_uri(uri: Any) -> Any:
     return unquote(identifier) if is_ours else uri
 
 
-def _write_media(block: Image | Audio) -> dict[str, Any]:
-    if block.url is None:
-        return {"type": _type_name(block).lower(), "data": block.data, "mimeType": block.mime}
-    # MCP has no image or audio with a URL, so it is sent as a link.
-    uri = _to_uri(block.url, _type_name(block).lower())
-    members = {"type": "resource_link", "uri": uri, "name": _media_name(block, block.url)}
-    return members | without_none(mimeType=block.mime or None)
-
-
 def _media_name(block: Image | Audio, url: str) -> str:
     # A data: URL ends in the bytes, which must not be sent a second time as the name.
     filename = "" if url.startswith("data:") else url.rpartition("/")[2]
     return block.alt or block.caption or filename or _type_name(block)
-
-
-def _media_extras(block: Image | Audio) -> dict[str, Any] | None:
-    """Return the members for `_meta`.
-
-    A block with a URL always gets them, even if they are empty: without them it would be
-    read back as a link.
-    """
-    members = {name: getattr(block, name) for name in _MEDIA_MEMBERS}
-    extras = without_none(**members)
-    return None if block.url is None and not extras else extras
-
-
-def _write_link(block: Link) -> dict[str, Any]:
-    uri = _to_uri(block.uri, block.kind)
-    members = {"type": "resource_link", "uri": uri, "name": block.name}
-    more = without_none(title=block.title, description=block.description, mimeType=block.mime)
-    return members | more
-
-
-def _link_extras(block: Link) -> dict[str, Any] | None:
-    kind = None if block.kind == "url" else block.kind
-    return without_none(kind=kind, metadata=block.metadata) or None
-
-
-def _write_resource(block: Embedded) -> dict[str, Any]:
-    uri = _to_uri(block.uri, "resource")
-    members = {"uri": uri, **without_none(title=block.title, mimeType=block.mime)}
-    meta = author_meta(block.content_meta) or None
-    return members | without_none(text=block.text, blob=block.blob, _meta=meta)
 
 
 def _media_members(found: dict[str, Any], media_type: str) -> dict[str, Any]:
@@ -231,13 +214,3 @@ def _read_link(found: dict[str, Any]) -> Block:
     members |= {name: found.get(name) for name in ("title", "description")}
     members |= {name: extras.get(name) for name in ("kind", "metadata")}
     return build_block(Link, members, found)
-
-
-def _read_resource(found: dict[str, Any]) -> Block:
-    resource = found.get("resource")
-    if not isinstance(resource, dict):
-        raise MalformedReply("a resource block must have a resource")
-    members = {name: resource.get(name) for name in ("text", "blob", "title")}
-    members["uri"] = _from_uri(resource.get("uri"))
-    block = build_block(Embedded, members | {"mime": resource.get("mimeType")}, found)
-    return changed_block(block, content_meta=author_meta(resource.get("_meta")) or None)

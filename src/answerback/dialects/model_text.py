@@ -80,7 +80,12 @@ def view_for_model(
     """
     parts = [block if takes(block) else describe(block) for block in _visible(reply)]
     opening, closing = _markers(parts) if untrusted else ("", "")
-    return ModelView(_cut(parts, _room(budget, len(opening) + len(closing))), opening, closing)
+    if budget is None:
+        return ModelView(parts, opening, closing)
+    if budget < SMALLEST_BUDGET:
+        raise ValueError(f"budget={budget!r} should be at least {SMALLEST_BUDGET} characters")
+    room = budget - len(opening) - len(closing)
+    return ModelView(_cut(parts, room), opening, closing)
 
 
 def text_for_model(reply: Reply[Any], budget: int | None, *, untrusted: bool) -> str:
@@ -226,14 +231,10 @@ def _json_text(value: Any) -> str:
         return ENCODER.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
         # A value that JSON cannot express, such as a lone surrogate in a string.
-        return _python_text(value)
-
-
-def _python_text(value: Any) -> str:
-    try:
-        return ascii(value)
-    except (ValueError, RecursionError):
-        return NOT_JSON
+        try:
+            return ascii(value)
+        except (ValueError, RecursionError):
+            return NOT_JSON
 
 
 def _decoded(text: str) -> Any:
@@ -282,19 +283,11 @@ def _line(text: str, address: str | None) -> str:
     return text if len(text) <= room else text[: room - 2] + "…]"
 
 
-def _room(budget: int | None, taken: int) -> int | None:
-    if budget is None:
-        return None
-    if budget < SMALLEST_BUDGET:
-        raise ValueError(f"budget={budget!r} should be at least {SMALLEST_BUDGET} characters")
-    return budget - taken
-
-
-def _cut(parts: list[Part], room: int | None) -> list[Part]:
+def _cut(parts: list[Part], room: int) -> list[Part]:
     """Return the parts whose texts fit into *room* characters, with a note about the rest."""
     texts = [part for part in parts if isinstance(part, str)]
     total = sum(map(len, texts)) + max(len(texts) - 1, 0)
-    if room is None or total <= room:
+    if total <= room:
         return parts
     # No number in the note is larger than the total.
     left = room - len(_note(total, total, total, len(texts))) - 1
@@ -368,11 +361,13 @@ def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
     """
     encoded = encoded_data(reply)
     data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
-    parts = [
-        describe(block)
-        for block in reply.content
-        if is_for_model(block) and not _repeats(block, data)
-    ]
+    parts = []
+    for block in filter(is_for_model, reply.content):
+        repeats_data = isinstance(block, Text) and (
+            block.text in data or any(is_same_json(block.text, each) for each in data)
+        )
+        if not repeats_data:
+            parts.append(describe(block))
     return "\n".join(part for part in parts if part.strip())
 
 
@@ -395,9 +390,3 @@ def _is_unnamed(block: Block, texts: str) -> bool:
         case Audio():
             return describe(block) not in texts
     return False
-
-
-def _repeats(block: Block, data: tuple[str, ...]) -> bool:
-    return isinstance(block, Text) and (
-        block.text in data or any(is_same_json(block.text, each) for each in data)
-    )

@@ -5,7 +5,7 @@ generators, and every list, object and string is cut to a limit, so huge data co
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -90,7 +90,20 @@ def escape_json(text: str) -> str:
 def _lines(data: Any, verb: str) -> Iterator[str]:
     match data:
         case dict():
-            yield from _document(data, verb)
+            if not data:
+                yield "Done"
+            elif len(data) == 1:
+                yield from _subject(*next(iter(data.items())), verb)
+            else:
+                tables = {key: value for key, value in data.items() if _are_records(value)}
+                others = {key: value for key, value in data.items() if key not in tables}
+                sections = [_section(key, value, verb) for key, value in tables.items()]
+                if others:
+                    sections.insert(0, _members(others, 1))
+                for number, section in enumerate(sections):
+                    if number:
+                        yield ""
+                    yield from section
         case []:
             yield "None found"
         case list() if _are_records(data):
@@ -101,25 +114,6 @@ def _lines(data: Any, verb: str) -> Iterator[str]:
             yield from (joined,) if joined else _items(data, 1)
         case _:
             yield _scalar(data)
-
-
-def _document(data: dict[str, Any], verb: str) -> Iterator[str]:
-    if not data:
-        yield "Done"
-    elif len(data) == 1:
-        yield from _subject(*next(iter(data.items())), verb)
-    else:
-        tables = {key: value for key, value in data.items() if _are_records(value)}
-        others = {key: value for key, value in data.items() if key not in tables}
-        sections = [_section(key, value, verb) for key, value in tables.items()]
-        yield from _separated([_members(others, 1), *sections] if others else sections)
-
-
-def _separated(sections: Iterable[Iterable[str]]) -> Iterator[str]:
-    for number, section in enumerate(sections):
-        if number:
-            yield ""
-        yield from section
 
 
 def _subject(key: str, value: Any, verb: str) -> Iterator[str]:
@@ -148,7 +142,9 @@ def _section(key: str, records: list[Any], verb: str) -> Iterator[str]:
 def _head_and_body(value: Any, depth: int) -> tuple[str, Iterable[str]]:
     match value:
         case str():
-            return _string(value)
+            text = value.replace("\r\n", "\n").strip("\n")
+            is_block = "\n" in text and not text.isspace()
+            return ("", _text_lines(text)) if is_block else (_scalar(text), ())
         case dict() | list() if value and depth > MAX_DEPTH:
             return _shorten(_one_line(value), LINE_WIDTH), ()
         case dict() if value:
@@ -175,7 +171,9 @@ def _members(record: dict[str, Any], depth: int) -> Iterator[str]:
 
 
 def _rows(values: list[Any], depth: int) -> Iterator[str]:
-    columns = _columns(values) if _are_records(values) else []
+    columns: list[str] = []
+    if _are_records(values):
+        columns = list(dict.fromkeys(key for record in values[:MAX_ITEMS] for key in record))
     if 0 < len(columns) <= MAX_COLUMNS:
         yield from _table(values[:MAX_ITEMS], columns)
         yield from _omitted(len(values), MAX_ITEMS)
@@ -211,13 +209,6 @@ def _can_be_joined(value: Any) -> bool:
     return not isinstance(value, dict | list)
 
 
-def _string(text: str) -> tuple[str, Iterable[str]]:
-    text = text.replace("\r\n", "\n").strip("\n")
-    if "\n" in text and not text.isspace():
-        return "", _text_lines(text)
-    return _scalar(text), ()
-
-
 def _text_lines(text: str) -> Iterator[str]:
     lines = text.split("\n")
     for line in lines[:MAX_BLOCK_LINES]:
@@ -230,33 +221,23 @@ def _are_records(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(isinstance(v, dict) for v in value)
 
 
-def _columns(records: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for record in records[:MAX_ITEMS] for key in record))
-
-
 def _table(records: list[dict[str, Any]], columns: list[str]) -> Iterator[str]:
     grid = [[_shorten(_label(key), CELL_WIDTH) for key in columns]]
     grid += [[_cell(record, key) for key in columns] for record in records]
-    widths = _shrunk_to_fit([max(map(_width, column)) for column in zip(*grid, strict=True)])
-    pads = [_pad_left if _is_numeric(records, key) else _pad_right for key in columns]
-    header, *rows = (_table_line(row, widths, pads) for row in grid)
-    yield header
-    yield "-" * (sum(widths) + 2 * (len(widths) - 1))
-    yield from rows
-
-
-def _table_line(
-    row: list[str], widths: list[int], pads: Sequence[Callable[[str, int], str]]
-) -> str:
-    return "  ".join(pad(text, width) for text, width, pad in zip(row, widths, pads, strict=True))
-
-
-def _shrunk_to_fit(widths: list[int]) -> list[int]:
-    """Narrow the widest columns until the table fits."""
+    widths = [max(map(_width, column)) for column in zip(*grid, strict=True)]
+    # Narrow the widest columns until the table fits.
     while sum(widths) + 2 * (len(widths) - 1) > TABLE_WIDTH:
-        widest = widths.index(max(widths))
-        widths[widest] -= 1
-    return widths
+        widths[widths.index(max(widths))] -= 1
+    numeric = [_is_numeric(records, key) for key in columns]
+    for number, row in enumerate(grid):
+        cells = []
+        for text, width, is_right in zip(row, widths, numeric, strict=True):
+            shown = _shorten(text, width)
+            space = " " * (width - _width(shown))
+            cells.append(space + shown if is_right else shown + space)
+        yield "  ".join(cells)
+        if number == 0:
+            yield "-" * (sum(widths) + 2 * (len(widths) - 1))
 
 
 def _cell(record: dict[str, Any], key: str) -> str:
@@ -277,16 +258,6 @@ def _cell(record: dict[str, Any], key: str) -> str:
 def _is_numeric(records: list[dict[str, Any]], key: str) -> bool:
     kinds = {type(record[key]) for record in records if record.get(key) is not None}
     return bool(kinds) and kinds <= {int, float}
-
-
-def _pad_left(text: str, width: int) -> str:
-    text = _shorten(text, width)
-    return " " * (width - _width(text)) + text
-
-
-def _pad_right(text: str, width: int) -> str:
-    text = _shorten(text, width)
-    return text + " " * (width - _width(text))
 
 
 def _one_line(value: Any, levels: int = 3) -> str:
@@ -329,25 +300,18 @@ def _scalar(value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case int():
-            return _integer(value)
+            # Python refuses to convert integers of more than 4300 digits to text.
+            bits = value.bit_length()
+            return str(value) if bits < 1000 else f"an integer of {bits} bits"
         case float():
-            return _decimal(value)
+            if value.is_integer() and abs(value) < 1e15:
+                return str(int(value))
+            # 12 digits show 0.1 + 0.2 as 0.3; large numbers, often time stamps, need more digits.
+            return f"{value:.12g}" if abs(value) < 1e6 else f"{value:.15g}"
         case _:
             text = " ".join(str(value).split())
             # Combining marks have no width, so more characters than the width may fit.
             return _shorten(render_line(text[: 4 * LINE_WIDTH]), LINE_WIDTH) or "(empty)"
-
-
-def _integer(value: int) -> str:
-    # Python refuses to convert integers of more than 4300 digits to text.
-    return str(value) if value.bit_length() < 1000 else f"an integer of {value.bit_length()} bits"
-
-
-def _decimal(value: float) -> str:
-    if value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    # 12 digits show 0.1 + 0.2 as 0.3; large numbers, often time stamps, need more digits.
-    return f"{value:.12g}" if abs(value) < 1e6 else f"{value:.15g}"
 
 
 def _identifying_key(record: dict[str, Any], keys: tuple[str, ...]) -> str:
@@ -373,12 +337,11 @@ def _noun(key: str) -> str:
         return ""
     words = [word for part in key.split("_") for word in CAMEL_HUMP.split(part) if word]
     all_capitals = key.isupper() and len(words) > 1
-    return " ".join(INITIALISMS.get(w.lower()) or _lowered(w, all_capitals) for w in words)
-
-
-def _lowered(word: str, all_capitals: bool) -> str:
-    """Lower a word, but keep one in capitals, unless the whole key is in capitals."""
-    return word if word.isupper() and not all_capitals else word.lower()
+    return " ".join(
+        INITIALISMS.get(word.lower())
+        or (word if word.isupper() and not all_capitals else word.lower())
+        for word in words
+    )
 
 
 def _singular(plural: str) -> str:

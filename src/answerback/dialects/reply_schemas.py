@@ -254,17 +254,6 @@ DETAILS: dict[str, Schema] = {
 """An error's details members by its code. An author's own error may have others."""
 
 
-def _details_by_code() -> list[Schema]:
-    """Return conditions that give `details` its schema, depending on `code`."""
-    return [
-        {
-            "if": {"properties": {"code": {"const": code}}, "required": ["code"]},
-            "then": {"properties": {"details": {"properties": members}}},
-        }
-        for code, members in DETAILS.items()
-    ]
-
-
 def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
     """Return all wire types' schemas by name; *ref_template* is how one refers to another."""
     _, rendered = schemas(_TYPES, ref_template)
@@ -281,7 +270,14 @@ def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
     found["Envelope"]["properties"]["error"] = {"not": {}}
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
     for name in ("Failure", "Problem"):
-        found[name]["allOf"] = _details_by_code()
+        # The code decides which members the details have.
+        found[name]["allOf"] = [
+            {
+                "if": {"properties": {"code": {"const": code}}, "required": ["code"]},
+                "then": {"properties": {"details": {"properties": members}}},
+            }
+            for code, members in DETAILS.items()
+        ]
     return found
 
 

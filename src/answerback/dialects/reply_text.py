@@ -46,7 +46,12 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     dialect is written unchanged.
     """
     if reply.error is not None:
-        return _with_first_text(_error_text(reply.error, contract), reply.content)
+        text = error_text(reply.error, contract.error_text)
+        # The other styles' texts may be parsed by programs.
+        has_hint = contract.hint_in_text and contract.error_text in ("message", "prefixed")
+        if has_hint and reply.error.hint:
+            text += HINT_LINE + reply.error.hint
+        return _with_first_text(text, reply.content)
     if reply.data is msgspec.UNSET:
         return reply.content or (Text(DONE),)
     texts = [block.text for block in reply.content if isinstance(block, Text)]
@@ -113,7 +118,11 @@ def data_text(encoded: bytes, shape: Shape, contract: Contract, *, is_part: bool
             is_text = encoded.startswith(b'"')
             return msgspec.json.decode(encoded) if is_text else shape.wrap(encoded).decode()
         case _:
-            return _readable_text(encoded, is_part=is_part)
+            if encoded in (b"null", b"{}"):
+                return DONE
+            from .readable import render
+
+            return render(msgspec.json.decode(encoded), is_part=is_part) or DONE
 
 
 def error_text(error: Error, style: ErrorStyle) -> str:
@@ -131,14 +140,6 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             return error.message
 
 
-def _error_text(error: Error, contract: Contract) -> str:
-    style = contract.error_text
-    text = error_text(error, style)
-    # The other styles' texts may be parsed by programs.
-    has_hint = contract.hint_in_text and style in ("message", "prefixed")
-    return f"{text}{HINT_LINE}{error.hint}" if has_hint and error.hint else text
-
-
 def message_from_text(text: str, style: ErrorStyle) -> str:
     """Return the error message in *text*, without what the style adds to it.
 
@@ -148,7 +149,12 @@ def message_from_text(text: str, style: ErrorStyle) -> str:
         case "prefixed":
             return text.removeprefix(PREFIX)
         case "json":
-            return _string_member(text, "error") or text
+            try:
+                found = msgspec.json.decode(text)
+            except ValueError:
+                return text
+            message = found.get("error") if isinstance(found, dict) else None
+            return message if isinstance(message, str) and message else text
         case _:
             return text
 
@@ -156,20 +162,3 @@ def message_from_text(text: str, style: ErrorStyle) -> str:
 def _with_first_text(text: str, content: tuple[Block, ...]) -> tuple[Block, ...]:
     first = content[0] if content else None
     return content if isinstance(first, Text) and first.text == text else (Text(text), *content)
-
-
-def _readable_text(encoded: bytes, *, is_part: bool) -> str:
-    if encoded in (b"null", b"{}"):
-        return DONE
-    from .readable import render
-
-    return render(msgspec.json.decode(encoded), is_part=is_part) or DONE
-
-
-def _string_member(text: str, name: str) -> str | None:
-    try:
-        found = msgspec.json.decode(text)
-    except ValueError:
-        return None
-    member = found.get(name) if isinstance(found, dict) else None
-    return member if isinstance(member, str) else None

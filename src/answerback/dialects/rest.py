@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..contract import STANDARD, Contract
-from ..core.content import Audio, Block, Image, Text
+from ..core.content import Audio, Image, Text
 from ..core.reply import Error, Reply
 from ..core.shape import BARE, Shape
 from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
@@ -39,7 +39,11 @@ def write(
 ) -> HttpReply:
     """Return the reply for HTTP; it does not depend on the contract or the version."""
     if reply.error is not None:
-        return _with_hint(json_reply(reply, _encode({"error": reply.error.message})), reply.error)
+        written = json_reply(reply, _encode({"error": reply.error.message}))
+        hint = header_text(reply.error.hint) if reply.error.hint else ""
+        if not hint:
+            return written
+        return msgspec.structs.replace(written, headers=(*written.headers, (ERROR_HINT, hint)))
     if reply.data is not msgspec.UNSET:
         encoded = _encode(reply.data) if reply.encoded is None else reply.encoded
         return HttpReply(200, shape.wrap(encoded), JSON)
@@ -50,18 +54,14 @@ def write(
     return write_content(reply)
 
 
-def _with_hint(written: HttpReply, error: Error) -> HttpReply:
-    hint = header_text(error.hint) if error.hint else ""
-    if not hint:
-        return written
-    return msgspec.structs.replace(written, headers=(*written.headers, (ERROR_HINT, hint)))
-
-
 def write_content(reply: Reply[Any]) -> HttpReply:
     """Return a success without data as `{"content": […]}`."""
-    from .mcp_blocks import write_block
+    from ..core.versions import LATEST_STATEFUL
+    from .mcp_blocks import project_block, write_block
+    from .reply_text import DONE
 
-    blocks = [write_block(block) for block in _content(reply)]
+    content = reply.content or (Text(DONE),)
+    blocks = [write_block(project_block(block, LATEST_STATEFUL)) for block in content]
     return HttpReply(200, _encode({"content": blocks}), JSON, ((FORM, "content"),))
 
 
@@ -85,16 +85,14 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
     if essence != JSON and not essence.endswith("+json"):
         raise MalformedReply(f"no reply can be read from {http_reply.media_type!r}")
     found = decode_json(http_reply.body, "the body")
-    return _read_content(found) if form == "content" else Reply(data=shape.unwrap(found))
+    if form != "content":
+        return Reply(data=shape.unwrap(found))
+    from .mcp_blocks import read_block
 
-
-def _content(reply: Reply[Any]) -> tuple[Block, ...]:
-    from ..core.versions import LATEST_STATEFUL
-    from .mcp_blocks import project_block
-    from .reply_text import DONE
-
-    blocks = reply.content or (Text(DONE),)
-    return tuple(project_block(block, LATEST_STATEFUL) for block in blocks)
+    match found:
+        case {"content": list(blocks)}:
+            return Reply(content=tuple(map(read_block, blocks)))
+    raise MalformedReply("the body must have a list of content")
 
 
 def _media_kind(media: Image | Audio) -> str:
@@ -114,15 +112,6 @@ def safe_mime(media: Image | Audio) -> str:
     return media.mime if is_safe else OCTETS
 
 
-def _read_content(found: Any) -> Reply[Any]:
-    from .mcp_blocks import read_block
-
-    match found:
-        case {"content": list(blocks)}:
-            return Reply(content=tuple(map(read_block, blocks)))
-    raise MalformedReply("the body must have a list of content")
-
-
 def _read_error(http_reply: HttpReply) -> Error:
     # Imported here, because a server only writes replies.
     from .common import decode_json, kind_for_status
@@ -136,16 +125,12 @@ def _read_error(http_reply: HttpReply) -> Error:
     message = _message(found)
     if message is None:
         message = f"HTTP status {http_reply.status}"
-    hint = _hint_from_header(http_reply.header(ERROR_HINT))
+    hint = http_reply.header(ERROR_HINT) or None
+    if hint is not None:
+        from urllib.parse import unquote
+
+        hint = unquote(hint)
     return Error(code, message, hint=hint, kind=kind)
-
-
-def _hint_from_header(value: str | None) -> str | None:
-    if not value:
-        return None
-    from urllib.parse import unquote
-
-    return unquote(value)
 
 
 def _message(found: Any) -> str | None:

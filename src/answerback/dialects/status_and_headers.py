@@ -42,15 +42,12 @@ def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpRe
     if reply.error is None:
         return HttpReply(200, body, media_type)
     headers: tuple[tuple[str, str], ...] = ((ERROR_CODE, header_token(reply.error.code)),)
-    if (seconds := _retry_after(reply.error.details)) is not None:
-        headers += ((RETRY_AFTER, seconds),)
+    details = reply.error.details
+    seconds = details.get("retry_after") if isinstance(details, dict) else None
+    if is_number(seconds) and 0 <= seconds < 1e9:
+        # The header has a whole number.
+        headers += ((RETRY_AFTER, str(ceil(seconds))),)
     return HttpReply(reply.error.row.status, body, media_type, headers)
-
-
-def _retry_after(details: Any) -> str | None:
-    """Return the seconds in an error's details, as the header has them: a whole number."""
-    found = details.get("retry_after") if isinstance(details, dict) else None
-    return str(ceil(found)) if is_number(found) and 0 <= found < 1e9 else None
 
 
 def header_token(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -89,7 +90,9 @@ def json_rpc_error(found: Any) -> Error:
     text = message if isinstance(message, str) and message else UNKNOWN_TEXT
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
     if code in _VAGUE_CODES:
-        is_uri = code == INVALID_ARGUMENTS and _names_resource(found.get("data"))
+        data = found.get("data")
+        # Since 2026-07-28 only the URI shows that an error is about a resource.
+        is_uri = code == INVALID_ARGUMENTS and isinstance(data, dict) and data.keys() == {"uri"}
         is_missing = is_uri or _UNKNOWN_ENTRY.match(text[:_MAX_SEARCHED])
         code = "NOT_FOUND" if is_missing else _code_of_text(text) or code
     details = {name: each for name, each in found.items() if name != "message"}
@@ -99,23 +102,20 @@ def json_rpc_error(found: Any) -> Error:
 
 def _with_members(error: Error, data: Any) -> Error:
     """Return the error with the members that a server wrote into a JSON-RPC error's data."""
-    if not isinstance(data, dict) or not _is_code(data.get("code")):
+    code = data.get("code") if isinstance(data, dict) else None
+    if not isinstance(code, str) or not re.fullmatch("[A-Z][A-Z0-9_]{0,99}", code):
         return error
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in CODES:
         kind = error.kind or error.code
     return Error(
-        data["code"],
+        code,
         error.message,
         data.get("details", error.details),
         _first_of([data], "retryable", bool),
         _first_of([data], "hint", str),
-        None if data["code"] in CODES else kind,
+        None if code in CODES else kind,
     )
-
-
-def _is_code(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch("[A-Z][A-Z0-9_]{0,99}", value) is not None
 
 
 def unlisted_tool(error: Error) -> Error:
@@ -133,11 +133,6 @@ def _code_of_text(text: str) -> str | None:
     if _WRONG_ARGUMENTS.match(text):
         return INVALID_ARGUMENTS
     return None
-
-
-def _names_resource(data: Any) -> bool:
-    """Return whether an error is about a resource: since 2026-07-28 only the URI shows that."""
-    return isinstance(data, dict) and data.keys() == {"uri"}
 
 
 def pending_error(found: dict[str, Any]) -> Error | None:
@@ -181,7 +176,10 @@ def object_error(found: Any) -> Error:
     inner = next((found[name] for name in _ERRORS if found.get(name)), None)
     places = [inner, found] if isinstance(inner, dict) else [found]
     message = _first_text(places, _MESSAGES)
-    code = _code(places)
+    code = _first_text(places, _CODE_NAMES)
+    if code is not None and (":" in code or code.isdecimal()):
+        # It is the URI of a problem type, or a number.
+        code = None
     if isinstance(inner, str) and inner.strip():
         is_code = message is not None and re.fullmatch("[A-Z][A-Z0-9_]*", inner) is not None
         code, message = (inner, message) if is_code else (code, inner)
@@ -212,16 +210,11 @@ def error_in_text(text: str) -> Error | None:
     message, details = found[2], None
     if message.endswith(")") and " (" in message:
         before, _, inside = message.partition(" (")
-        details = _json_object(inside[:-1])
+        if inside.startswith(("{", "[", '"')):
+            with suppress(MalformedReply):
+                details = load_json(inside[:-1])
         message = message if details is None else before
     return Error(found[1], message, details)
-
-
-def _json_object(text: str) -> Any:
-    try:
-        return load_json(text) if text.startswith(("{", "[", '"')) else None
-    except MalformedReply:
-        return None
 
 
 def _first_text(places: list[Any], names: tuple[str, ...]) -> str | None:
@@ -232,12 +225,6 @@ def _first_text(places: list[Any], names: tuple[str, ...]) -> str | None:
 def _first_of(places: list[Any], name: str, kind: type) -> Any:
     found = (place.get(name) for place in places)
     return next((each for each in found if isinstance(each, kind)), None)
-
-
-def _code(places: list[Any]) -> str | None:
-    """Return the code, unless it is a number or the URI of a problem type."""
-    found = _first_text(places, _CODE_NAMES)
-    return None if found is None or ":" in found or found.isdecimal() else found
 
 
 def _item_text(item: Any) -> str | None:
@@ -264,20 +251,23 @@ def _details(places: list[Any]) -> Any:
             return place["details"]
     merged: dict[str, Any] = {}
     for place in reversed(places):
-        merged |= {name: each for name, each in place.items() if _is_detail(name, each)}
+        for name, each in place.items():
+            # A list of errors has no other place.
+            is_list_of_errors = name in _ERRORS and isinstance(each, list) and bool(each)
+            if name not in _NOT_DETAILS or is_list_of_errors:
+                merged[name] = each
     return merged or None
-
-
-def _is_detail(name: str, value: Any) -> bool:
-    """Return whether a member has no other place in the error; lists of errors have none."""
-    return name not in _NOT_DETAILS or (name in _ERRORS and isinstance(value, list) and bool(value))
 
 
 def other_result(found: Any) -> Reply[Any] | None:
     """Return the reply for a resource or for a task without a result; None for any other value."""
     match found:
         case {"contents": [_, *_] as items} if all(map(_is_resource, items)):
-            return _resource_contents(items, found.get("_meta"))
+            try:
+                blocks = [read_block({"type": "resource", "resource": item}) for item in items]
+            except MalformedReply:
+                return None
+            return Reply(content=tuple(blocks), meta=author_meta(found.get("_meta")))
         case {"taskId": str(), "status": str(status), "createdAt": str()}:
             task = {name: each for name, each in found.items() if name != "_meta"}
             error = _error_of_task(task, status)
@@ -293,14 +283,6 @@ def inner_result(found: Any) -> Any:
         case {"taskId": str(), "status": "completed", "createdAt": str(), "result": dict(inner)}:
             return inner
     return msgspec.UNSET
-
-
-def _resource_contents(items: list[Any], meta: Any) -> Reply[Any] | None:
-    try:
-        blocks = [read_block({"type": "resource", "resource": item}) for item in items]
-    except MalformedReply:
-        return None
-    return Reply(content=tuple(blocks), meta=author_meta(meta))
 
 
 def _is_resource(item: Any) -> bool:

@@ -35,10 +35,19 @@ def mended(
     whole = {**found, "content": _blocks(found, dialect)}
     if dialect == "mcp":
         whole["isError"] = _flag(found.get("isError"))
-        _drop_malformed_error(whole)
+        # Remove our own error from `_meta` if it is malformed; the text has the message too.
+        error = answerback_meta(whole.get("_meta"), "error")
+        try:
+            read_error(error, "")
+        except MalformedReply:
+            meta = whole["_meta"].items()
+            whole["_meta"] = {key: each for key, each in meta if key != "answerback/error"}
         failed = whole["isError"]
     else:
-        _drop_malformed_time(whole)
+        try:
+            read_timestamp(whole.get("timestamp"))
+        except MalformedReply:
+            del whole["timestamp"]
         whole.update(_readable_error(found))
         failed = found.get("success") is False or bool(found.get("error"))
     has_data = not {"structuredContent", "data"}.isdisjoint(found) or found.get("content") == []
@@ -55,18 +64,14 @@ def _blocks(found: dict[str, Any], dialect: Literal["mcp", "envelope"]) -> list[
         return []
     write_block = (mcp_blocks if dialect == "mcp" else envelope).write_block
     own = [block for block in content if not is_added(block)]
-    blocks = map(_read_somehow, _repaired(own) if dialect == "mcp" else own)
-    return [msgspec.to_builtins(write_block(block)) for block in blocks]
+    if dialect == "mcp":
+        from ..rules.reply_view import NO_CONTEXT
+        from ..rules.validation import repair
 
-
-def _repaired(content: list[Any]) -> list[Any]:
-    """Return the blocks with base64 and media types repaired where the rules can do it."""
-    from ..rules.reply_view import NO_CONTEXT
-    from ..rules.validation import repair
-
-    copy = {"content": deepcopy(content)}
-    repair(copy, "mcp", NO_CONTEXT, _FIXED_RULES)
-    return copy["content"]
+        copy = {"content": deepcopy(own)}
+        repair(copy, "mcp", NO_CONTEXT, _FIXED_RULES)
+        own = copy["content"]
+    return [msgspec.to_builtins(write_block(_read_somehow(block))) for block in own]
 
 
 def _read_somehow(block: Any) -> Block:
@@ -108,23 +113,6 @@ def _flag(value: Any) -> bool:
     if value in _FALSE:
         return False
     raise MalformedReply("isError must be true or false")
-
-
-def _drop_malformed_error(found: dict[str, Any]) -> None:
-    """Remove our own error from `_meta` if it is malformed; the text has the message too."""
-    error = answerback_meta(found.get("_meta"), "error")
-    try:
-        read_error(error, "")
-    except MalformedReply:
-        meta = {key: each for key, each in found["_meta"].items() if key != "answerback/error"}
-        found["_meta"] = meta
-
-
-def _drop_malformed_time(found: dict[str, Any]) -> None:
-    try:
-        read_timestamp(found.get("timestamp"))
-    except MalformedReply:
-        del found["timestamp"]
 
 
 def _readable_error(found: dict[str, Any]) -> dict[str, Any]:

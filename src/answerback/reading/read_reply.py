@@ -1,7 +1,7 @@
 """`read`: any server's reply becomes a `Reply`.
 
 The order is the `direct` convention's: a protocol error, `isError`,
-`structuredContent`, text, other blocks. `dialects.reply_or_data` finds out a reply's dialect.
+`structuredContent`, text, other blocks. `dialects.verdicts` finds out a reply's dialect.
 """
 
 from __future__ import annotations
@@ -60,63 +60,13 @@ from .sources import (
 if TYPE_CHECKING:
     from .typed_data import TypedReader
 
-
-_MAX_TEXT = 10_000
-"""An error object in a longer text is not found."""
-
-
-def says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
-    """Return whether data is an error object; what the tool's output schema declares is not."""
-    return is_failure_json(data) and (schema is None or not is_declared(data, schema))
-
-
-def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
-    """Return what the rules AB201 and AB202 find: a success whose text or JSON says it failed."""
-    content = [
-        {"type": "text", "text": block.text[:_MAX_TEXT]} if isinstance(block, Text) else {}
-        for block in reply.content
-    ]
-    found: dict[str, Any] = {"content": content}
-    if reply.has_data and reply.data_from != "text":
-        data = {"result": reply.data} if reply.shape is RESULT else reply.data
-        found["structuredContent"] = data
-    view = ReplyView(found, "mcp", NO_CONTEXT)
-    # An envelope says itself that it is a success; its data may be an error that was looked up.
-    is_envelope = reply.data_from == "data"
-    rules = (error_hidden_in_text, *(() if is_envelope else (failure_as_json_text,)))
-    return tuple(rule.finding(fault) for rule in rules for fault in rule.check(view))
-
-
-def misspelt_members(found: dict[str, Any]) -> tuple[Finding, ...]:
-    """Return the findings for Python names in a result; an SDK's own dump, with both, has none."""
-    if {"is_error", "structured_content"} <= found.keys():
-        return ()
-    return tuple(each for each in check(found, "mcp", NO_CONTEXT) if each.rule == "AB118")
-
-
-def errors_in(found: dict[str, Any], dialect: Dialect) -> tuple[Finding, ...]:
-    """Return the findings that make a reply hard to read."""
-    return tuple(each for each in check(found, dialect, NO_CONTEXT) if each.severity == "error")
-
-
-def findings_in(raw: Any, message: str) -> tuple[Finding, ...]:
-    """Return the findings in a value that cannot be read; *message* says why."""
-    own = not_json if isinstance(raw, bytes | str) else not_an_object
-    if isinstance(raw, dict):
-        try:
-            found = validate(raw)
-        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
-            found = ()
-        if any(each.severity == "error" for each in found):
-            return found
-    return (own.finding(Fault("", message)),)
-
-
 T = TypeVar("T")
 
 INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
 TOO_LARGE = "TOO_LARGE"
 _MAX_FINDINGS = 20
+_MAX_TEXT = 10_000
+"""An error object in a longer text is not found."""
 _SPACE = 1000
 """How many characters of white space may precede JSON in a text."""
 _EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
@@ -236,7 +186,7 @@ def read_with(result: Any, hints: Hints) -> Reply[Any]:
         return _failed(f"the reply cannot be read: {type(exc).__name__}", raw)
     known = reply.received
     place = None if known is None else known.data_from
-    received = Received(raw, place, findings, _hidden_failures)
+    received = Received(raw, place, findings, hidden_failures)
     return msgspec.structs.replace(reply, received=received)
 
 
@@ -255,10 +205,12 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
     data = found.get("structuredContent")
     if data is None:
         # A text that may be JSON takes longer, as does a null.
-        if "structuredContent" in found or (len(content) == 1 and _may_be_data(content[0], hints)):
+        if "structuredContent" in found or (
+            len(content) == 1 and (hints.wants_text or _is_like_json(content[0].text))
+        ):
             return None
         return Reply(
-            content=content, meta=meta, received=Received(found, None, (), _hidden_failures)
+            content=content, meta=meta, received=Received(found, None, (), hidden_failures)
         )
     if type(data) is not dict:
         return None
@@ -266,7 +218,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
     # Only an object or a list can say that the call failed.
     if isinstance(value, dict | list) and hints.says_failed(data):
         return None
-    received = Received(found, "structuredContent", (), _hidden_failures)
+    received = Received(found, "structuredContent", (), hidden_failures)
     return Reply(content=content, data=value, meta=meta, shape=shape, received=received)
 
 
@@ -297,28 +249,17 @@ def _plain_meta(meta: Any) -> dict[str, Any] | None:
     return dict(meta)
 
 
-def _may_be_data(block: Text, hints: Hints) -> bool:
-    return hints.wants_text or _is_like_json(block.text)
-
-
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
     """Return the reply for a value that cannot be understood, with the findings in it."""
-
     findings = findings_in(raw, message)
     shown = [msgspec.to_builtins(each) for each in findings[:_MAX_FINDINGS]]
     error = Error(code, message, {"findings": shown})
     return Reply(error=error, received=Received(raw, None, findings))
 
 
-def _hidden_failures(reply: Reply[Any]) -> tuple[Any, ...]:
-
-    return hidden_failures(reply)
-
-
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
     if not may_be_error_object(data):
         return False
-
     return says_failed(data, schema)
 
 
@@ -371,24 +312,20 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
     if not hints.is_data and (other := other_result(found)) is not None:
         _refuse_many_blocks(other.content)
         return other, ()
-    return _read_data(found, hints, place), ()
-
-
-def _refuse_many_blocks(blocks: Any) -> None:
-    if isinstance(blocks, list | tuple) and len(blocks) > MAX_BLOCKS:
-        raise TooLarge(f"the reply has {len(blocks)} blocks; at most {MAX_BLOCKS} are read")
-
-
-def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
     if hints.says_failed(found):
-        return Reply(error=object_error(found))
+        return Reply(error=object_error(found)), ()
     meta: dict[str, Any] = {}
     if not hints.is_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
         # The metadata of a list or a prompt is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
     data, shape = _unwrapped(found, {}, hints)
-    return Reply(data=data, meta=meta, shape=shape, received=Received(None, place))
+    return Reply(data=data, meta=meta, shape=shape, received=Received(None, place)), ()
+
+
+def _refuse_many_blocks(blocks: Any) -> None:
+    if isinstance(blocks, list | tuple) and len(blocks) > MAX_BLOCKS:
+        raise TooLarge(f"the reply has {len(blocks)} blocks; at most {MAX_BLOCKS} are read")
 
 
 def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -401,8 +338,14 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
         return _with_whole_error(reply, found), findings
-    if reply.data is msgspec.UNSET and not _states_null(found):
-        return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
+    # Since 2026-07-28 the data may be null; before that, a null means that there is none.
+    is_null = "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
+    if reply.data is msgspec.UNSET and not is_null:
+        # A block of an unknown type was read as text, so the type that was sent counts.
+        match found.get("content"):
+            case [{"type": "text"}]:
+                reply = _from_text(reply, hints)
+        return reply, findings
     if reply.data is msgspec.UNSET:
         reply = msgspec.structs.replace(reply, data=None)
     if hints.says_failed(reply.data):
@@ -413,11 +356,6 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
     received = Received(None, "structuredContent" if "structuredContent" in found else "data")
     changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
     return changed, findings
-
-
-def _states_null(found: dict[str, Any]) -> bool:
-    """Return whether the data is null: since 2026-07-28 it may be, before that it is missing."""
-    return "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
 
 
 def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
@@ -442,14 +380,6 @@ def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     return msgspec.structs.replace(reply, error=whole, received=Received(None, place))
 
 
-def _is_one_text(found: dict[str, Any]) -> bool:
-    """Return whether the result has one text block; a block of an unknown type is read as text."""
-    match found.get("content"):
-        case [{"type": "text"}]:
-            return True
-    return False
-
-
 def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
     findings: tuple[Any, ...] = ()
     try:
@@ -457,7 +387,8 @@ def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
     except MalformedReply:
         found, findings = mended(found, "envelope")
         reply = envelope.read(found)
-    if not _states_failure(found):
+    states_failure = found.get("success") is False or found.get("isError") is True
+    if not states_failure and not found.get("error"):
         message = found.get("message")
         if not reply.content and isinstance(message, str):
             reply = msgspec.structs.replace(reply, content=(Text(message),))
@@ -469,12 +400,6 @@ def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
             whole = msgspec.structs.replace(whole, message=reply.error.message)
         reply = msgspec.structs.replace(reply, data=msgspec.UNSET, error=whole)
     return reply, findings
-
-
-def _states_failure(found: dict[str, Any]) -> bool:
-    if found.get("success") is False or found.get("isError") is True:
-        return True
-    return bool(found.get("error"))
 
 
 def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
@@ -494,22 +419,17 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
             # The whole envelope as text, which the `standard` convention calls wrong.
             return _with_text_data(reply, found["data"])
         case "mcp":
-            return _from_flattened(reply, found)
+            try:
+                inner = mcp.read(found)
+            except MalformedReply:
+                return _with_text_data(reply, found)
+            place = "text" if inner.has_data else None
+            return msgspec.structs.replace(inner, meta=reply.meta, received=Received(None, place))
     return _with_text_data(reply, found)
 
 
 def _with_text_data(reply: Reply[Any], data: Any, shape: Shape | None = None) -> Reply[Any]:
     return msgspec.structs.replace(reply, data=data, shape=shape, received=Received(None, "text"))
-
-
-def _from_flattened(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
-    """Return the result that another server has written as a result's text."""
-    try:
-        inner = mcp.read(found)
-    except MalformedReply:
-        return _with_text_data(reply, found)
-    place = "text" if inner.has_data else None
-    return msgspec.structs.replace(inner, meta=reply.meta, received=Received(None, place))
 
 
 def _json_in_text(reply: Reply[Any], max_values: int = MAX_VALUES) -> Any:
@@ -546,3 +466,50 @@ def _wraps(schema: dict[str, Any] | None) -> bool:
         case {"properties": {"result": _, **others}, "required": ["result"]} if not others:
             return True
     return False
+
+
+def says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
+    """Return whether data is an error object; what the tool's output schema declares is not."""
+    return is_failure_json(data) and (schema is None or not is_declared(data, schema))
+
+
+def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
+    """Return what the rules AB201 and AB202 find: a success whose text or JSON says it failed."""
+    content = [
+        {"type": "text", "text": block.text[:_MAX_TEXT]} if isinstance(block, Text) else {}
+        for block in reply.content
+    ]
+    found: dict[str, Any] = {"content": content}
+    if reply.has_data and reply.data_from != "text":
+        data = {"result": reply.data} if reply.shape is RESULT else reply.data
+        found["structuredContent"] = data
+    view = ReplyView(found, "mcp", NO_CONTEXT)
+    # An envelope says itself that it is a success; its data may be an error that was looked up.
+    is_envelope = reply.data_from == "data"
+    rules = (error_hidden_in_text, *(() if is_envelope else (failure_as_json_text,)))
+    return tuple(rule.finding(fault) for rule in rules for fault in rule.check(view))
+
+
+def misspelt_members(found: dict[str, Any]) -> tuple[Finding, ...]:
+    """Return the findings for Python names in a result; an SDK's own dump, with both, has none."""
+    if {"is_error", "structured_content"} <= found.keys():
+        return ()
+    return tuple(each for each in check(found, "mcp", NO_CONTEXT) if each.rule == "AB118")
+
+
+def errors_in(found: dict[str, Any], dialect: Dialect) -> tuple[Finding, ...]:
+    """Return the findings that make a reply hard to read."""
+    return tuple(each for each in check(found, dialect, NO_CONTEXT) if each.severity == "error")
+
+
+def findings_in(raw: Any, message: str) -> tuple[Finding, ...]:
+    """Return the findings in a value that cannot be read; *message* says why."""
+    own = not_json if isinstance(raw, bytes | str) else not_an_object
+    if isinstance(raw, dict):
+        try:
+            found = validate(raw)
+        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
+            found = ()
+        if any(each.severity == "error" for each in found):
+            return found
+    return (own.finding(Fault("", message)),)

@@ -121,7 +121,19 @@ def _check_size(text: str | bytes | bytearray | memoryview, max_bytes: int) -> N
 
 def _from_object(result: Any, limits: ReceivedLimits) -> Any:
     if isinstance(result, BaseException):
-        return _from_exception(result)
+        # Clients raise the error when the server fails.
+        if isinstance(result, ToolError):
+            error = msgspec.to_builtins(Error.of(result))
+            text = {"type": "text", "text": str(error["message"])}
+            return {"content": [text], "isError": True, "_meta": {"answerback/error": error}}
+        error = _plain(getattr(result, "error", None))
+        if isinstance(error, dict):
+            return {"jsonrpc": "2.0", "error": error}
+        if any(kind.__name__ in _TOOL_ERRORS for kind in type(result).__mro__):
+            return {"content": [{"type": "text", "text": str(result)}], "isError": True}
+        if isinstance(result, MalformedReply):
+            raise result
+        raise MalformedReply(f"no reply can be read from an exception of {type(result).__name__}")
     if hasattr(result, "status_code") and hasattr(result, "headers"):
         return source_of(_from_response(result), limits)
     if hasattr(result, "structured_content") and not hasattr(result, "model_dump"):
@@ -148,22 +160,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, msgspec.Struct) or hasattr(value, "__dataclass_fields__"):
         return msgspec.to_builtins(value)
     return dict(value) if isinstance(value, Mapping) and not isinstance(value, dict) else value
-
-
-def _from_exception(raised: BaseException) -> Any:
-    """Return the error in an exception that clients raise when the server fails."""
-    if isinstance(raised, ToolError):
-        error = msgspec.to_builtins(Error.of(raised))
-        text = {"type": "text", "text": str(error["message"])}
-        return {"content": [text], "isError": True, "_meta": {"answerback/error": error}}
-    error = _plain(getattr(raised, "error", None))
-    if isinstance(error, dict):
-        return {"jsonrpc": "2.0", "error": error}
-    if any(kind.__name__ in _TOOL_ERRORS for kind in type(raised).__mro__):
-        return {"content": [{"type": "text", "text": str(raised)}], "isError": True}
-    if isinstance(raised, MalformedReply):
-        raise raised
-    raise MalformedReply(f"no reply can be read from an exception of {type(raised).__name__}")
 
 
 def _from_parsed_result(result: Any) -> dict[str, Any]:
@@ -244,9 +240,14 @@ def read_response(
     if essence == PROBLEM:
         return problem.read(response), ()
     if essence == EVENT_STREAM and response.status < 400:
-        return read_json(_last_response(response.body, max_values))
+        found = response_in_events(response.body.decode("utf-8", "replace"), max_values)
+        if found is None:
+            raise MalformedReply("the stream of events ended without a response")
+        return read_json(found)
     if 300 <= response.status < 400:
-        raise MalformedReply(_redirected(response))
+        location = response.header("Location")
+        where = "" if location is None else f"; it redirects to {location[:_MAX_LOCATION]!r}"
+        raise MalformedReply(f"the server answered {response.status} and no reply{where}")
     found = _json_of(response, essence, max_values)
     if found is not msgspec.UNSET and response.header(rest.FORM) is None:
         is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")
@@ -293,19 +294,6 @@ def _json_of(response: HttpReply, essence: str, max_values: int) -> Any:
         if response.status >= 400:
             return msgspec.UNSET
         raise NotJson(f"the body of the response is not JSON: {exc}") from None
-
-
-def _redirected(response: HttpReply) -> str:
-    location = response.header("Location")
-    where = "" if location is None else f"; it redirects to {location[:_MAX_LOCATION]!r}"
-    return f"the server answered {response.status} and no reply{where}"
-
-
-def _last_response(body: bytes, max_values: int) -> Any:
-    found = response_in_events(body.decode("utf-8", "replace"), max_values)
-    if found is None:
-        raise MalformedReply("the stream of events ended without a response")
-    return found
 
 
 def response_in_events(stream: str, max_values: int) -> Any:

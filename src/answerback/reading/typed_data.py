@@ -46,14 +46,19 @@ class TypedReader:
         if reply.error is not None:
             return reply
         if self._into is str:
-            reply = _with_text(reply)
+            # The only text is the data, unless the reply has other data.
+            match reply.content:
+                case (Text(text=text),) if not reply.has_data or reply.data_from == "text":
+                    reply = msgspec.structs.replace(reply, data=text)
         if reply.data is msgspec.UNSET:
             hint = "read it without into=, or look at reply.content"
             return _failed(reply, Error(INVALID_OUTPUT, "the reply has no data", hint=hint))
         try:
             return _built(reply, reply.data, self._decoder)
         except InvalidArguments as first:
-            inner = _wrapped_value(reply.data)
+            data = reply.data
+            is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
+            inner = data["result"] if is_wrapped else msgspec.UNSET
             if inner is not msgspec.UNSET:
                 try:
                     built = _built(reply, inner, self._decoder)
@@ -65,22 +70,11 @@ class TypedReader:
 
     async def read_async(self, reply: Reply[Any]) -> Reply[Any]:
         """Return the same; large data is built on a thread, so that the event loop goes on."""
-        return await asyncio.to_thread(self.read, reply) if _is_large(reply) else self.read(reply)
-
-
-def _is_large(reply: Reply[Any]) -> bool:
-    try:
-        return len(ENCODER.encode(reply.data)) > LARGE
-    except (TypeError, ValueError, RecursionError):
-        return False
-
-
-def _with_text(reply: Reply[Any]) -> Reply[Any]:
-    """Return the reply with its only text as the data, unless it has other data."""
-    match reply.content:
-        case (Text(text=text),) if not reply.has_data or reply.data_from == "text":
-            return msgspec.structs.replace(reply, data=text)
-    return reply
+        try:
+            is_large = len(ENCODER.encode(reply.data)) > LARGE
+        except (TypeError, ValueError, RecursionError):
+            is_large = False
+        return await asyncio.to_thread(self.read, reply) if is_large else self.read(reply)
 
 
 def _built(reply: Reply[Any], data: Any, decoder: Arguments) -> Reply[Any]:
@@ -91,11 +85,6 @@ def _built(reply: Reply[Any], data: Any, decoder: Arguments) -> Reply[Any]:
         error = Error(INVALID_OUTPUT, f"{_NAME}: cannot be read: {exc}")
         return _failed(reply, error)
     return msgspec.structs.replace(reply, data=typed, encoded=encoded)
-
-
-def _wrapped_value(data: Any) -> Any:
-    is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
-    return data["result"] if is_wrapped else msgspec.UNSET
 
 
 def _failed(reply: Reply[Any], error: Error) -> Reply[Any]:

@@ -252,9 +252,16 @@ class ReplyView:
             self.failed = reply.get("isError") is True
             self.sent_data = reply.get("structuredContent", msgspec.UNSET)
             self.data = without_added(self.sent_data, reply.get("_meta"))
+        elif dialect == "envelope":
+            self.failed = reply.get("success") is False
+            self.data = self.sent_data = reply.get("data", msgspec.UNSET)
+        elif dialect == "rest":
+            # The whole reply is the data.
+            self.failed = reply.keys() == {"error"} and _is_rest_error(reply)
+            self.data = self.sent_data = reply
         else:
-            self.failed, self.data = _failed_and_data(reply, dialect)
-            self.sent_data = self.data
+            self.failed = True
+            self.data = self.sent_data = msgspec.UNSET
         content = reply.get("content")
         self.blocks: list[tuple[int, dict[str, Any]]] = []
         self.texts: list[tuple[int, str]] = []
@@ -297,7 +304,11 @@ class ReplyView:
     def json_text(self) -> str:
         """The reply encoded as JSON, without its image and audio blocks."""
         if self._json_text is None:
-            self._json_text = _encoded(self._without_media() if self.media else self.json)
+            shown = self.json
+            if self.media:
+                kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
+                shown = {**self.json, "content": kept}
+            self._json_text = _encoded(shown)
         return self._json_text
 
     @property
@@ -323,18 +334,17 @@ class ReplyView:
     def error_texts(self) -> list[tuple[str, str]]:
         """Return the texts in which a failure says what went wrong, each with its pointer."""
         if self._error_texts is None:
-            self._error_texts = self._find_error_texts()
+            if self.dialect in ("rest", "problem"):
+                pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
+            else:
+                pairs = [(f"/content/{index}/text", text) for index, text in self.texts]
+                error = self.json.get("error")
+                if self.dialect == "envelope" and isinstance(error, dict):
+                    pairs.append(("/error/message", error.get("message")))
+            self._error_texts = [
+                (pointer, text) for pointer, text in pairs if isinstance(text, str)
+            ]
         return self._error_texts
-
-    def _find_error_texts(self) -> list[tuple[str, str]]:
-        if self.dialect in ("rest", "problem"):
-            pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
-        else:
-            pairs = [(f"/content/{index}/text", text) for index, text in self.texts]
-            error = self.json.get("error")
-            if self.dialect == "envelope" and isinstance(error, dict):
-                pairs.append(("/error/message", error.get("message")))
-        return [(pointer, text) for pointer, text in pairs if isinstance(text, str)]
 
     def strings(self) -> Iterator[tuple[str, str]]:
         """Yield every string in the reply with its pointer, except base64."""
@@ -345,20 +355,6 @@ class ReplyView:
             for name, value in block.items():
                 if name != "data" or block.get("type") not in MEDIA:
                     yield from walk_strings(value, f"/content/{index}/{pointer_token(name)}")
-
-    def _without_media(self) -> dict[str, Any]:
-        kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
-        return {**self.json, "content": kept}
-
-
-def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any]:
-    """Return whether the reply is a failure, and its data or UNSET; a REST reply is all data."""
-    match dialect:
-        case "envelope":
-            return reply.get("success") is False, reply.get("data", msgspec.UNSET)
-        case "rest":
-            return reply.keys() == {"error"} and _is_rest_error(reply), reply
-    return True, msgspec.UNSET
 
 
 def _is_rest_error(reply: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, get_args
+from typing import IO, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -13,7 +13,7 @@ from ..dialects.readable import escape_json, render
 from ..errors import needs_extra
 from ..types.problems import counted
 from .catalogue import RULES
-from .finding import Rule, Severity
+from .finding import Severity
 from .lint.linter import FileFinding, LintCounts, Report
 from .lint.rewriting import excerpt, locate
 
@@ -85,7 +85,13 @@ class TerminalReport(Report):
         self._print(head)
         self._print(Text(f"  {_printable(finding.message)}"))
         if len(found.body) < _MAX_SHOWN:
-            self._print_excerpt(found, style)
+            # Print the line that the finding is about, with a mark under the value.
+            width = max(20, self._console.width - _MARGIN)
+            span = locate(found.body, found.body_pointer)
+            lines_before, text, column, length = excerpt(found.body, span, width)
+            number = str(found.body_line + lines_before)
+            self._print(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
+            self._print(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
         if finding.hint:
             self._print(Text.assemble(("  → ", "green"), finding.hint))
         self._print(Text())
@@ -95,15 +101,6 @@ class TerminalReport(Report):
             return
         style = "bold red" if counts.errors else "yellow" if counts.by_severity else "green"
         self._print(Text(summary(counts), style=style))
-
-    def _print_excerpt(self, found: FileFinding, style: str) -> None:
-        """Print the line that the finding is about, with a mark under the value."""
-        width = max(20, self._console.width - _MARGIN)
-        span = locate(found.body, found.body_pointer)
-        lines_before, text, column, length = excerpt(found.body, span, width)
-        number = str(found.body_line + lines_before)
-        self._print(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
-        self._print(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True)
@@ -146,30 +143,29 @@ class SarifReport(Report):
         driver = {
             "name": "answerback",
             "version": version,
-            "rules": [_rule_json(each) for each in RULES.values()],
+            "rules": [
+                {
+                    "id": rule.id,
+                    "name": rule.name,
+                    "shortDescription": {"text": rule.why},
+                    "help": {"text": rule.hint or rule.why},
+                    "defaultConfiguration": {"level": rule.severity},
+                }
+                for rule in RULES.values()
+            ],
         }
         head = msgspec.json.encode({"driver": driver})
         opening = b'{"$schema":"%b","version":"2.1.0","runs":[{"tool":%b,"results":['
         out.write(opening % (_SCHEMA.encode(), head))
 
     def add(self, found: FileFinding) -> None:
-        self._out.write(b"\n" if self._is_first else b",\n")
-        self._out.write(
-            escape_json(msgspec.json.encode(self._result_json(found)).decode()).encode()
-        )
-        self._is_first = False
-
-    def done(self, counts: LintCounts) -> None:
-        self._out.write(b"\n]}]}\n")
-
-    def _result_json(self, found: FileFinding) -> dict[str, Any]:
         finding = found.finding
         texts = filter(None, (finding.message, finding.hint))
         place = {
-            "artifactLocation": {"uri": _uri(found.file)},
+            "artifactLocation": {"uri": quote(found.file.replace("\\", "/"), safe="/:")},
             "region": {"startLine": found.line},
         }
-        return {
+        result = {
             "ruleId": finding.rule,
             "ruleIndex": self._rule_indexes[finding.rule],
             "level": finding.severity,
@@ -181,6 +177,12 @@ class SarifReport(Report):
                 }
             ],
         }
+        self._out.write(b"\n" if self._is_first else b",\n")
+        self._out.write(escape_json(msgspec.json.encode(result).decode()).encode())
+        self._is_first = False
+
+    def done(self, counts: LintCounts) -> None:
+        self._out.write(b"\n]}]}\n")
 
 
 def _sentence(text: str) -> str:
@@ -188,17 +190,3 @@ def _sentence(text: str) -> str:
     first = text.partition(" ")[0]
     capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
     return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
-
-
-def _uri(name: str) -> str:
-    return quote(name.replace("\\", "/"), safe="/:")
-
-
-def _rule_json(rule: Rule) -> dict[str, Any]:
-    return {
-        "id": rule.id,
-        "name": rule.name,
-        "shortDescription": {"text": rule.why},
-        "help": {"text": rule.hint or rule.why},
-        "defaultConfiguration": {"level": rule.severity},
-    }

@@ -22,7 +22,10 @@ _DIALECTS = {"mcp": "MCP", "envelope": "envelope", "rest": "REST", "problem": "p
 
 def page(rule: Rule) -> str:
     """Return the Markdown page of one rule."""
-    lines = [f"# {rule.id} {rule.name}", "", rule.why, "", *_summary(rule), ""]
+    repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
+    off = f"`answerback lint --ignore {rule.id}` switches it off."
+    summary = [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired} {off}"]
+    lines = [f"# {rule.id} {rule.name}", "", rule.why, "", *summary, ""]
     lines += ["## Not like this", "", *_conditions(rule.bad), *_fenced(rule.bad), ""]
     lines += [f"> {message}" for message in _messages(rule)]
     lines += ["", rule.hint[:1].upper() + rule.hint[1:] + "." if rule.hint else "", ""]
@@ -81,12 +84,6 @@ def example_findings(example: Example) -> list[tuple[str, str]]:
 
 def _messages(rule: Rule) -> list[str]:
     return [message for rule_id, message in example_findings(rule.bad) if rule_id == rule.id]
-
-
-def _summary(rule: Rule) -> list[str]:
-    repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
-    off = f"`answerback lint --ignore {rule.id}` switches it off."
-    return [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired} {off}"]
 
 
 def _applies_to(rule: Rule) -> str:

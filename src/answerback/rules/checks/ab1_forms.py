@@ -259,10 +259,6 @@ _DATE_TIME = re.compile(
 _OTHER_FLAGS = ("ok", "status", "isError", "succeeded", "result")
 
 
-def _without(name: str, whole: dict[str, Any] = ENVELOPE_SUCCESS) -> Example:
-    return Example({key: value for key, value in whole.items() if key != name}, "envelope")
-
-
 def _with(whole: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Example:
     return Example({**whole, **changes}, "envelope")
 
@@ -306,7 +302,9 @@ def _set_timestamp(reply: dict[str, Any], _: str) -> None:
     "AB105",
     scope=Scope(dialects=ENVELOPE),
     hint="write when the reply was made, such as 2026-01-31T12:00:00Z",
-    bad=_without("timestamp"),
+    bad=Example(
+        {name: each for name, each in ENVELOPE_SUCCESS.items() if name != "timestamp"}, "envelope"
+    ),
     good=ENVELOPE_SUCCESS,
     fix=_set_timestamp,
 )

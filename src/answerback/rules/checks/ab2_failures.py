@@ -146,21 +146,17 @@ def empty_error_message(reply: ReplyView) -> Faults:
     """A model that gets no message makes the same call again."""
     texts = reply.error_texts()
     if any(text.strip() for _, text in texts):
-        return _check_envelope_message(reply)
+        error = reply.json.get("error")
+        message = error.get("message") if isinstance(error, dict) else None
+        if isinstance(message, str) and not message.strip():
+            return [Fault("/error/message", "the error's message is empty")]
+        return ()
     if any(block.get("type") != "text" for _, block in reply.blocks):
         return ()
     # In the other dialects the rules about shape (AB1xx) report a missing message.
     if reply.dialect != "mcp" and not texts:
         return ()
     return [Fault(texts[0][0] if texts else "", "the failure says nothing")]
-
-
-def _check_envelope_message(reply: ReplyView) -> Faults:
-    error = reply.json.get("error")
-    message = error.get("message") if isinstance(error, dict) else None
-    if isinstance(message, str) and not message.strip():
-        return [Fault("/error/message", "the error's message is empty")]
-    return ()
 
 
 @rule(

@@ -126,7 +126,11 @@ def not_a_number(reply: ReplyView) -> Faults:
         return ()
     where = "/structuredContent" if reply.dialect == "mcp" else "/data"
     where = "" if reply.dialect == "rest" else where
-    return [Fault(at, f"{name} is not JSON") for at, name in _not_finite(reply.data, where)]
+    return [
+        Fault(at, f"{json.dumps(each)} is not JSON")
+        for at, each in walk_values(reply.data, where)
+        if isinstance(each, float) and not math.isfinite(each)
+    ]
 
 
 @rule(
@@ -147,14 +151,6 @@ def not_a_number_in_text(reply: ReplyView) -> Faults:
         Fault(f"/content/{index}/text", f"the text would be JSON without {name}")
         for index, text in reply.texts
         if text.lstrip()[:1] in ("{", "[") and (name := _constant_in(text))
-    ]
-
-
-def _not_finite(value: Any, pointer: str) -> list[tuple[str, str]]:
-    return [
-        (at, json.dumps(each))
-        for at, each in walk_values(value, pointer)
-        if isinstance(each, float) and not math.isfinite(each)
     ]
 
 
@@ -244,18 +240,15 @@ def _is_table(values: list[Any]) -> bool:
 )
 def reply_in_a_text(reply: ReplyView) -> Faults:
     """A proxy that turns a result into text loses its data, its images and its `isError`."""
+    schema = reply.context.schema
     for index, _, value in reply.json_texts:
         if isinstance(value, dict) and "content" in value and _is_result(value):
             # Before 2025-06-18 the text is the only place for the data.
             is_data = reply.data is _UNSET or value == reply.data
-            if is_data and _names_content(reply.context.schema):
+            if is_data and schema is not None and "content" in named_members(schema, schema):
                 continue
             return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
     return ()
-
-
-def _names_content(schema: dict[str, Any] | None) -> bool:
-    return schema is not None and "content" in named_members(schema, schema)
 
 
 def _is_result(value: dict[str, Any]) -> bool:
@@ -390,7 +383,10 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
     # Hosts that show the same half lose the same. That a host shows no audio, say, is not the
     # reply's fault.
     lost = [each for each in lost_blocks_and_data(reply.json, _DATA_ONLY[0]) if each.part != "data"]
-    unseen = [] if _has_data_as_text(reply) else lost_blocks_and_data(reply.json, _CONTENT_ONLY[0])
+    # In most replies a text is the data's JSON.
+    copies = (reply.data, _only_member(reply.data))
+    has_data_as_text = any(value in copies for _, _, value in reply.json_texts)
+    unseen = [] if has_data_as_text else lost_blocks_and_data(reply.json, _CONTENT_ONLY[0])
     return [
         *(Fault(each.pointer, f"{_DATA_TITLES}, which lacks this {each.part}") for each in lost),
         *(
@@ -399,12 +395,6 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
             if each.part == "data"
         ),
     ]
-
-
-def _has_data_as_text(reply: ReplyView) -> bool:
-    """Return whether a text is the data's JSON, as in most replies."""
-    copies = (reply.data, _only_member(reply.data))
-    return any(value in copies for _, _, value in reply.json_texts)
 
 
 _DATA_ONLY = [name for name, host in HOSTS.items() if host.half == "structuredContent"]

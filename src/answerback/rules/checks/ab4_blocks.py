@@ -299,12 +299,10 @@ def raw_data_as_text(reply: ReplyView) -> Faults:
     return [
         Fault(f"/content/{index}/text", "the text is the data as compact JSON")
         for index, text, value in reply.json_texts
-        if value == reply.data and "\n" not in text and _is_complex(value, text)
+        if value == reply.data
+        and "\n" not in text
+        and (len(text) > _MAX_READABLE or any(map(_containers_in, _containers_in(value))))
     ]
-
-
-def _is_complex(value: Any, text: str) -> bool:
-    return len(text) > _MAX_READABLE or any(map(_containers_in, _containers_in(value)))
 
 
 def _containers_in(value: Any) -> list[Any]:

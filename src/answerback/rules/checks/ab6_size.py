@@ -57,11 +57,8 @@ def payload_sent_twice(reply: ReplyView) -> Faults:
     """The model pays for the payload twice, and an image as text costs more than the image."""
     if len(reply.blocks) < 2 and not reply.media:
         return ()
-    return [*_repeated_media(reply), *_repeated_texts(reply)]
-
-
-def _repeated_media(reply: ReplyView) -> list[Fault]:
-    faults, seen = [], set()
+    faults: list[Fault] = []
+    seen: set[str] = set()
     for index, data in reply.media:
         if len(data) < _SMALL:
             continue
@@ -71,20 +68,15 @@ def _repeated_media(reply: ReplyView) -> list[Fault]:
             message = "the text or the data has the bytes of this block too"
             faults.append(Fault(f"/content/{index}", message))
         seen.add(data)
-    return faults
-
-
-def _repeated_texts(reply: ReplyView) -> list[Fault]:
     values = {index: value for index, _, value in reply.json_texts}
-    faults: list[Fault] = []
-    seen: set[str | bytes] = set()
+    texts: set[str | bytes] = set()
     for index, text in reply.texts:
         if len(text) >= _SMALL:
             # A set cannot hold the decoded objects.
             value = _encode(values[index]) if index in values else text
-            if value in seen:
+            if value in texts:
                 faults.append(Fault(f"/content/{index}", "an earlier block says the same"))
-            seen.add(value)
+            texts.add(value)
     return faults
 
 

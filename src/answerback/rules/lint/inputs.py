@@ -113,7 +113,9 @@ class ValueSplitter:
         """Yield the pieces of *chunk*, and of as much of the file as its first value takes."""
         if self._in_log_text:
             self.rest = file.readline(MAX_READ)
-            if not _continues(chunk, self.rest):
+            # The next line continues an object with a member, an item or a bracket.
+            begins = self.rest.lstrip()[:1]
+            if chunk.endswith(b"\n") and begins not in (b'"', b"{", b"[", b"}", b"]"):
                 yield Piece(self.line, chunk, _undecodable(chunk))
                 self.line += 1
                 return
@@ -141,26 +143,21 @@ class ValueSplitter:
                     self._scanned = token.start()
                     return spans
             elif char in _OPENING:
-                self._open_bracket(char, token.start())
-            elif self._close_bracket():
-                spans.append((self._value_start, token.end()))
+                if self._depth == 0 and char == b"[":
+                    self._item_depth = 1
+                elif self._depth == self._item_depth:
+                    self._value_start = token.start()
+                self._depth += 1
+            else:
+                self._depth -= 1
+                self._is_done = self._depth == 0
+                # The end of the outer array does not close a value.
+                if self._depth == self._item_depth:
+                    spans.append((self._value_start, token.end()))
             self._scanned = token.end()
             if self._is_done:
                 break
         return spans
-
-    def _open_bracket(self, char: bytes, at: int) -> None:
-        if self._depth == 0 and char == b"[":
-            self._item_depth = 1
-        elif self._depth == self._item_depth:
-            self._value_start = at
-        self._depth += 1
-
-    def _close_bracket(self) -> bool:
-        """Return whether the bracket closes a value; the end of the outer array does not."""
-        self._depth -= 1
-        self._is_done = self._depth == 0
-        return self._depth == self._item_depth
 
     def _cut(self, spans: list[tuple[int, int]]) -> Iterator[Piece]:
         """Take the values out of the buffer, each with the bytes before it."""
@@ -216,7 +213,10 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
             found.append((start, end, value))
         elif not end and _may_continue(chunk, start, in_log_text=in_log_text):
             return found, start
-        elif value is NO_VALUE and _is_meant_as_json(chunk, start, in_log_text or bool(found)):
+        elif value is NO_VALUE and (
+            not (in_log_text or found) or _MESSAGE.match(chunk, start) is not None
+        ):
+            # The brace was meant as JSON.
             end = end or len(chunk)
             found.append((start, end, INVALID))
         elif wasted > _MAX_WASTED:
@@ -230,11 +230,6 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
     return found, -1
 
 
-def _is_meant_as_json(chunk: bytes, start: int, in_log_text: bool) -> bool:
-    """Return whether the brace at *start* was meant as JSON; if so, it is reported as invalid."""
-    return not in_log_text or _MESSAGE.match(chunk, start) is not None
-
-
 def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
     """Return whether the line may end in the middle of an object, as lines of indented JSON do."""
     if not in_log_text:
@@ -243,11 +238,6 @@ def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
     return bool(_OBJECT_START.match(chunk, start)) and (
         is_cut or bool(_UNFINISHED.search(chunk, start))
     )
-
-
-def _continues(line: bytes, next_line: bytes) -> bool:
-    """Return whether the next line continues an object, with a member, an item or a bracket."""
-    return not line.endswith(b"\n") or next_line.lstrip()[:1] in (b'"', b"{", b"[", b"}", b"]")
 
 
 def _undecodable(text: bytes) -> Any:
@@ -383,26 +373,21 @@ class Conversation:
     ) -> Iterator[LoggedReply]:
         method = _guess_method(result) if request is None else request.method
         if method == _INITIALIZE:
-            self._learn_version(result)
+            name = result.get("protocolVersion") if isinstance(result, dict) else None
+            if not self._has_fixed_version and isinstance(name, str):
+                self._version = VERSIONS.get(name)
+                self._context = CheckContext(self._version)
         elif method == _LIST:
             self._learn_tools(result)
             yield LoggedReply(result, pointer, "mcp", self._context)
         elif method == _CALL:
-            context = self._call_context(request)
-            tool = "" if request is None else request.tool
+            context, tool = self._context, "" if request is None else request.tool
+            if request is not None and tool in self._tools:
+                schema, max_chars = self._tools[tool]
+                context = CheckContext(
+                    self._version, schema, _CALL, listed=True, max_chars=max_chars
+                )
             yield LoggedReply(result, pointer, self._dialect or "mcp", context, tool)
-
-    def _call_context(self, request: _Request | None) -> CheckContext:
-        if request is None or request.tool not in self._tools:
-            return self._context
-        schema, max_chars = self._tools[request.tool]
-        return CheckContext(self._version, schema, _CALL, listed=True, max_chars=max_chars)
-
-    def _learn_version(self, result: Any) -> None:
-        name = result.get("protocolVersion") if isinstance(result, dict) else None
-        if not self._has_fixed_version and isinstance(name, str):
-            self._version = VERSIONS.get(name)
-            self._context = CheckContext(self._version)
 
     def _learn_tools(self, result: Any) -> None:
         tools = result.get("tools") if isinstance(result, dict) else None

@@ -124,7 +124,11 @@ class Linter:
         if value is NO_VALUE:
             return piece.raw
         if value is INVALID:
-            self._report_invalid(name, piece)
+            self.counts.replies += 1
+            if not_json.id in self._options.rules:
+                form = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
+                finding = not_json.finding(Fault("", f"this is {form}"))
+                self._report_finding(name, piece, finding, "")
             return piece.raw
         is_changed, replies = False, 0
         for logged in self._conversation.replies(value, in_log_text=piece.in_log_text):
@@ -136,12 +140,6 @@ class Linter:
         elif not piece.in_log_text or "jsonrpc" in value:
             self.counts.other_messages += 1
         return piece.with_body(patched(piece.body, value)) if is_changed else piece.raw
-
-    def _report_invalid(self, name: str, piece: Piece) -> None:
-        self.counts.replies += 1
-        if not_json.id in self._options.rules:
-            form = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
-            self._report_finding(name, piece, not_json.finding(Fault("", f"this is {form}")), "")
 
     def _handle_findings(
         self, name: str, piece: Piece, logged: LoggedReply, findings: tuple[Finding, ...]

@@ -1,4 +1,6 @@
-"""Replaces a file's content with its repaired copy, without losing any of it."""
+"""Finds values in a JSON text, writes changed values into it, and replaces a file by its repaired
+copy. What was not changed keeps its bytes.
+"""
 
 from __future__ import annotations
 
@@ -54,29 +56,20 @@ def elements(body: bytes) -> Iterator[Element]:
 
     Raises ValueError if *body* is not JSON, or if a name is repeated.
     """
+    at = 1
     if body.startswith(b"{"):
-        yield from _members_of(body)
+        for key, value in _located_members.decode(body).items():
+            string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
+            if string is None or msgspec.json.decode(string[0]) != key:
+                raise ValueError("a name is repeated: the values are not in the order of the text")
+            start = _skip(_BEFORE_VALUE, body, string.end())
+            at = start + len(bytes(value))
+            yield Element(key, string.start(), start, at)
     elif body.startswith(b"["):
-        yield from _items_of(body)
-
-
-def _members_of(body: bytes) -> Iterator[Element]:
-    at = 1
-    for key, value in _located_members.decode(body).items():
-        string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
-        if string is None or msgspec.json.decode(string[0]) != key:
-            raise ValueError("a name is repeated: the values are not in the order of the text")
-        start = _skip(_BEFORE_VALUE, body, string.end())
-        at = start + len(bytes(value))
-        yield Element(key, string.start(), start, at)
-
-
-def _items_of(body: bytes) -> Iterator[Element]:
-    at = 1
-    for index, value in enumerate(_items.decode(body)):
-        start = _skip(_BEFORE_NAME, body, at)
-        at = start + len(bytes(value))
-        yield Element(index, start, start, at)
+        for index, value in enumerate(_items.decode(body)):
+            start = _skip(_BEFORE_NAME, body, at)
+            at = start + len(bytes(value))
+            yield Element(index, start, start, at)
 
 
 def _find_element(body: bytes, name: str) -> tuple[int, int] | None:
@@ -270,7 +263,13 @@ def rewrite_file(
     target = os.path.realpath(path)
     before = os.fstat(source.fileno())
     if not force:
-        _check_allowed(path, target, before)
+        # Root may write to every file, so the permission bits are read too.
+        is_read_only = not before.st_mode & 0o222 or not os.access(target, os.W_OK)
+        reason = "is read-only" if is_read_only else ""
+        if hasattr(os, "geteuid") and before.st_uid != os.geteuid():
+            reason = "belongs to another user"
+        if reason:
+            raise CannotRewrite(f"{path} {reason}, and was not repaired; --force repairs it anyway")
     # The name is known before the file exists, so an interrupt at any time deletes the file.
     name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
     try:
@@ -285,41 +284,25 @@ def rewrite_file(
             os.unlink(name)
 
 
-def _check_allowed(path: str, target: str, found: os.stat_result) -> None:
-    # Root may write to every file, so the permission bits are read too.
-    is_read_only = not found.st_mode & 0o222 or not os.access(target, os.W_OK)
-    reason = "is read-only" if is_read_only else ""
-    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-        reason = "belongs to another user"
-    if reason:
-        raise CannotRewrite(f"{path} {reason}, and was not repaired; --force repairs it anyway")
-
-
 def _version(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _replace(target: str, copy: str, before: os.stat_result) -> None:
     if before.st_nlink > 1:
-        _overwrite(target, copy)
+        # Write in place, because a file with several names must stay one file. An error in the
+        # middle leaves the target incomplete, so the copy is then kept.
+        try:
+            with open(copy, "rb") as source, open(target, "r+b") as file:
+                copyfileobj(source, file)
+                file.truncate()
+        except OSError as exc:
+            kept = f"{target}.repaired"
+            os.replace(copy, kept)
+            raise CannotRewrite(f"{target}: {exc.strerror}; {kept} has its whole content") from None
         return
     if hasattr(os, "chown"):
         with suppress(PermissionError):  # Only root can keep the owner of another user's file.
             os.chown(copy, before.st_uid, before.st_gid)
     os.chmod(copy, stat.S_IMODE(before.st_mode))
     os.replace(copy, target)
-
-
-def _overwrite(target: str, copy: str) -> None:
-    """Write in place, because a file with several names must stay one file.
-
-    An error in the middle leaves the target incomplete, so the copy is then kept.
-    """
-    try:
-        with open(copy, "rb") as source, open(target, "r+b") as file:
-            copyfileobj(source, file)
-            file.truncate()
-    except OSError as exc:
-        kept = f"{target}.repaired"
-        os.replace(copy, kept)
-        raise CannotRewrite(f"{target}: {exc.strerror}; {kept} has its whole content") from None
