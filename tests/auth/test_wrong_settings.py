@@ -58,14 +58,6 @@ def test_a_key_in_place_of_its_digest_is_not_in_the_message(given: dict[str, str
     assert "my-secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["token_verifier", "auth_server_provider"])
-def test_the_options_of_the_sdk_have_a_hint(name: str) -> None:
-    options: Any = {name: object()}
-
-    with pytest.raises(TypeError, match=r"write auth=OAuth\(issuer=…, url=…\)"):
-        App("shop", **options)
-
-
 def test_required_scopes_is_the_name_of_another_framework() -> None:
     options: Any = {"required_scopes": ["read"]}
 

@@ -388,18 +388,3 @@ def test_the_error_of_a_gate_never_breaks_the_output_schema_of_a_typed_tool() ->
     assert written["isError"] is True
     assert "structuredContent" not in written
     assert written["_meta"]["answerback/refusal"]["code"] == "LOGIN_REQUIRED"
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("auth", r"write requires=\[login\(\), scope\('admin'\)\] of answerback.gates"),
-        ("scopes", r"write requires=\[scope\('admin'\)\] of answerback.gates"),
-        ("app", r"write widget='NAME', and app.widget\('NAME', path='NAME.html'\)"),
-    ],
-)
-def test_an_option_of_another_framework_says_what_to_write(option: str, message: str) -> None:
-    wrong: Any = {option: ["admin"]}
-
-    with pytest.raises(TypeError, match=message):
-        App("bank").tool(**wrong)(lambda: 1)

@@ -15,7 +15,7 @@ from ..core.authentication import (
     User,
 )
 from .api_keys import ApiKey, ApiKeys
-from .identity_provider import Introspection, TokenLookup
+from .introspection import Introspection, TokenLookup
 from .oauth import OAuth, OAuthOptions, TokenProof
 
 __all__ = [

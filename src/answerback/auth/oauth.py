@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from sys import float_info
-from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
@@ -14,7 +13,6 @@ import msgspec
 from ..core.authentication import (
     AppAuth,
     AuthPage,
-    CannotAuthenticate,
     Challenge,
     Credentials,
     Unauthorized,
@@ -33,17 +31,11 @@ from .bearer import (
     metadata_paths,
     metadata_url,
 )
-from .identity_provider import (
-    IdentityProvider,
-    Introspection,
-    IntrospectionEndpoint,
-    Introspector,
-    TokenLookup,
-)
-from .key_set import JwtHeader, KeySet, VerificationKey, read_header, verified_claims
+from .introspection import Introspection, TokenLookup
 
 if TYPE_CHECKING:
     from .development import DevelopmentOAuth
+    from .token_check import TokenCheck
 
 
 class TokenProof(Protocol):
@@ -383,6 +375,8 @@ class OAuth(AppAuth):
 
 
 def _token_check() -> type[TokenCheck]:
+    # It loads joserfc and the HTTP client, which an app without a token does not need.
+    from .token_check import TokenCheck
 
     return TokenCheck
 
@@ -418,79 +412,3 @@ def _require_extra() -> None:
     with needs_extra("auth"):
         if find_spec("joserfc") is None:
             raise ModuleNotFoundError("No module named 'joserfc'", name="joserfc")
-
-
-_FOREVER = float("inf")
-
-
-class TokenCheck:
-    """The checks of one issuer's tokens. *forget* is called when tokens must be checked again."""
-
-    def __init__(
-        self, expected: Expectation, options: OAuthOptions, forget: Callable[[], None]
-    ) -> None:
-        self._expected = expected
-        self._provider = IdentityProvider(expected.issuer)
-        self._algorithms = frozenset(options.get("algorithms", ALGORITHMS))
-        self._jwks = options.get("jwks")
-        self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0))
-        self._keys.on_change = forget
-        lookup = options.get("introspection")
-        if isinstance(lookup, Introspection):
-            lookup = IntrospectionEndpoint(self._provider, lookup)
-        self._introspector = None if lookup is None else Introspector(lookup)
-
-    async def check(self, token: bytes) -> tuple[User, float]:
-        """Return a token's user, and until when the token need not be checked again.
-
-        Raises Unauthorized or CannotAuthenticate.
-        """
-        if self._introspector is not None:
-            claims = await self._introspector.claims(token)
-            refuse_other_kinds(claims, is_marked=False)
-            user = check_claims(claims, self._expected, is_jwt=False)
-            return user, time.time() + self._introspector.seconds
-        header = read_header(token, self._algorithms)
-        keys = await self._keys.keys_for(header)
-        verified = _first_verified(token, keys, header)
-        if verified is None and (not keys or header.kid is None):
-            # The issuer may have a new key.
-            keys = await self._keys.keys_after_fetch(header)
-            verified = _first_verified(token, keys, header)
-        if verified is None:
-            raise invalid_token(
-                "the signature of the token is wrong" if keys else "the token has an unknown key"
-            )
-        refuse_other_kinds(verified, is_marked=header.is_access_token)
-        return check_claims(verified, self._expected, is_jwt=True), _FOREVER
-
-    def trusts_seen_tokens(self) -> bool:
-        """Return whether an already checked token is still valid; False once the keys are too old.
-
-        Old keys are fetched in the background, so that a removed key is noticed.
-        """
-        if self._introspector is not None or monotonic() < self._keys.fresh_until:
-            return True
-        self._keys.refresh_in_background()
-        return monotonic() < self._keys.stale_until
-
-    async def _fetch_keys(self) -> list[Any]:
-        found: Any = self._jwks
-        if not isinstance(found, Mapping):
-            try:
-                url = found or await self._provider.endpoint("jwks_uri")
-                found = await self._provider.get(url)
-            except CannotAuthenticate:
-                self._provider.forget_metadata()
-                raise
-        keys = found.get("keys")
-        if not isinstance(keys, list):
-            raise CannotAuthenticate("the key set of the issuer has no keys")
-        return keys
-
-
-def _first_verified(
-    token: bytes, keys: list[VerificationKey], header: JwtHeader
-) -> Mapping[str, Any] | None:
-    found = (verified_claims(token, key, header) for key in keys)
-    return next((claims for claims in found if claims is not None), None)

@@ -130,7 +130,7 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
     console = _console(stream)
     if console is None:
         return reports.LineReport(out), None
-    from ..rules.reports import TerminalReport
+    from ..rules.terminal_report import TerminalReport
 
     return TerminalReport(console), console
 
@@ -192,7 +192,7 @@ def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[i
     if shown is None:
         yield lambda _: None
         return
-    from ..rules.reports import progress_bar
+    from ..rules.terminal_report import progress_bar
 
     with progress_bar(shown, name, size) as read:
         yield read

@@ -1,0 +1,111 @@
+"""Introspection: the issuer says whether each token is valid (RFC 7662, or a lookup)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from ..core.authentication import CannotAuthenticate
+from ..core.log import logger
+from .bearer import digest_of, invalid_token, is_secure
+
+if TYPE_CHECKING:
+    from .identity_provider import IdentityProvider
+
+_MAX_REQUESTS = 32
+"""The maximum number of concurrent questions; anyone can cause one with a new token."""
+_INACTIVE_SECONDS = 5.0
+"""Seconds during which the issuer is not asked again about an inactive token."""
+_MAX_INACTIVE = 1000
+
+
+class Introspection(msgspec.Struct, frozen=True, kw_only=True):
+    """How to ask the issuer about tokens: `OAuth(introspection=Introspection(...))`."""
+
+    client_id: str
+    """This server's id at the issuer."""
+    client_secret: str
+    """This server's secret at the issuer."""
+    url: str | None = None
+    """The endpoint; by default the one in the issuer's metadata."""
+    seconds: float = 30.0
+    """How long an answer is used, and so how long a revoked token may still be accepted."""
+
+    def __post_init__(self) -> None:
+        if self.url is not None and not is_secure(self.url):
+            raise ValueError(f"url={self.url!r} should be an https URL")
+
+    def __repr__(self) -> str:
+        return f"<Introspection client_id={self.client_id!r}>"
+
+
+class TokenLookup(Protocol):
+    """Finds out whose a token is: `OAuth(introspection=...)` takes one.
+
+    It is for issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
+    checked like an introspection's answer: audience, expiry and subject.
+    """
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer is used, and so how long a revoked token may still be accepted."""
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        """Return a token's claims, with at least `sub` and `aud`; None if it is not valid.
+
+        `aud` must say for whom the issuer made the token. Raises CannotAuthenticate if the issuer
+        does not answer.
+        """
+
+
+class IntrospectionEndpoint:
+    """The issuer's introspection endpoint, as a lookup."""
+
+    def __init__(self, provider: IdentityProvider, settings: Introspection) -> None:
+        self._provider = provider
+        self._settings = settings
+        self.seconds = settings.seconds
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        settings = self._settings
+        url = settings.url or await self._provider.endpoint("introspection_endpoint")
+        form = {"token": token, "token_type_hint": "access_token"}
+        login = (settings.client_id, settings.client_secret)
+        found = await self._provider.post(url, form, login)
+        return found if found.get("active") is True else None
+
+
+class Introspector:
+    """Asks a lookup about tokens, but not too often."""
+
+    def __init__(self, lookup: TokenLookup) -> None:
+        self._lookup = lookup
+        self.seconds = lookup.seconds
+        self._running = 0
+        self._inactive: dict[bytes, float] = {}
+        """The inactive tokens' digests, each with the time until which it is used."""
+
+    async def claims(self, token: bytes) -> Mapping[str, Any]:
+        """Return a token's claims; raises Unauthorized if the issuer says that it is inactive."""
+        digest = digest_of(token)
+        if monotonic() < self._inactive.get(digest, 0.0):
+            raise invalid_token("the token is not active")
+        if self._running >= _MAX_REQUESTS:
+            raise CannotAuthenticate("too many tokens wait for the issuer")
+        self._running += 1
+        try:
+            found = await self._lookup.claims(token.decode("ascii"))
+        except CannotAuthenticate as exc:
+            logger("answerback.auth").warning("introspection at the issuer: %s", exc)
+            raise
+        finally:
+            self._running -= 1
+        if found is None:
+            if len(self._inactive) >= _MAX_INACTIVE:
+                del self._inactive[next(iter(self._inactive))]
+            self._inactive[digest] = monotonic() + _INACTIVE_SECONDS
+            raise invalid_token("the token is not active")
+        return found
