@@ -53,7 +53,22 @@ class OwnExceptions:
         if issubclass(kind, _OURS):
             raise TypeError(f"callers see the message of {kind.__name__} already; leave it out")
         if not (isinstance(function, type) and issubclass(function, ToolError)):
-            _check_function(function, f"the error for {kind.__name__}")
+            what = f"the error for {kind.__name__}"
+            if isinstance(function, type) or not callable(function):
+                raise TypeError(
+                    f"{what} is {function!r}; write a subclass of ToolError, "
+                    "or a function of the exception"
+                )
+            source = source_of(function)
+            name = source.function.__name__
+            if source.is_async:
+                raise TypeError(
+                    f"{what} is made by {name!r}, which is async; write def {name}(exc)"
+                )
+            if len(names := required_parameters(source)) != 1:
+                raise TypeError(
+                    f"{what} is made by {name!r}, which takes {names}; write def {name}(exc)"
+                )
         if kind in self._functions:
             raise ValueError(f"there is an error for {kind.__name__} already")
         self._functions[kind] = function
@@ -77,23 +92,15 @@ class OwnExceptions:
         return shown
 
 
-def _check_function(function: object, what: str) -> None:
-    if isinstance(function, type) or not callable(function):
-        raise TypeError(
-            f"{what} is {function!r}; write a subclass of ToolError, or a function of the exception"
-        )
-    source = source_of(function)
-    name = source.function.__name__
-    if source.is_async:
-        raise TypeError(f"{what} is made by {name!r}, which is async; write def {name}(exc)")
-    if len(names := required_parameters(source)) != 1:
-        raise TypeError(f"{what} is made by {name!r}, which takes {names}; write def {name}(exc)")
-
-
 def _shown(
     function: ErrorFunction, exc: BaseException, tool: Tool
 ) -> BaseException | Reply[Any] | None:
-    value: object = function(_text_of(exc) if isinstance(function, type) else exc)
+    given: object = exc
+    if isinstance(function, type):
+        # An error class takes a text, and str(KeyError("a")) has quotes.
+        is_key = isinstance(exc, KeyError) and len(exc.args) == 1
+        given = str(exc.args[0] if is_key else exc) or type(exc).__name__
+    value: object = function(given)
     if isinstance(value, str):
         return ToolError(value)
     if isinstance(value, Reply) and value.error is not None:
@@ -105,13 +112,6 @@ def _shown(
         f"{name!r} returned {type(value).__name__} for {type(exc).__name__}; return a ToolError, "
         "failure(…), a str, or None to leave the exception masked"
     )
-
-
-def _text_of(exc: BaseException) -> str:
-    """Return the exception's text; its class's name if it has none."""
-    # str(KeyError("a")) has quotes.
-    is_key = isinstance(exc, KeyError) and len(exc.args) == 1
-    return str(exc.args[0] if is_key else exc) or type(exc).__name__
 
 
 LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
@@ -132,23 +132,18 @@ def failed_reply(
     noun = "tool"
     if (tool := call.tool) is not None:
         noun = tool.noun
-        shown = _shown_by_apps(exc, tool)
-        if isinstance(shown, Reply):
-            return shown
-        exc = shown
+        # The innermost app that has an error for it decides.
+        for app in reversed(tool.path):
+            if app.errors is not None and (shown := app.errors.shown_for(exc, tool)) is not None:
+                if isinstance(shown, Reply):
+                    return shown
+                exc = shown
+                break
     if noun != "tool" and masked == MASKED:
         masked = masked.replace("tool", noun)
     shown_for = None if call.policy_run is None else call.policy_run.shown_for
     error = error_for(exc, call.name, masked, more_fields, shown_for=shown_for, noun=noun)
     return Reply(error=error)
-
-
-def _shown_by_apps(exc: BaseException, tool: Tool) -> BaseException | Reply[Any]:
-    """Return the error of the innermost app that has one for *exc*; else *exc*."""
-    for app in reversed(tool.path):
-        if app.errors is not None and (shown := app.errors.shown_for(exc, tool)) is not None:
-            return shown
-    return exc
 
 
 def error_for(
@@ -238,23 +233,18 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
         case InvalidJson():
             return Error(INVALID_JSON, "Invalid JSON body", hint=str(exc))
         case InvalidOutput():
-            return _invalid_output(exc, log_fields)
+            reference = os.urandom(6).hex()
+            fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
+            event = f"returned a value that cannot be sent, reference {reference}: {exc}"
+            if exc.returned_text is not None:
+                excerpt = _excerpt(exc.returned_text)
+                event += f"; it returned the text {excerpt}; raise ToolError(...) instead"
+            # Our own traceback says nothing; the author's exception behind it does.
+            _log(event, exc.__cause__, fields)
+            message = f"Invalid output: {exc.for_caller()} (reference {reference})"
+            return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
         case _:
             return None
-
-
-def _invalid_output(exc: InvalidOutput, log_fields: LogFields) -> Error:
-    reference = os.urandom(6).hex()
-    fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
-    event = f"returned a value that cannot be sent, reference {reference}: {exc}"
-    if exc.returned_text is not None:
-        event += (
-            f"; it returned the text {_excerpt(exc.returned_text)}; raise ToolError(...) instead"
-        )
-    # Our own traceback says nothing; the author's exception behind it does.
-    _log(event, exc.__cause__, fields)
-    message = f"Invalid output: {exc.for_caller()} (reference {reference})"
-    return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
 
 
 def _excerpt(text: str) -> str:

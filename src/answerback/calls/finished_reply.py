@@ -62,7 +62,13 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
         _log_wrong_meta(tool, reply)
     if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
         reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, found))
-    return _without_repeated_text(tool, reply)
+    # Leave out a text that the contract derives from the error or the data anyway.
+    content = reply.content
+    if reply.error is not None:
+        content = _without_message(content, reply.error)
+    elif tool.contract.text not in ("own", "readable"):
+        content = tuple(block for block in content if not _is_json_of(block, reply.data))
+    return msgspec.structs.replace(reply, content=content)
 
 
 def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
@@ -73,7 +79,9 @@ def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
         return _read_envelope(tool, found, failed=failed)
     except MalformedReply:
         if failed:
-            return Reply(error=_least_error(found))
+            # Of such a failure only the code and the message are certain.
+            error = complete_envelope(found, failed=True)["error"]
+            return Reply(error=Error(error["code"], error["message"]))
     # As an envelope, whose malformed blocks are sent as text.
     return _read_envelope(tool, found, failed=False)
 
@@ -131,12 +139,6 @@ def refuse_unencoded(text: str, path: str = "") -> None:
         raise InvalidOutput(path, f"{shown!r} is a printed object; return its value, or await it")
 
 
-def _least_error(value: JsonObject) -> Error:
-    """Return the code and message of a failure whose other members are unreadable."""
-    found = complete_envelope(value, failed=True)["error"]
-    return Error(found["code"], found["message"])
-
-
 def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
     """Return the error of a failure without a text, with a reference to the log."""
     stated = value.get("error")
@@ -172,19 +174,16 @@ def _read_envelope(tool: Tool, value: JsonObject, *, failed: bool) -> Reply[Any]
         )
     message = found.get("message")
     texts = (Text(message),) if message and isinstance(message, str) else ()
+    data = reply.data
+    if not (tool.returns.declared and is_object(tool.returns.data_type)):
+        # `wrap` adds an object, because the envelope requires one.
+        data = RESULT.unwrap(data)
     return msgspec.structs.replace(
         reply,
         content=reply.content if found.get("content") else texts,
-        data=_unwrapped(tool, reply.data),
+        data=data,
         meta=others | reply.meta,
     )
-
-
-def _unwrapped(tool: Tool, data: Json) -> Json:
-    """Return the data, without the object that `wrap` adds because the envelope requires one."""
-    if tool.returns.declared and is_object(tool.returns.data_type):
-        return data
-    return RESULT.unwrap(data)
 
 
 def _with_details(error: Error, found: JsonObject, others: JsonObject) -> Error:
@@ -197,16 +196,6 @@ def _with_details(error: Error, found: JsonObject, others: JsonObject) -> Error:
         if name not in Error.__struct_fields__ and each not in (None, error.message)
     }
     return msgspec.structs.replace(error, details=more | others or None)
-
-
-def _without_repeated_text(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
-    """Return the reply without a text that the contract derives from the error or the data."""
-    content = reply.content
-    if reply.error is not None:
-        content = _without_message(content, reply.error)
-    elif tool.contract.text not in ("own", "readable"):
-        content = tuple(block for block in content if not _is_json_of(block, reply.data))
-    return msgspec.structs.replace(reply, content=content)
 
 
 def _without_message(content: tuple[Block, ...], error: Error) -> tuple[Block, ...]:

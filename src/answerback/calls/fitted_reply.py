@@ -20,7 +20,6 @@ from ..registry.declarations import Registry, adopt, is_hidden
 from ..tools.context import CURRENT, Context, current_runtime
 from ..tools.paging import open_cursor, part_cursor
 from ..tools.resource import Resource
-from ..tools.tool import Tool
 from .call import Call
 from .runtime import Runtime
 
@@ -61,22 +60,16 @@ async def read_whole(ctx: Context, id: str, query: str = "") -> Embedded:
             hint="a whole reply is kept for a limited time; call the tool again to get a new one",
         )
     if tool.gates is not None:
-        await _pass_gates(tool, runtime)
+        # These are the gates that take only `ctx`: those that take the tool's arguments were
+        # passed when it was called.
+        reading = CURRENT.get()
+        assert isinstance(reading, Call)
+        call = msgspec.structs.replace(reading, name=tool.name, arguments=b"{}", tool=tool)
+        refused = await runtime.pass_gates(call)
+        if refused is not None and (error := refused.error) is not None:
+            raise ToolError(error.message, error.code, error.details, hint=error.hint)
     found = await runtime.wholes.read(whole, part)
     return Embedded(range_uri(PREFIX + id, part), text=found.text, mime=found.mime)
-
-
-async def _pass_gates(tool: Tool, runtime: Runtime) -> None:
-    """Pass the tool's gates that take only `ctx`; raises ToolError.
-
-    Those that take the tool's arguments were passed when it was called.
-    """
-    reading = CURRENT.get()
-    assert isinstance(reading, Call)
-    call = msgspec.structs.replace(reading, name=tool.name, arguments=b"{}", tool=tool)
-    refused = await runtime.pass_gates(call)
-    if refused is not None and (error := refused.error) is not None:
-        raise ToolError(error.message, error.code, error.details, hint=error.hint)
 
 
 class _Cursor(msgspec.Struct):

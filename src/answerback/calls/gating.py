@@ -1,5 +1,6 @@
-"""Runs a tool's gates: those that take only `ctx` before the arguments are decoded.
+"""Gates, visibility and questions to the user: all that a call passes before its function runs.
 
+Gates that take only `ctx` run before the arguments are decoded, the others after that.
 A gate lets the call pass by returning None or True. Everything else refuses it: an error raised or
 returned, False, another value, an exception, and a time-out.
 """

@@ -185,11 +185,10 @@ class _Chains:
         self._run = run
 
     def of(self, tool: Tool) -> Next:
-        found = self._made.get(id(tool.middleware))
-        return self._make(tool) if found is None else found[1]
-
-    def _make(self, tool: Tool) -> Next:
         run, chained = self._run, tool.middleware
+        found = self._made.get(id(chained))
+        if found is not None:
+            return found[1]
 
         async def run_function(call: Invocation) -> Any:
             value = call._run_by(run)
@@ -219,7 +218,12 @@ def _link(middleware: Middleware, following: Next) -> Next:
             value = await value
         if value is None and call._has_result and not warned:
             warned.append(True)
-            _warn_of_lost_result(middleware, call)
+            name = getattr(middleware, "__name__", type(middleware).__name__)
+            message = (
+                "middleware %r returned None, but %s %r had a result; "
+                "write: return await next(call)"
+            )
+            logger().warning(message, name, call.kind, call.name)
         return value
 
     return step
@@ -236,12 +240,6 @@ def _for_app(app: Registry | None, step: Next) -> Next:
             call._including = before
 
     return step_of_app
-
-
-def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:
-    name = getattr(middleware, "__name__", type(middleware).__name__)
-    message = "middleware %r returned None, but %s %r had a result; write: return await next(call)"
-    logger().warning(message, name, call.kind, call.name)
 
 
 def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
@@ -261,14 +259,10 @@ def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
                 reply = outcome if isinstance(outcome, Reply) else None
                 seconds = perf_counter() - began
                 seen = Observation(kind, call.name, call.wire, call.caller, seconds, reply)
-                _show(seen, observers)
+                for observe in observers:
+                    try:
+                        observe(seen)
+                    except Exception:  # noqa: BLE001 -- the author's code may raise anything
+                        logger().exception("an observer failed: %r", observe)
 
     return handle_and_observe
-
-
-def _show(seen: Observation, observers: Sequence[Observer]) -> None:
-    for observe in observers:
-        try:
-            observe(seen)
-        except Exception:  # noqa: BLE001 -- the author's code may raise anything
-            logger().exception("an observer failed: %r", observe)

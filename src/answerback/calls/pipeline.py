@@ -56,7 +56,11 @@ def pipeline(
             value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
-            reply = _shaped(reply_to(tool, value), call, tool)
+            reply = reply_to(tool, value)
+            if reply.encoded is not None:
+                call.shape = reply.shape or tool.shape
+            if reply.content and tool.has_lines:
+                call.shape = call.shape.with_lines()
             return reply if tool.budget is None else await _fitted(reply, call)
         except NeedsInput as question:
             return question
@@ -71,14 +75,6 @@ def pipeline(
             CURRENT.reset(before)
 
     return handle
-
-
-def _shaped(reply: Reply[Any], call: Call, tool: Tool) -> Reply[Any]:
-    if reply.encoded is not None:
-        call.shape = reply.shape or tool.shape
-    if reply.content and tool.has_lines:
-        call.shape = call.shape.with_lines()
-    return reply
 
 
 async def _fitted(reply: Reply[Any], call: Call) -> Reply[Any]:
@@ -141,22 +137,17 @@ async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
-    if call.tool is not None and not _is_hidden(call, call.tool):
-        return _too_many(max_calls)
+    """Return the refusal of a call of an unknown tool, or of one call too many."""
+    if (tool := call.tool) is not None:
+        gates = tool.gates
+        # To a caller who may not see it, the tool does not exist.
+        if gates is None or not (gates.hiding and gates.hide_from(Context(call).user)):
+            return failure(
+                f"Too many calls in flight, more than {max_calls}",
+                code="UNAVAILABLE",
+                retryable=True,
+                hint="try again in a moment",
+            )
     from .gating import unknown_tool
 
     return unknown_tool(call, tools)
-
-
-def _is_hidden(call: Call, tool: Tool) -> bool:
-    gates = tool.gates
-    return gates is not None and bool(gates.hiding) and gates.hide_from(Context(call).user)
-
-
-def _too_many(max_calls: int) -> Reply[Any]:
-    return failure(
-        f"Too many calls in flight, more than {max_calls}",
-        code="UNAVAILABLE",
-        retryable=True,
-        hint="try again in a moment",
-    )

@@ -171,21 +171,27 @@ def checked_error(error: Error, owner: str) -> Error:
     if isinstance(message, BaseException):
         error = _without_exception(error, message, owner)
     elif _is_suspect_text(message):
-        error = msgspec.structs.replace(error, message=_readable_message(error))
+        # Words for the code replace an empty text, a printed object and a whole result.
+        from .finished_reply import text_in
+
+        readable = text_in(error.message) or text_in(words_of(_valid_text(error.code)))
+        error = msgspec.structs.replace(error, message=readable or UNKNOWN_TEXT)
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
         message = "the error of %s is sent in part, because some of it cannot be sent: %s"
         logger().error(message, owner, exc, exc_info=exc.__cause__)
-        return _sendable_part(error)
+        # Leave out only the members, and the members of details, that cannot be sent.
+        given = msgspec.structs.asdict(error)
+        kept: dict[str, Any] = {}
+        for name in ("details", "retryable", "hint", "kind"):
+            kept |= _sent(name, given[name])
+        if "details" not in kept and isinstance(error.details, dict):
+            parts = [_sent("details", {key: each}) for key, each in error.details.items()]
+            details = {key: each for part in parts for key, each in part.get("details", {}).items()}
+            kept["details"] = details or None
+        return Error(_valid_text(error.code), _valid_text(error.message), **kept)
     return error
-
-
-def _readable_message(error: Error) -> str:
-    """Return the message; words for the code if it is empty, a printed object or a whole result."""
-    from .finished_reply import text_in
-
-    return text_in(error.message) or text_in(words_of(_valid_text(error.code))) or UNKNOWN_TEXT
 
 
 def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
@@ -316,19 +322,6 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
         message, _, at = str(exc).partition(" - at `$")
         message = message.replace("`", "")
         raise InvalidOutput(path + at.rstrip("`"), message[:1].lower() + message[1:]) from None
-
-
-def _sendable_part(error: Error) -> Error:
-    """Return the error without the members, and the members of details, that cannot be sent."""
-    given = msgspec.structs.asdict(error)
-    kept: dict[str, Any] = {}
-    for name in ("details", "retryable", "hint", "kind"):
-        kept |= _sent(name, given[name])
-    if "details" not in kept and isinstance(error.details, dict):
-        parts = [_sent("details", {key: each}) for key, each in error.details.items()]
-        details = {key: each for part in parts for key, each in part.get("details", {}).items()}
-        kept["details"] = details or None
-    return Error(_valid_text(error.code), _valid_text(error.message), **kept)
 
 
 def _sent(name: str, member: object) -> dict[str, Any]:

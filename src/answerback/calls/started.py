@@ -28,17 +28,13 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
             except Exception as exc:
                 if call.wire == "memory":
                     raise  # In memory the caller is a test or a program, and sees the cause.
-                return _not_started(exc, lifespan)
+                if not (lifespan.is_reported or isinstance(exc, LifespanFailed)):
+                    log_failure(failed(exc, "start"))
+                hint = "try again later; the log of the server says why"
+                return failure("The server could not start", code="UNAVAILABLE", hint=hint)
         return await handle(call)
 
     return handle_when_started
-
-
-def _not_started(exc: Exception, lifespan: Lifespan) -> Outcome:
-    if not (lifespan.is_reported or isinstance(exc, LifespanFailed)):
-        log_failure(failed(exc, "start"))
-    hint = "try again later; the log of the server says why"
-    return failure("The server could not start", code="UNAVAILABLE", hint=hint)
 
 
 def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:

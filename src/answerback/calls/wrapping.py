@@ -73,7 +73,11 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
             return _to_json_values(_envelope_from_result(result))
         # SystemExit is caught too: sys.exit() in a tool must end the call, not the program.
         except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
-            return _failure_envelope(fn, exc)
+            # Imported at the first failure: functions that succeed do not need the package.
+            from .failures import error_for
+
+            error = error_for(exc, getattr(fn, "__qualname__", repr(fn)), ENVELOPE.masked)
+            return _to_json_values(_envelope_from_reply(Reply(error=error)))
 
     call.__dict__["made_by_wrap"] = WrappedFunction(fn, call, nan)
     return call
@@ -130,14 +134,6 @@ def _values_with_null(value: object) -> Any:
     return _any_output(nan_is_null=True).encode(value)[1]
 
 
-def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
-    # Imported at the first failure: functions that succeed do not need the package.
-    from .failures import error_for
-
-    error = error_for(exc, getattr(fn, "__qualname__", repr(fn)), ENVELOPE.masked)
-    return _to_json_values(_envelope_from_reply(Reply(error=error)))
-
-
 def _envelope_from_result(result: Any) -> Envelope:
     if (blocks := content_of(result)) is not None:
         return _envelope_from_reply(Reply(content=blocks))
@@ -188,17 +184,14 @@ def complete_envelope(found: Envelope, *, failed: bool = False) -> Envelope:
     if failed:
         more["error"] = _complete_error(found, content)
         text = PREFIX + more["error"]["message"]
+    elif data not in (None, False, 0, ""):
+        text = msgspec.json.format(_encode_strictly(data)[0], indent=2).decode()
     else:
-        text = _success_text(data, found.get("message"))
+        message = found.get("message")
+        text = message if message and isinstance(message, str) else DONE
     more["content"] = content or [envelope.write_block(Text(text))]
     first = {"success": not failed, "timestamp": _timestamp(found.get("timestamp"))}
     return first | {key: value for key, value in more.items() if key not in first}
-
-
-def _success_text(data: object, message: object) -> str:
-    if data not in (None, False, 0, ""):
-        return msgspec.json.format(_encode_strictly(data)[0], indent=2).decode()
-    return message if message and isinstance(message, str) else DONE
 
 
 def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
@@ -251,8 +244,11 @@ def _content_item(item: object) -> Envelope:
     if is_block(item):
         return envelope.write_block(own_block(item))
     plain = _encode_strictly(item)[1]
-    if isinstance(plain, dict) and _is_valid_item(plain):
-        return plain
+    if isinstance(plain, dict):
+        kind = plain.get("type")
+        required = _REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)
+        if all(isinstance(plain.get(name), str) for name in required):
+            return plain
     for read in (envelope.read_block, mcp_blocks.read_block):
         try:
             return envelope.write_block(read(plain))
@@ -260,12 +256,6 @@ def _content_item(item: object) -> Envelope:
             continue
     text = plain if isinstance(plain, str) else _encode_strictly(plain)[0].decode()
     return envelope.write_block(Text(text))
-
-
-def _is_valid_item(item: Envelope) -> bool:
-    kind = item.get("type")
-    required = _REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)
-    return all(isinstance(item.get(name), str) for name in required)
 
 
 def _encode_strictly(value: object) -> tuple[bytes, Any]:

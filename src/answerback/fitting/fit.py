@@ -53,19 +53,17 @@ def notes(said: Sequence[Said]) -> tuple[Block, ...]:
 
 
 def _line(said: Said) -> str:
-    cut = said.cut
-    if said.before is not None:
-        return f"{_items(cut, said.before, said.in_all)} {way_on(said)}"
-    where = f' of "{said.name}"' if said.name else ""
-    return f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}. {way_on(said)}"
-
-
-def _items(cut: Cut, before: int, in_all: int | None) -> str:
-    if in_all == cut.total:
-        return f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
-    # The list is one of the tool's own pages, and what comes before it is not known here.
-    of = "" if in_all is None else f" of {in_all:,}"
-    return f"Showing {cut.returned:,}{of} items."
+    cut, before, in_all = said.cut, said.before, said.in_all
+    if before is None:
+        where = f' of "{said.name}"' if said.name else ""
+        shown = f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}."
+    elif in_all == cut.total:
+        shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
+    else:
+        # The list is one of the tool's own pages, and what comes before it is not known here.
+        of = "" if in_all is None else f" of {in_all:,}"
+        shown = f"Showing {cut.returned:,}{of} items."
+    return f"{shown} {way_on(said)}"
 
 
 def way_on(said: Said) -> str:
@@ -272,15 +270,13 @@ class LargeReply:
         encoded = self._reply.encoded
         if encoded is None:
             return []
-        schemas = ValueSchemas(self._schema())
+        if self._tool.returns.declared:
+            schema = self._tool.data_schema
+        else:
+            schema = _TUPLE if self._shape.wrapping == "spread" else {}
+        schemas = ValueSchemas(schema)
         piece = CutPlan(schemas, cuts_texts).piece("", schemas.root, encoded)
         return [Single("", piece)]
-
-    def _schema(self) -> dict[str, Any]:
-        """Return the schema of the data; an empty one if no type is declared."""
-        if self._tool.returns.declared:
-            return self._tool.data_schema
-        return _TUPLE if self._shape.wrapping == "spread" else {}
 
     async def _cut(self, *groups: list[Single]) -> Reply[Any] | None:
         """Return the reply with the parts in each group cut to the same size together."""

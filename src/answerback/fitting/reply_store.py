@@ -172,7 +172,15 @@ class SQLiteWholes:
             again = "UPDATE wholes SET expires = ? WHERE id = ?"
             if connection.execute(again, (now + limits.retention, id)).rowcount:
                 return
-            _make_room(connection, owner.account, size, limits)
+            rows = connection.execute(
+                "SELECT number, size FROM wholes WHERE account = ? ORDER BY number",
+                (owner.account,),
+            ).fetchall()
+            _remove(connection, surplus(rows, size, limits.per_owner, limits.owner_bytes))
+            count, held = connection.execute("SELECT count(*), total(size) FROM wholes").fetchone()
+            if count >= limits.count or held + size > limits.total_bytes:
+                rows = connection.execute(_IN_ORDER_OF_REMOVAL).fetchall()
+                _remove(connection, surplus_of_all(rows, size, limits))
             row = (id, owner.account, owner.holder, owner.user, owner.session, owner.tool)
             added = connection.execute(
                 "INSERT INTO wholes (id, account, holder, user, session, tool, expires, size)"
@@ -252,19 +260,6 @@ class SQLiteWholes:
         connection.execute(f"PRAGMA journal_mode = {'WAL' if self._path else 'MEMORY'}")
         connection.executescript(_SCHEMA)
         return connection
-
-
-def _make_room(
-    connection: sqlite3.Connection, account: str, size: int, limits: ReplyLimits
-) -> None:
-    rows = connection.execute(
-        "SELECT number, size FROM wholes WHERE account = ? ORDER BY number", (account,)
-    ).fetchall()
-    _remove(connection, surplus(rows, size, limits.per_owner, limits.owner_bytes))
-    count, held = connection.execute("SELECT count(*), total(size) FROM wholes").fetchone()
-    if count >= limits.count or held + size > limits.total_bytes:
-        rows = connection.execute(_IN_ORDER_OF_REMOVAL).fetchall()
-        _remove(connection, surplus_of_all(rows, size, limits))
 
 
 def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:

@@ -53,7 +53,13 @@ class UsedFiles:
 
     def add(self, token: bytes, expires: int) -> bool:
         directory = self._opened()
-        self._remove_expired(directory)
+        now = time.time()
+        with os.scandir(directory) as files:
+            for each in files:
+                # Another process may remove the same file.
+                with suppress(OSError):
+                    if each.stat().st_mtime + _SPARE < now:
+                        os.unlink(each.path)
         path = os.path.join(directory, sha256(token).hexdigest())
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -63,7 +69,12 @@ class UsedFiles:
         return True
 
     def _opened(self) -> str:
-        directory = self._directory or _default_directory()
+        directory = self._directory
+        if not directory:
+            import tempfile
+
+            user = os.getuid() if hasattr(os, "getuid") else "user"
+            directory = os.path.join(tempfile.gettempdir(), f"answerback-used-{user}")
         with suppress(FileExistsError):
             os.mkdir(directory, 0o700)
         found = os.lstat(directory)
@@ -76,22 +87,6 @@ class UsedFiles:
                 "App(access=Access(used_tokens=UsedFiles('/a/directory/of/yours')))"
             )
         return directory
-
-    def _remove_expired(self, directory: str) -> None:
-        now = time.time()
-        with os.scandir(directory) as files:
-            for each in files:
-                # Another process may remove the same file.
-                with suppress(OSError):
-                    if each.stat().st_mtime + _SPARE < now:
-                        os.unlink(each.path)
-
-
-def _default_directory() -> str:
-    import tempfile
-
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    return os.path.join(tempfile.gettempdir(), f"answerback-used-{user}")
 
 
 LIFETIME = 900

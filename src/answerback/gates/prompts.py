@@ -1,6 +1,6 @@
-"""Replies that say what a user lacks and where to get it, for tools that check it themselves.
+"""Says what a user lacks and where to get it: in challenges, refusals and a tool's own replies.
 
-They are errors, so that a tool with a declared return type may return them.
+The replies are errors, so that a tool with a declared return type may return them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from ..calls.runtime import Runtime
 from ..core.json_value import JsonObject
 from ..core.reply import Reply
 from ..dialects.common import REFUSAL
-from ..registry.declarations import Registry, completion_key
+from ..registry.declarations import completion_key
 from ..tools.tool import Tool
 from ..types.problems import without_metadata
 from .jsonrpc import INVALID_PARAMS, Complete, RpcError
@@ -35,7 +35,9 @@ async def complete(
     *seen* says whether the client may see a prompt or resource.
     """
     registry = runtime.registry
-    referenced = _referenced(registry, asked, seen)
+    referenced = referenced_entry(registry, asked.ref)
+    if referenced is None or not (seen is None or seen(referenced)):
+        raise RpcError(INVALID_PARAMS, f"Unknown reference: {asked.ref.target}")
     argument = asked.argument.name
     if argument not in {parameter.name for parameter in referenced.signature.parameters}:
         raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
@@ -43,9 +45,14 @@ async def complete(
     tool = registry.completions.get(key)
     has_own_gates = tool is not None and bool(tool.settings.requires)
     if referenced.gates is not None:
-        await _pass_gates(referenced, runtime, peer)
+        # Only the gates that take nothing but `ctx`: the argument values are not known yet.
+        call = Call(referenced.name, b"{}", peer, wire="mcp", caller=peer.caller)
+        call.tool = referenced
+        refused = await runtime.pass_gates(call)
+        if refused is not None:
+            _raise(refused, runtime, call, peer)
     if referenced.gates is not None and referenced.gates.late and not has_own_gates:
-        # These gates depend on argument values, which are not known yet.
+        # Its other gates depend on these values.
         values: list[str] = []
     elif tool is not None:
         values = await _call_completion(tool, runtime, key, asked, peer)
@@ -62,15 +69,6 @@ async def complete(
     }
 
 
-async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:
-    """Pass the gates of the prompt or resource that take only `ctx`; raises RpcError."""
-    call = Call(owner.name, b"{}", peer, wire="mcp", caller=peer.caller)
-    call.tool = owner
-    refused = await runtime.pass_gates(call)
-    if refused is not None:
-        _raise(refused, runtime, call, peer)
-
-
 def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> NoReturn:
     assert reply.error is not None
     if REFUSAL in reply.meta:
@@ -78,13 +76,6 @@ def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> No
 
         refuse("completion", call, peer, reply, runtime)
     raise entry_error(reply.error)
-
-
-def _referenced(registry: Registry, asked: Complete, seen: Callable[[Tool], bool] | None) -> Tool:
-    found = referenced_entry(registry, asked.ref)
-    if found is None or not (seen is None or seen(found)):
-        raise RpcError(INVALID_PARAMS, f"Unknown reference: {asked.ref.target}")
-    return found
 
 
 async def _call_completion(

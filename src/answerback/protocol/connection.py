@@ -192,10 +192,17 @@ class Connection:
                 answering.begin(self._answer_batch(texts, answering))
                 return
             message = parse(text)
-            if isinstance(message, Request):
-                self._receive_request(message, text)
-            else:
+            if not isinstance(message, Request):
                 self._receive_unanswered(message)
+                return
+            peer = self._peer_for(message, text)
+            if peer is None:
+                self._send(result_frame(message.id, self._session.answer(message)))
+            elif message.method == "subscriptions/listen" and peer.version.stateless:
+                self._subscribe(message, peer)
+            else:
+                answering = _Answering(self)
+                answering.begin(self._answer(message, peer, answering))
         except RpcError as error:
             self._send(error_frame(error.id, error))
         except Exception:  # noqa: BLE001 -- our bug ends one message, not the connection
@@ -232,16 +239,6 @@ class Connection:
         for answering in list(self._unanswered):
             if answering.peer is peer:
                 answering.stop_if_cancelled()
-
-    def _receive_request(self, request: Request, text: bytes) -> None:
-        peer = self._peer_for(request, text)
-        if peer is None:
-            self._send(result_frame(request.id, self._session.answer(request)))
-        elif request.method == "subscriptions/listen" and peer.version.stateless:
-            self._subscribe(request, peer)
-        else:
-            answering = _Answering(self)
-            answering.begin(self._answer(request, peer, answering))
 
     def _subscribe(self, request: Request, peer: McpPeer) -> None:
         """Open a subscription, until the client cancels it or disconnects."""

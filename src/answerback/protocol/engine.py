@@ -56,12 +56,23 @@ if TYPE_CHECKING:
     from ..core.content import Embedded
     from ..core.json_value import JsonObject
     from ..core.signing import Signer
-    from ..tools.resource import Resource
-    from ..tools.tool import Tool
     from .task_methods import TaskFeed, TaskMethods
 
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
+_NO_SESSION = "only a client with a session, or one of MCP 2026-07-28, can be asked"
+# `tasks/result` waits for a task's code, and asks the client its questions.
+_RUN_AUTHORS_CODE = frozenset(
+    {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
+)
+_TASKS = {
+    "tasks/get": "tasks",
+    "tasks/cancel": "tasks",
+    "tasks/update": "tasks extension",
+    "tasks/result": "core tasks",
+    "tasks/list": "task list",
+}
+"""The methods of tasks, and what a server must offer for each."""
 
 
 class Engine:
@@ -99,7 +110,13 @@ class Engine:
         if request.method != "tools/call":
             return request.method in _RUN_AUTHORS_CODE
         tool = self._registry.tools.get(self.tool_name(request))
-        return tool is not None and _uses_peer(tool)
+        if tool is None:
+            return False
+        try:
+            signature = tool.signature
+        except (NameError, TypeError):
+            return True  # The call will report the fault in the signature.
+        return signature.context is not None or bool(signature.questions or tool.middleware)
 
     def tool_name(self, request: Request) -> str:
         """Return the called tool's name; empty if the request calls none."""
@@ -230,7 +247,11 @@ class Engine:
             return outcome
         if not peer.version.stateless:
             refused = reply_or_refusal(outcome)
-            return refused if peer.session is not None else _with_hint(refused, _NO_SESSION)
+            if peer.session is not None:
+                return refused
+            assert refused.error is not None
+            error = msgspec.structs.replace(refused.error, hint=_NO_SESSION)
+            return msgspec.structs.replace(refused, error=error)
         from .refusals import input_required
 
         asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
@@ -238,7 +259,10 @@ class Engine:
 
     async def _read_resource(self, peer: McpPeer, raw: Params) -> bytes:
         uri = read_params(raw, ReadResource).uri
-        resource, arguments = self._find_resource(uri, peer)
+        found = find_resource(self._registry, uri, self._seen_by(peer))
+        if found is None:
+            raise no_resource(uri, peer.version)
+        resource, arguments = found
         call = Call(resource.uri, arguments, peer, wire="mcp", caller=peer.caller)
         if peer.version.stateless:
             self._recall_answers("resource", call, peer, raw)
@@ -259,12 +283,6 @@ class Engine:
         meta = resource.meta_of_content(self.runtime.endpoint, request)
         contents = [_content(body, content_meta_of(meta, body), peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
-
-    def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
-        found = find_resource(self._registry, uri, self._seen_by(peer))
-        if found is None:
-            raise no_resource(uri, peer.version)
-        return found
 
     async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, GetPrompt)
@@ -297,37 +315,6 @@ class Engine:
         found = await complete(self.runtime, asked, peer, self._seen_by(peer))
         result = {"completion": found}
         return self.server_info.encode_result(result, peer.version)
-
-
-_NO_SESSION = "only a client with a session, or one of MCP 2026-07-28, can be asked"
-
-
-def _with_hint(reply: Reply[Any], hint: str) -> Reply[Any]:
-    assert reply.error is not None
-    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
-
-
-# `tasks/result` waits for a task's code, and asks the client its questions.
-_RUN_AUTHORS_CODE = frozenset(
-    {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
-)
-_TASKS = {
-    "tasks/get": "tasks",
-    "tasks/cancel": "tasks",
-    "tasks/update": "tasks extension",
-    "tasks/result": "core tasks",
-    "tasks/list": "task list",
-}
-"""The methods of tasks, and what a server must offer for each."""
-
-
-def _uses_peer(tool: Tool) -> bool:
-    """Return whether the tool, or middleware around it, can send to the client or ask its user."""
-    try:
-        signature = tool.signature
-    except (NameError, TypeError):
-        return True  # The call will report the fault in the signature.
-    return signature.context is not None or bool(signature.questions or tool.middleware)
 
 
 def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:

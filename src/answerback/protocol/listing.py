@@ -1,10 +1,13 @@
-"""The lists of tools, resources, templates and prompts, in pages, as each version shows them."""
+"""The entries of an app over MCP: which one a request is about, and the lists in pages.
+
+Each version of the protocol shows an entry, and reports its errors, in its own way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -91,19 +94,18 @@ def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | Non
             case "resources/read":
                 return _resource(registry, read_params(request.params, ReadResource).uri)
             case "completion/complete":
-                return _completed(registry, read_params(request.params, Complete))
+                asked = read_params(request.params, Complete)
+                # The gates of the prompt or resource protect its completions too.
+                owner = referenced_entry(registry, asked.ref)
+                if owner is not None and owner.gates is not None:
+                    return owner
+                return registry.completions.get(
+                    completion_key(asked.ref.target, asked.argument.name)
+                )
             case _:
                 return None
     except RpcError:
         return None
-
-
-def _completed(registry: Registry, asked: Complete) -> Tool | None:
-    """Return the prompt or resource whose argument is completed; else the completion itself."""
-    owner = referenced_entry(registry, asked.ref)
-    if owner is not None and owner.gates is not None:
-        return owner
-    return registry.completions.get(completion_key(asked.ref.target, asked.argument.name))
 
 
 def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
@@ -180,8 +182,6 @@ def _is_visible_in(request: RequestInfo) -> Callable[[Tool], bool]:
     return lambda entry: not is_hidden(entry, request)
 
 
-T = TypeVar("T")
-
 PAGE_SIZE = 1000
 """Entries per page: most clients read only one page, so a shorter one hides tools."""
 CLAUDE_CODE_SIZE = "anthropic/maxResultSizeChars"
@@ -205,9 +205,27 @@ def list_page(
     """
     key, items, entry = LISTS[method]
     listed = items(registry) if seen is None else list(filter(seen, items(registry)))
-    shown, cursor = _page(listed, read_params(raw, PageParams).cursor)
-    result: JsonObject = {key: [entry(item, version) for item in shown]}
-    return result if cursor is None else result | {"nextCursor": cursor}
+    cursor = read_params(raw, PageParams).cursor
+    start = _start(cursor) if cursor else 0
+    end = start + PAGE_SIZE
+    result: JsonObject = {key: [entry(item, version) for item in listed[start:end]]}
+    if end < len(listed):
+        from base64 import urlsafe_b64encode
+
+        result["nextCursor"] = urlsafe_b64encode(f"from {end}".encode()).decode()
+    return result
+
+
+def _start(cursor: str) -> int:
+    from base64 import urlsafe_b64decode
+
+    try:
+        word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
+    except ValueError:
+        word, number = "", ""
+    if word != "from" or not number.isascii() or not number.isdigit() or len(number) > 9:
+        raise RpcError(INVALID_PARAMS, "Invalid cursor")
+    return int(number)
 
 
 def tool_entry(tool: Tool, version: Version) -> JsonObject:
@@ -217,8 +235,13 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
-    if version.tool_annotations and (annotations := _annotations(tool, version)):
-        entry["annotations"] = annotations
+    if version.tool_annotations:
+        hints: JsonObject = {**tool.settings.hints}
+        # The version before titles has the title here.
+        if tool.settings.title and not version.titles:
+            hints["title"] = tool.settings.title
+        if hints:
+            entry["annotations"] = hints
     if version.tasks and tool.settings.task != "forbidden":
         entry["execution"] = {"taskSupport": tool.settings.task}
     if tool.settings.widget is not None:
@@ -235,14 +258,6 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     # Some hosts read only `_meta`.
     extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
     return entry | {"securitySchemes": schemes} | extras
-
-
-def _annotations(tool: Tool, version: Version) -> JsonObject:
-    hints: JsonObject = {**tool.settings.hints}
-    # The version before titles has the title here.
-    if tool.settings.title and not version.titles:
-        hints["title"] = tool.settings.title
-    return hints
 
 
 def _schemes_of_gates(tool: Tool) -> list[Any]:
@@ -341,28 +356,3 @@ LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
     "prompts/list": ("prompts", lambda registry: list(registry.prompts.values()), prompt_entry),
 }
 """By method: the member with the list, the items, and the function that shows an item."""
-
-
-def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | None]:
-    """Return the items of one page, and the cursor of the next."""
-    start = _start(cursor) if cursor else 0
-    end = start + PAGE_SIZE
-    return items[start:end], _cursor(end) if end < len(items) else None
-
-
-def _cursor(start: int) -> str:
-    from base64 import urlsafe_b64encode
-
-    return urlsafe_b64encode(f"from {start}".encode()).decode()
-
-
-def _start(cursor: str) -> int:
-    from base64 import urlsafe_b64decode
-
-    try:
-        word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
-    except ValueError:
-        word, number = "", ""
-    if word != "from" or not number.isascii() or not number.isdigit() or len(number) > 9:
-        raise RpcError(INVALID_PARAMS, "Invalid cursor")
-    return int(number)

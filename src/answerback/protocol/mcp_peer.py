@@ -114,7 +114,10 @@ class McpPeer(Peer):
         if isinstance(note, Progress):
             self._send_progress(note)
         elif self.level is not None and reaches(note.level, self.level):
-            self._send_log(note)
+            params = {"level": note.level, "data": note.data}
+            if note.logger is not None:
+                params["logger"] = note.logger
+            self.send(notification_frame("notifications/message", params))
 
     async def ask(self, question: Question) -> Json:
         """Send a request in the stateful era; look up the answer in the stateless era."""
@@ -124,12 +127,6 @@ class McpPeer(Peer):
         if not (self.client.can_answer(question) and _version_has(question, self.version)):
             raise NeedsInput({"question": question})
         return msgspec.json.decode(await self.send_request(question.method, question.params))
-
-    def _send_log(self, note: Log) -> None:
-        params = {"level": note.level, "data": note.data}
-        if note.logger is not None:
-            params["logger"] = note.logger
-        self.send(notification_frame("notifications/message", params))
 
     def _send_progress(self, note: Progress) -> None:
         # The protocol requires increasing progress; other values are dropped.

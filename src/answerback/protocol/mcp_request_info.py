@@ -101,8 +101,15 @@ class McpRequestInfo(RequestInfo):
     @cached_property
     def meta(self) -> Mapping[str, Any] | None:
         http = self._source.http
+        text = self._source.text if http is None else http.text
         # A batch over HTTP is one text.
-        for message in _messages(self._source.text if http is None else http.text):
+        if not text.lstrip().startswith(b"["):
+            text = b"[%b]" % text
+        try:
+            messages = msgspec.json.decode(text, type=list[_Message])
+        except msgspec.MsgspecError:
+            return None
+        for message in messages:
             if message.id == self.id and message.params is not None:
                 return message.params.meta
         return None
@@ -110,15 +117,6 @@ class McpRequestInfo(RequestInfo):
     @property
     def user(self) -> Any:
         return None if self._http is None else self._http.user
-
-
-def _messages(text: bytes) -> list[_Message]:
-    if not text.lstrip().startswith(b"["):
-        text = b"[%b]" % text
-    try:
-        return msgspec.json.decode(text, type=list[_Message])
-    except msgspec.MsgspecError:
-        return []
 
 
 def client_info(found: Json) -> ClientInfo | None:

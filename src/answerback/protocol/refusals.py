@@ -61,7 +61,17 @@ _states = msgspec.msgpack.Decoder(_State)
 
 def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
     """Give the peer the client's answers, from this and earlier requests."""
-    before = {} if retry.state is None else _verified(retry.state, request, signer)
+    before: JsonObject = {}
+    if retry.state is not None:
+        packed = signer.verify(retry.state, _PURPOSE)
+        try:
+            state = None if packed is None else _states.decode(packed)
+        except msgspec.MsgspecError:
+            state = None
+        if state is None or state.expires < time.time() or state.request != _digest(request):
+            # A reason would help an attacker.
+            raise RpcError(INVALID_PARAMS, "Invalid requestState")
+        before = state.answers
     peer.answers = before | retry.responses
 
 
@@ -85,18 +95,6 @@ def input_required(peer: McpPeer, needed: NeedsInput, request: bytes, signer: Si
         },
         "requestState": signer.sign(msgspec.msgpack.encode(state), _PURPOSE),
     }
-
-
-def _verified(token: str, request: bytes, signer: Signer) -> JsonObject:
-    """Return the answers in a signed state; the error gives no reason that helps an attacker."""
-    packed = signer.verify(token, _PURPOSE)
-    try:
-        state = None if packed is None else _states.decode(packed)
-    except msgspec.MsgspecError:
-        state = None
-    if state is None or state.expires < time.time() or state.request != _digest(request):
-        raise RpcError(INVALID_PARAMS, "Invalid requestState")
-    return state.answers
 
 
 def _digest(request: bytes) -> bytes:
@@ -124,7 +122,10 @@ def refuse(kind: str, call: Call, peer: McpPeer, reply: Reply[Any], runtime: Run
     if kind != "tool":
         raise RpcError(INVALID_PARAMS, error.message, reason)
     challenge = challenge or challenge_for(error)
-    more = _widget_meta(call)
+    # The tool's widget shows the refusal.
+    meta = None if call.tool is None else call.tool.settings.meta
+    template = (meta or {}).get(_OUTPUT_TEMPLATE)
+    more = {} if template is None else {_OUTPUT_TEMPLATE: template}
     if challenge is not None and peer.http is not None:
         more |= in_result(runtime.auth, challenge)
     return msgspec.structs.replace(reply, meta=more | reply.meta)
@@ -215,10 +216,3 @@ def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
     # Each link is a different question, identified by its digest.
     params["elicitationId"] = blake2b(url.encode(), digest_size=12).hexdigest()
     raise RpcError(URL_ELICITATION_REQUIRED, message, {"elicitations": [params]})
-
-
-def _widget_meta(call: Call) -> JsonObject:
-    """Return the tool's widget, which shows the refusal."""
-    meta = None if call.tool is None else call.tool.settings.meta
-    template = (meta or {}).get(_OUTPUT_TEMPLATE)
-    return {} if template is None else {_OUTPUT_TEMPLATE: template}

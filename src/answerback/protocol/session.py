@@ -1,4 +1,4 @@
-"""A client's capabilities and version, and the session of a stateful client."""
+"""A client's capabilities and version, a stateful client's session, and the server's own info."""
 
 from __future__ import annotations
 

@@ -88,15 +88,12 @@ class Subscription:
         # An earlier change waits, because the acknowledgement must be first.
         self._early: list[bytes] | None = []
         self._unsubscribe = registry.changes.subscribe(self._on_change)
-        self._begin()
-        self._end_tasks = None if tasks is None else tasks.begin(send, self._meta)
-
-    def _begin(self) -> None:
         params = {"notifications": self._filter, "_meta": self._meta}
         self._send(notification_frame("notifications/subscriptions/acknowledged", params))
         early, self._early = self._early, None
         for frame in early or ():
             self._send(frame)
+        self._end_tasks = None if tasks is None else tasks.begin(send, self._meta)
 
     def _on_change(self, change: Change) -> None:
         if not self._filter.wants(change) or change.uri in self._silent:

@@ -15,10 +15,10 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..calls.runners import run_at_once
 from ..core.authentication import owner_of
-from ..core.json_value import Json, JsonObject, is_number
+from ..core.json_value import JsonObject, is_number
 from ..core.peer import Question
 from ..core.reply import Error, Reply
-from ..core.shape import RESULT, Shape
+from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..errors import ToolError
@@ -45,7 +45,6 @@ from .session import ServerInfo
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
     from ..tasks.service import TaskService
-    from ..tools.tool import Tool
 
 
 RELATED_TASK = PREFIX + "related-task"
@@ -130,9 +129,13 @@ class TaskMethods:
         return asked.task is not None
 
     async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
-        ttl = None if peer.version.stateless else _seconds(asked.task)
-        key = _key(asked)
-        made = await self.service.create(call, ttl=ttl, key=key)
+        ttl = None
+        if not peer.version.stateless and isinstance(asked.task, dict):
+            milliseconds = asked.task.get("ttl")
+            if is_number(milliseconds):
+                # An integer may be too large for a float.
+                ttl = min(milliseconds, _MAX_TTL) / 1000
+        made = await self.service.create(call, ttl=ttl, key=_key(asked))
         if not isinstance(made, TaskRecord):
             return made
         if peer.version.stateless:
@@ -233,7 +236,10 @@ class TaskMethods:
         if tool is not None:
             shape = tool.shape_of_stored(shape)
             if tool.budget is not None:
-                reply = await self._fitted(reply, self._call(task, peer, tool, shape))
+                # The call whose reply is sent now.
+                call = Call(task.tool, task.arguments, peer, wire="mcp", caller=peer.caller)
+                call.tool, call.shape, call.runtime = tool, shape, self._runtime
+                reply = await self._fitted(reply, call)
         if not version.stateless:
             reply = msgspec.structs.replace(
                 reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
@@ -241,12 +247,6 @@ class TaskMethods:
         server_info = self._server_info.json if version.stateless else b""
         pieces = dialect.write_in_pieces(reply, shape, contract, version, server_info=server_info)
         return b"".join(pieces)
-
-    def _call(self, task: TaskRecord, peer: McpPeer, tool: Tool, shape: Shape) -> Call:
-        """Return the call whose reply is sent now."""
-        call = Call(task.tool, task.arguments, peer, wire="mcp", caller=peer.caller, tool=tool)
-        call.shape, call.runtime = shape, self._runtime
-        return call
 
     async def _run_and_fit(self, run: Handler, call: Call) -> Outcome:
         outcome = await run(call)
@@ -295,13 +295,6 @@ def _rpc_error(task: TaskRecord) -> JsonObject:
         "message": error.message,
         "data": {name: value for name, value in data.items() if value is not None},
     }
-
-
-def _seconds(sent: Json) -> float | None:
-    """Return a 2025-11-25 client's `ttl`, in seconds."""
-    ttl = sent.get("ttl") if isinstance(sent, dict) else None
-    # An integer may be too large for a float.
-    return min(ttl, _MAX_TTL) / 1000 if is_number(ttl) else None
 
 
 MAX_TASKS = 100

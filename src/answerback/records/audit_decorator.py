@@ -81,7 +81,11 @@ def audit(
         fn = first
     elif first is not None:
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
-    _check_types(name, records)
+    # Refuse wrong types when the decorator is applied, not at the first call.
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name must be text, not {name!r}")
+    if records is not None and not _is_records_or_sink(records):
+        raise TypeError(f"records must be Records or a sink, not {records!r}")
     if dialect is not None and dialect not in get_args(Dialect):
         raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(Dialect))}")
     if records is not None:
@@ -98,14 +102,6 @@ _FORMS = (
     "write @audit, @audit('name'), @audit(records=records), audit('name', fn) "
     "or audit('name', reply)"
 )
-
-
-def _check_types(name: object, records: object) -> None:
-    """Raise TypeError when the decorator is applied, not at the first call."""
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"name must be text, not {name!r}")
-    if records is not None and not _is_records_or_sink(records):
-        raise TypeError(f"records must be Records or a sink, not {records!r}")
 
 
 def _is_records_or_sink(value: object) -> bool:
@@ -196,17 +192,13 @@ class _Auditor(msgspec.Struct, frozen=True):
         if self.records is not None:
             self.records.add(record)
         elif record.reply is not None:
-            _log_findings(record)
+            from .jsonl import LOGGER, log_event
+            from .recorder import findings_in
 
-
-def _log_findings(record: CallRecord) -> None:
-    from .jsonl import LOGGER, log_event
-    from .recorder import findings_in
-
-    findings = findings_in(record.reply) if record.findings is None else record.findings
-    event = make_event(record, findings, {})
-    if event.event == ISSUE:
-        log_event(logger(LOGGER), event, b"")
+            findings = findings_in(record.reply) if record.findings is None else record.findings
+            event = make_event(record, findings, {})
+            if event.event == ISSUE:
+                log_event(logger(LOGGER), event, b"")
 
 
 def _bytes(value: object) -> bytes:

@@ -1,4 +1,7 @@
-"""Events: one for each reply, and those about the records (started, lost, ended)."""
+"""Events: one for each reply, and those about the records (started, lost, ended).
+
+Sinks open a store for them; the locks keep the processes apart that write to one file.
+"""
 
 from __future__ import annotations
 

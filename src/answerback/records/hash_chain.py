@@ -1,4 +1,7 @@
-"""A process's hash chain: each record's hash covers its bytes and the hash before it."""
+"""Hash chains: each process writes one, and `verify` follows all of them in a file.
+
+A record's hash covers its bytes and the hash before it.
+"""
 
 from __future__ import annotations
 
@@ -205,7 +208,12 @@ class Verdict(msgspec.Struct):
 def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
     """Follow every chain; the records with the hashes *heads*, noted earlier, must still exist."""
     # The file is read twice: first for the hashes that must exist, then to find them.
-    missing = {required: f"chain {chain} began after it" for required, chain in _required(path)}
+    missing: dict[str, str] = {}
+    for record in read(path):
+        if isinstance(record, StoredRecord) and record.seq == 1:
+            event = decode(record)
+            if event is not None and event.after:
+                missing[event.after] = f"chain {record.chain} began after it"
     missing |= dict.fromkeys(heads, "it was given as a head")
     verdict = Verdict()
     chains: dict[str, Head] = {}
@@ -229,15 +237,6 @@ def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
         lost, why = next(iter(missing.items()))
         verdict.broken = f"a tail was cut: the record with the hash {lost} is missing, but {why}"
     return verdict
-
-
-def _required(path: str) -> Iterable[tuple[str, str]]:
-    """Yield the hash that each chain's first record names as the newest one before it."""
-    for record in read(path):
-        if isinstance(record, StoredRecord) and record.seq == 1:
-            event = decode(record)
-            if event is not None and event.after:
-                yield event.after, record.chain
 
 
 def _check(record: StoredRecord, chains: dict[str, Head]) -> str:

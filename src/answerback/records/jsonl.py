@@ -1,4 +1,4 @@
-"""Records as lines of JSON in a file, to which several processes may append."""
+"""Records as lines of JSON: in a file, to which several processes may append, or in the log."""
 
 from __future__ import annotations
 
@@ -74,20 +74,14 @@ class _JsonlStore:
         if not lines:
             return
         with file_lock(self._fd):
-            self._check_not_emptied(batch[0].chain)
+            # If the file lost only the last records, somebody cut them off: the chain continues,
+            # so that `verify` finds the gap.
+            start = self._end - len(self._last_line)
+            is_there = self._read(start, len(self._last_line)) == self._last_line
+            if not is_there and not self._contains(batch[0].chain.encode()):
+                raise FileEmptied("the file was emptied while it was open")
             self._append(b"".join(lines))
             self._last_line, self._end = lines[-1], self._size()
-
-    def _check_not_emptied(self, chain: str) -> None:
-        """Raise FileEmptied if the file no longer has any record of *chain*.
-
-        If it lost only the last ones, somebody cut them off: the chain continues, so that `verify`
-        finds the gap.
-        """
-        start = self._end - len(self._last_line)
-        is_there = self._read(start, len(self._last_line)) == self._last_line
-        if not is_there and not self._contains(chain.encode()):
-            raise FileEmptied("the file was emptied while it was open")
 
     def _contains(self, part: bytes) -> bool:
         overlap = len(part) - 1

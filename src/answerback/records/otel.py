@@ -133,16 +133,15 @@ def _failure(event: Event) -> dict[str, str]:
     if event.wire != "mcp" or event.code == CANCELLED:
         return {"error.type": event.code}
     row = find_code(event.code)
-    if event.kind == "tool" and row.rpc is None:
-        return {"error.type": "tool_error"}
-    code = str(row.rpc) if event.kind == "tool" else _rpc_code(event, row.status)
+    if event.kind == "tool":
+        if row.rpc is None:
+            return {"error.type": "tool_error"}
+        code = str(row.rpc)
+    elif row.status == 404 and event.kind == "resource" and event.version not in STATELESS:
+        code = _RESOURCE_NOT_FOUND
+    else:
+        code = _INVALID_PARAMS if 400 <= row.status < 500 else _INTERNAL_ERROR
     return {"error.type": code, "rpc.response.status_code": code}
-
-
-def _rpc_code(event: Event, status: int) -> str:
-    if status == 404 and event.kind == "resource" and event.version not in STATELESS:
-        return _RESOURCE_NOT_FOUND
-    return _INVALID_PARAMS if 400 <= status < 500 else _INTERNAL_ERROR
 
 
 def _span_attributes(event: Event) -> JsonObject:

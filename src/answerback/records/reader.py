@@ -1,4 +1,4 @@
-"""Reads records from an SQLite file or from a JSONL file."""
+"""Reads records from an SQLite file or from a JSONL file, and counts them by tool."""
 
 from __future__ import annotations
 
@@ -74,8 +74,13 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
             after = _id_before_last(connection, path, last)
             while rows := _fetch(connection, path, *_query_after(after)):
                 for number, chain, seq, record_hash, body in rows:
+                    # Somebody may have written other types: SQLite does not check them.
                     yield StoredRecord(
-                        number, str(chain), _int(seq), str(record_hash), _bytes(body)
+                        number,
+                        str(chain),
+                        seq if isinstance(seq, int) else -1,
+                        str(record_hash),
+                        body if isinstance(body, bytes) else str(body).encode(),
                     )
                 after = rows[-1][0]
     except sqlite3.Error as exc:
@@ -116,14 +121,6 @@ def _connect(path: str, mode: str) -> Connection:
     # Text that was changed to invalid UTF-8 must still be shown.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) else -1
-
-
-def _bytes(value: object) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _lines(path: str, last: int | None) -> Iterator[StoredRecord | TornLine]:
@@ -192,7 +189,9 @@ class _Tally:
 
     def statistics(self, name: str) -> ToolStatistics:
         ordered = sorted(self.durations)
-        p50, p95, p99 = (_percentile(ordered, percent) for percent in (50, 95, 99))
+        # The smallest duration that so many percent of all durations do not exceed.
+        indexes = (max(-(-len(ordered) * percent // 100), 1) - 1 for percent in (50, 95, 99))
+        p50, p95, p99 = (ordered[index] / 1000 for index in indexes)
         return ToolStatistics(name, len(ordered), self.failures, self.findings, p50, p95, p99)
 
 
@@ -205,7 +204,11 @@ def summarise(events: Iterable[Event]) -> Summary:
         if not event.is_reply:
             continue
         unchecked += event.unchecked
-        tally = tallies.setdefault(_name(event), _Tally())
+        name = event.tool if event.kind == "tool" else f"{event.kind} {event.tool}"
+        if event.code == _TOOL_NOT_FOUND:
+            # All of them share one name, because callers invent theirs.
+            name = UNKNOWN_TOOLS
+        tally = tallies.setdefault(name, _Tally())
         tally.durations.append(max(event.duration_us, 0))
         tally.failures += event.failed
         tally.findings += bool(event.findings)
@@ -214,16 +217,3 @@ def summarise(events: Iterable[Event]) -> Summary:
     calls = sum(row.calls for row in rows)
     failures = sum(row.failures for row in rows)
     return Summary(rows, calls, failures, lost, unchecked)
-
-
-def _name(event: Event) -> str:
-    """Return the name to count under; unknown tools share one, as callers invent their names."""
-    if event.code == _TOOL_NOT_FOUND:
-        return UNKNOWN_TOOLS
-    return event.tool if event.kind == "tool" else f"{event.kind} {event.tool}"
-
-
-def _percentile(ordered: list[int], percent: int) -> float:
-    """Return the smallest duration that *percent* of all durations do not exceed, in ms."""
-    index = max(-(-len(ordered) * percent // 100), 1) - 1
-    return ordered[index] / 1000

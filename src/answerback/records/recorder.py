@@ -14,7 +14,6 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..core.content import Audio, Block, Embedded, Image, Text
 from ..core.log import logger
-from ..core.peer import NeedsInput, Peer
 from ..core.reply import Reply
 from ..core.versions import VERSIONS
 from ..dialects import as_sent
@@ -117,16 +116,13 @@ def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
     # A record keeps only the message of a finding.
     message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
     if tool.settings.message and can_have_message(tool.returns):
-        message += f"; declare Reply[{_rule_name(returns)}], and the data has it as message"
+        name = returns.__name__ if isinstance(returns, type) else str(returns)
+        message += f"; declare Reply[{name}], and the data has it as message"
     return [
         lost_in_hosts.finding(Fault(each.pointer, message))
         for each in seen.lost
         if each.part == "text"
     ]
-
-
-def _rule_name(annotation: object) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 _MAX_NAME_LENGTH = 200
@@ -194,15 +190,12 @@ def make_call_record(
     elif outcome is None:
         record.code = CANCELLED
     else:
-        record.code = ASKED if _can_answer(peer, outcome) else INPUT_REQUIRED
+        # For a client that cannot be asked, the questions are an error.
+        can = peer.can
+        abilities = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
+        is_asked = all(abilities[each.capability] for each in outcome.questions.values())
+        record.code = ASKED if is_asked else INPUT_REQUIRED
     return record
-
-
-def _can_answer(peer: Peer, asked: NeedsInput) -> bool:
-    """Return whether the client can be asked; for others, the questions are an error."""
-    can = peer.can
-    abilities = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
-    return all(abilities[each.capability] for each in asked.questions.values())
 
 
 def reply_size(reply: Reply[Any]) -> int:

@@ -54,24 +54,24 @@ class SQLite:
 
     def open(self) -> _SqliteStore:
         with folder_lock(self.path):
-            return self._open()
-
-    def _open(self) -> _SqliteStore:
-        # SQLite creates files that every user can read, and records are private.
-        make_private(self.path, beside=("-journal",))
-        connection = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
-        try:
-            # In this mode all committed records are in the file itself, so the file can be moved
-            # while servers write to it. With a write-ahead log, some would be in a second file.
-            connection.execute("PRAGMA journal_mode = DELETE")
-            connection.execute("PRAGMA synchronous = FULL")
-            found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
-            if found.fetchone() is None:
-                connection.executescript(_SCHEMA)
-        except BaseException:
-            connection.close()
-            raise
-        return _SqliteStore(connection, self.path)
+            # SQLite creates files that every user can read, and records are private.
+            make_private(self.path, beside=("-journal",))
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None
+            )
+            try:
+                # In this mode all committed records are in the file itself, so the file can be
+                # moved while servers write to it. With a write-ahead log, some would be in a
+                # second file.
+                connection.execute("PRAGMA journal_mode = DELETE")
+                connection.execute("PRAGMA synchronous = FULL")
+                found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
+                if found.fetchone() is None:
+                    connection.executescript(_SCHEMA)
+            except BaseException:
+                connection.close()
+                raise
+            return _SqliteStore(connection, self.path)
 
 
 class _SqliteStore:

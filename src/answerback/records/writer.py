@@ -265,34 +265,27 @@ class _WriterThread(Generic[T]):
         while True:
             taken = self._queue.take()
             closing = self._closing
-            self._write_all(chain_writer, taken)
+            unwritten = len(taken.items)
+            lost = taken.lost
+            # One empty batch if there are no items but a number of lost ones to record.
+            for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
+                self._unwritten = unwritten
+                items = taken.items[start : start + BATCH_SIZE]
+                if not self._write_with_retries(chain_writer, items, lost):
+                    self._queue.add_lost(unwritten + lost)
+                    break
+                unwritten -= len(items)
+                lost = 0
+            self._unwritten = 0
             for flushed in taken.flush_waiters:
                 flushed.set()
             if closing and not len(self._queue):
-                self._end_chain(chain_writer)
+                chain_writer.close()
+                removed = chain_writer.take_previous_files().removed
+                if removed:
+                    self._last_error = self._last_error or f"{self._sink} was removed"
+                    self._queue.add_lost(removed)
                 return
-
-    def _end_chain(self, chain_writer: ChainWriter) -> None:
-        chain_writer.close()
-        removed = chain_writer.take_previous_files().removed
-        if removed:
-            self._last_error = self._last_error or f"{self._sink} was removed"
-            self._queue.add_lost(removed)
-
-    def _write_all(self, chain_writer: ChainWriter, taken: TakenItems[T]) -> None:
-        """Write the items in batches; count as lost those that cannot be written before closing."""
-        unwritten = len(taken.items)
-        lost = taken.lost
-        # One empty batch if there are no items but a number of lost ones to record.
-        for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
-            self._unwritten = unwritten
-            items = taken.items[start : start + BATCH_SIZE]
-            if not self._write_with_retries(chain_writer, items, lost):
-                self._queue.add_lost(unwritten + lost)
-                break
-            unwritten -= len(items)
-            lost = 0
-        self._unwritten = 0
 
     def _write_with_retries(self, chain_writer: ChainWriter, items: list[T], lost: int) -> bool:
         """Retry until the items are written; return False if writing fails while closing."""
@@ -303,7 +296,11 @@ class _WriterThread(Generic[T]):
             try:
                 chain_writer.write(self._make_events(items), lost, why)
             except Exception as exc:  # noqa: BLE001 -- a failing sink must not end the thread
-                self._on_error(exc)
+                is_first = not self._last_error
+                self._last_error = f"{self._sink}: {type(exc).__name__}: {exc}"
+                if is_first:
+                    message = "records cannot be written, and up to %d wait in memory: %s"
+                    logger().error(message, self._queue.max_items, self._last_error)
                 if isinstance(exc, FileMoved) and not moved:
                     moved = True
                     continue
@@ -322,13 +319,6 @@ class _WriterThread(Generic[T]):
             yield self._make_event(item, filling)
             if not (filling or count % _EVENTS_PER_GIL_RELEASE):
                 sleep(0)
-
-    def _on_error(self, exc: Exception) -> None:
-        """Log the first error of a series."""
-        previous, self._last_error = self._last_error, f"{self._sink}: {type(exc).__name__}: {exc}"
-        if not previous:
-            message = "records cannot be written, and up to %d wait in memory: %s"
-            logger().error(message, self._queue.max_items, self._last_error)
 
     def _on_written(self, lost: int, previous: PreviousFiles) -> None:
         """Log the recovery and the losses, if there was an error or a loss before."""

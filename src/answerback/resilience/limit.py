@@ -150,7 +150,16 @@ class Limit(Part):
             raise TypeError("a Limit needs a rate, such as '10/s', or concurrent=…")
         if concurrent is not None:
             check_count("concurrent", concurrent)
-        _check_limit_options(rate, per, store, clock)
+        if per not in ("all", "user", "client", "address") and not callable(per):
+            raise ValueError(
+                f"per={per!r} should be 'all', 'user', 'client', 'address' or a function of ctx"
+            )
+        check_plain("per", per)
+        check_clock(clock)
+        if store is not None:
+            if rate is None:
+                raise TypeError("store= counts by a rate; give one, such as Limit('10/s', store=…)")
+            check_store(store, "take", "give_back")
         self.rate = rate
         self.per: Per = per
         self.concurrent = concurrent
@@ -220,19 +229,6 @@ class Limit(Part):
             self.store.give_back(key)
 
 
-def _check_limit_options(rate: object, per: object, store: object, clock: object) -> None:
-    if per not in ("all", "user", "client", "address") and not callable(per):
-        raise ValueError(
-            f"per={per!r} should be 'all', 'user', 'client', 'address' or a function of ctx"
-        )
-    check_plain("per", per)
-    check_clock(clock)
-    if store is not None:
-        if rate is None:
-            raise TypeError("store= counts by a rate; give one, such as Limit('10/s', store=…)")
-        check_store(store, "take", "give_back")
-
-
 def _read_rate(rate: object) -> tuple[int, float]:
     found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
     unit = _UNITS.get(found[3]) if found else None
@@ -244,18 +240,16 @@ def _read_rate(rate: object) -> tuple[int, float]:
 def _address(request: RequestInfo | None, call: RunningCall) -> Hashable:
     # A task has no request, but knows who created it.
     found = (call.caller or None) if request is None else request.address
-    return found if found is None or ":" not in found else _ipv6_network(found)
-
-
-def _ipv6_network(address: str) -> Hashable:
-    """Return the first 64 bits, because one subscriber has all addresses that share them."""
+    if found is None or ":" not in found:
+        return found
     from socket import AF_INET6, inet_ntoa, inet_pton
 
     try:
-        packed = inet_pton(AF_INET6, address)
+        packed = inet_pton(AF_INET6, found)
     except OSError:
-        return address
+        return found
     is_ipv4 = packed[:12] == b"\0" * 10 + b"\xff\xff"
+    # Of IPv6 the first 64 bits, because one subscriber has all addresses that share them.
     return inet_ntoa(packed[12:]) if is_ipv4 else packed[:8]
 
 

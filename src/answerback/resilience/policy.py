@@ -305,10 +305,6 @@ class PolicyRun(msgspec.Struct, eq=False):
         signature = self._tool.signature
         return signature.context is not None or bool(signature.dependencies)
 
-    def _context(self) -> Context[Any]:
-        assert self.call is not None
-        return Context(self.call)
-
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline; None without one."""
         retry = self._policy.retry
@@ -356,7 +352,7 @@ class PolicyRun(msgspec.Struct, eq=False):
 
     def check_cancelled(self) -> None:
         """Stop retrying once the client has gone."""
-        if self.call is not None and self._context().cancelled:
+        if self.call is not None and Context(self.call).cancelled:
             raise ToolError("The call was cancelled", code="CANCELLED")
 
     def end(self) -> None:
@@ -427,7 +423,11 @@ async def _run(run: PolicyRun, operation: Operation, ask: Ask) -> Any:
                 wait = run.wait_after(None, failure)
                 if wait is None:
                     return value
-            await _pause(run, wait, in_thread=ask is _ask_in_thread)
+            if ask is _ask_in_thread:
+                run.clock.wait(wait)
+            else:
+                await ON_LOOP
+                await run.clock.sleep(wait)
             run.check_cancelled()
     finally:
         if token is not None:
@@ -457,14 +457,6 @@ def _beginning_with(first: object, operation: Operation) -> Operation:
     """Return the operation, whose first attempt has already returned *first*."""
     made = [first]
     return lambda left: made.pop() if made else operation(left)
-
-
-async def _pause(run: PolicyRun, seconds: float, *, in_thread: bool) -> None:
-    if in_thread:
-        run.clock.wait(seconds)
-    else:
-        await ON_LOOP
-        await run.clock.sleep(seconds)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

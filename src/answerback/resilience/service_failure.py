@@ -66,25 +66,29 @@ _LONGEST = 365 * 86_400.0
 def read_failure(exc: BaseException) -> ServiceFailure:
     """Return the meaning of *exc*; cancellations, questions and tool bugs are not transient."""
     try:
-        return _read_failure(exc)
+        if isinstance(exc, ToolError) and exc.thread_goes_on:
+            # The function still runs in its thread: a second one must not run beside it.
+            return ServiceFailure(of_service=True)
+        if isinstance(exc, ToolError):
+            return _of_error(Error.of(exc), getattr(exc, "may_have_run", None))
+        if not isinstance(exc, Exception):
+            return ServiceFailure()
+        return _of_group(exc) if isinstance(exc, ExceptionGroup) else _of_exception(exc)
     except Exception:  # noqa: BLE001 -- an author's exception may have properties that raise
         return ServiceFailure()
 
 
-def _read_failure(exc: BaseException) -> ServiceFailure:
-    if isinstance(exc, ToolError) and exc.thread_goes_on:
-        # The function still runs in its thread: a second one must not run beside it.
-        return ServiceFailure(of_service=True)
-    if isinstance(exc, ToolError):
-        return _of_error(Error.of(exc), getattr(exc, "may_have_run", None))
-    if not isinstance(exc, Exception):
-        return ServiceFailure()
-    return _of_group(exc) if isinstance(exc, ExceptionGroup) else _of_exception(exc)
-
-
 def _of_exception(exc: Exception) -> ServiceFailure:
     after = retry_after_of(exc)
-    status = _status_of(exc)
+    # The HTTP status is in the response (httpx, requests), in `status` (aiohttp) or, beside
+    # the headers, in `code` (urllib).
+    source = getattr(exc, "response", None)
+    found = getattr(source, "status_code", None) or getattr(exc, "status_code", None)
+    if found is None:
+        found = getattr(exc, "status", None)
+    if found is None and hasattr(exc, "headers"):
+        found = getattr(exc, "code", None)
+    status = found if isinstance(found, int) and 400 <= found <= 599 else None
     if status is not None:
         is_transient, is_done = status in _TRANSIENT_STATUSES, status not in _REFUSED_STATUSES
         return ServiceFailure(is_transient, status >= 500, is_done, after, status in (408, 504))
@@ -165,32 +169,18 @@ def _member(value: object, name: str) -> object:
 
 def read_seconds(value: Any) -> float | None:
     """Return a number of seconds, or the date of a header as seconds from now."""
-    if isinstance(value, str):
-        is_count = value.isascii() and value.strip().isdigit()
-        return min(float(value), _LONGEST) if is_count else _seconds_until(value)
-    return float(min(value, _LONGEST)) if is_number(value) and value >= 0 else None
-
-
-def _seconds_until(date: str) -> float | None:
+    if not isinstance(value, str):
+        return float(min(value, _LONGEST)) if is_number(value) and value >= 0 else None
+    if value.isascii() and value.strip().isdigit():
+        return min(float(value), _LONGEST)
     from email.utils import parsedate_to_datetime
 
     try:
-        moment = parsedate_to_datetime(date)
+        moment = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), _LONGEST)
-
-
-def _status_of(exc: BaseException) -> int | None:
-    """Return the HTTP status in an exception of httpx, requests, aiohttp or urllib."""
-    source = getattr(exc, "response", None)
-    found = getattr(source, "status_code", None) or getattr(exc, "status_code", None)
-    if found is None:
-        found = getattr(exc, "status", None)
-    if found is None and hasattr(exc, "headers"):
-        found = getattr(exc, "code", None)
-    return found if isinstance(found, int) and 400 <= found <= 599 else None
 
 
 def _with_causes(exc: BaseException) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""Database: the connections of one process to PostgreSQL.
+"""Database: the connections of one process to PostgreSQL, and the version of the tables there.
 
 psycopg is used without its event loop: the callers run in threads. Each transaction has a deadline
 of ours, because PostgreSQL's `statement_timeout` does not fire on a server that is stopped.
@@ -346,7 +346,9 @@ class Database:
                 raise
             finally:
                 self._keep(connection)
-            self._note_success()
+            if self.is_failing:
+                self.is_failing = False
+                logger().info("the database of the state answers again")
         except _AWAY as exc:
             self._note_failure(exc)
             raise unavailable() from exc
@@ -379,11 +381,6 @@ class Database:
             check_version(connection)
             self._is_checked = True
         return connection
-
-    def _note_success(self) -> None:
-        if self.is_failing:
-            self.is_failing = False
-            logger().info("the database of the state answers again")
 
     def _note_failure(self, error: Exception) -> None:
         self._rests_until = monotonic() + _PAUSE

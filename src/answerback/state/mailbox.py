@@ -1,4 +1,4 @@
-"""Mailbox: messages between the processes that serve an app."""
+"""Messages, sessions and switches: all that the processes of an app tell each other."""
 
 from __future__ import annotations
 

@@ -90,8 +90,10 @@ def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateR
             check_tables(connection)
         except WrongTables as exc:
             return StateReport((f"problem: {exc}",), 1)
+        found = version_of(connection)
+        newer = f"; this program needs {VERSION}, and can use them" if found != VERSION else ""
         checks = [
-            _tables(connection),
+            f"tables: version {found}{newer}",
             _connections(connection, processes),
             *([] if _is_bound(connection) else [f"warning: {_UNBOUND}"]),
             *_keys(connection, secrets),
@@ -105,12 +107,6 @@ def _is_bound(connection: psycopg.Connection[Any]) -> bool:
     return bool(_one(connection, "SELECT EXISTS (SELECT FROM answerback.fingerprint_key)"))
 
 
-def _tables(connection: psycopg.Connection[Any]) -> str:
-    found = version_of(connection)
-    newer = f"; this program needs {VERSION}, and can use them" if found != VERSION else ""
-    return f"tables: version {found}{newer}"
-
-
 def _connections(connection: psycopg.Connection[Any], processes: int) -> str:
     limit = int(_one(connection, "SELECT current_setting('max_connections')"))
     wanted = processes * (MAX_CONNECTIONS + 1)
@@ -122,7 +118,14 @@ def _connections(connection: psycopg.Connection[Any], processes: int) -> str:
 
 def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list[str]:
     """Count the rows that each secret has sealed."""
-    rows = _sealed_by_each_key(connection)
+    rows: Counter[bytes] = Counter()
+    for table in _TABLES:
+        query = (
+            f"SELECT seal, count(DISTINCT ({', '.join(table.key)})) FROM answerback.{table.name},"
+            f" unnest(ARRAY[{', '.join(table.key_ids)}]) AS seal WHERE seal IS NOT NULL GROUP BY 1"
+        )
+        for key, count in connection.execute(query.encode()):
+            rows[bytes(key)] += count
     if not secrets:
         total = counted(sum(rows.values()), "record")
         return [f"secrets: {total}; set ANSWERBACK_SECRET to see which secret each one needs"]
@@ -136,19 +139,6 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
         total = f"{counted(count, 'record')} {'was' if count == 1 else 'were'}"
         lines.append(f"problem: {total} sealed with another secret, and cannot be read")
     return lines
-
-
-def _sealed_by_each_key(connection: psycopg.Connection[Any]) -> Counter[bytes]:
-    """Count the rows that need each key, by the key's id."""
-    found: Counter[bytes] = Counter()
-    for table in _TABLES:
-        query = (
-            f"SELECT seal, count(DISTINCT ({', '.join(table.key)})) FROM answerback.{table.name},"
-            f" unnest(ARRAY[{', '.join(table.key_ids)}]) AS seal WHERE seal IS NOT NULL GROUP BY 1"
-        )
-        for key, count in connection.execute(query.encode()):
-            found[bytes(key)] += count
-    return found
 
 
 def rekey(url: str, secrets: Sequence[bytes]) -> int:

@@ -111,7 +111,8 @@ class Notices:
                 with open_connection(self._url, monotonic() + _LISTEN) as connection:
                     connection.execute(f"LISTEN {_CHANNEL}".encode())
                     pause = _FIRST_PAUSE
-                    self._tell_all(None)
+                    for listener in tuple(self._listeners.values()):
+                        self._tell(listener, None)
                     while not end.is_set():
                         connection.ends = monotonic() + 2 * _LISTEN
                         for notice in connection.notifies(timeout=_LISTEN):
@@ -132,10 +133,6 @@ class Notices:
             listener = self._listeners.get(topic)
             if listener is not None:
                 self._tell(listener, id)
-
-    def _tell_all(self, id: str | None) -> None:
-        for listener in tuple(self._listeners.values()):
-            self._tell(listener, id)
 
     def _tell(self, listener: Listener, id: str | None) -> None:
         try:

@@ -95,13 +95,25 @@ class PostgresStore:
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         self._kept.refresh(task.tool, limits.queue)
         # Before the transaction, because the first one reads the key from the database.
-        owner, key = self._owner(task.owner), self._key(task)
+        owner, key = self._owner(task.owner), None
+        if task.idempotency_key is not None:
+            key = self._fingerprints.of(place_of("key", task.owner, task.idempotency_key))
         with self._database.transaction() as cursor:
             found = self._with_key(cursor, owner, key)
             if found is not None:
                 return checked_repeat(found, task)
             check_room(task, self._kept.counting(cursor, owner), limits)
-            task = _begun_at(task, _time(cursor))
+            # Count the task's times from the database's clock, which all workers share.
+            cursor.execute(f"SELECT {NOW}")
+            now = float(_first(cursor)[0])
+            later = now - task.created
+            task = _replace(
+                task,
+                created=now,
+                changed=now,
+                expires=None if task.expires is None else task.expires + later,
+                lease=task.lease + later if task.worker else 0.0,
+            )
             cursor.execute(
                 "INSERT INTO answerback.tasks (id, app, tool, owner, key, state,"
                 " worker, lease, fence, expires, record, arguments, answers)"
@@ -252,11 +264,6 @@ class PostgresStore:
         """Return the column for an owner; empty without one."""
         return self._fingerprints.of(place_of("owner", owner)).hex() if owner else ""
 
-    def _key(self, task: TaskRecord) -> bytes | None:
-        """Return the column for the task's idempotency key."""
-        key = task.idempotency_key
-        return None if key is None else self._fingerprints.of(place_of("key", task.owner, key))
-
     def _with_key(self, cursor: Cursor[Row], owner: str, key: bytes | None) -> TaskRecord | None:
         """Return the record that has an idempotency key."""
         if key is None:
@@ -286,7 +293,13 @@ class PostgresStore:
         if after is None:
             return None
         self._write(cursor, after)
-        for name, value in _written_once(before, after).items():
+        # The large columns are written only when they change.
+        written = {}
+        if after.answers != before.answers:
+            written["answers"] = _encode(after.answers)
+        if after.result is not None and after.result != before.result:
+            written["result"] = after.result
+        for name, value in written.items():
             cursor.execute(
                 f"UPDATE answerback.tasks SET {name} = %s WHERE id = %s".encode(),
                 (self._seal(after, name, value), id),
@@ -450,33 +463,6 @@ class _Kept:
 def _may_exist(id: str) -> bool:
     """Return whether an id from a client can be a task's; PostgreSQL refuses some texts."""
     return len(id) <= _MAX_ID and id.isascii() and "\0" not in id
-
-
-def _begun_at(task: TaskRecord, now: float) -> TaskRecord:
-    """Return a new task whose times are counted from the database's."""
-    later = now - task.created
-    return _replace(
-        task,
-        created=now,
-        changed=now,
-        expires=None if task.expires is None else task.expires + later,
-        lease=task.lease + later if task.worker else 0.0,
-    )
-
-
-def _written_once(before: TaskRecord, after: TaskRecord) -> dict[str, bytes]:
-    """Return the large columns that a change writes."""
-    written = {}
-    if after.answers != before.answers:
-        written["answers"] = _encode(after.answers)
-    if after.result is not None and after.result != before.result:
-        written["result"] = after.result
-    return written
-
-
-def _time(cursor: Cursor[Row]) -> float:
-    cursor.execute(f"SELECT {NOW}")
-    return float(_first(cursor)[0])
 
 
 def _first(cursor: Cursor[Row]) -> Row:

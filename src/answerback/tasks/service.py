@@ -1,4 +1,7 @@
-"""TaskService: creates, finds, answers and cancels tasks, for every wire."""
+"""TaskService: creates, finds, answers and cancels tasks, for every wire.
+
+`run_once` keeps the reply to a plain call with an idempotency key in the same store.
+"""
 
 from __future__ import annotations
 
@@ -340,7 +343,17 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
         service.remove_expired()
         kept = await _added(service, record)
         if kept.id != record.id:
-            return await service.refuse(call, _repeated(kept, call))
+            if not kept.is_final:
+                raise Conflict(
+                    "A call with this idempotency key still runs",
+                    retryable=True,
+                    retry_after=1,
+                    hint="repeat the call with the same key in a moment",
+                )
+            reply = kept.reply()
+            if reply.shape is not None and call.tool is not None:
+                call.shape = call.tool.shape_of_stored(reply.shape)
+            return await service.refuse(call, reply)
     except ToolError as exc:
         return await service.refuse(call, Reply(error=Error.of(exc)))
     # The watch renews the claim as long as the call runs here.
@@ -406,20 +419,6 @@ def _record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
         attempts=1,
         idempotent=False,
     )
-
-
-def _repeated(kept: TaskRecord, call: Call) -> Reply[Any]:
-    if not kept.is_final:
-        raise Conflict(
-            "A call with this idempotency key still runs",
-            retryable=True,
-            retry_after=1,
-            hint="repeat the call with the same key in a moment",
-        )
-    reply = kept.reply()
-    if reply.shape is not None and call.tool is not None:
-        call.shape = call.tool.shape_of_stored(reply.shape)
-    return reply
 
 
 def _may_be_repeated(reply: Reply[Any]) -> bool:

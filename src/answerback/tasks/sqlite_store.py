@@ -290,7 +290,16 @@ class SQLiteStore:
             self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
         )
         try:
-            _check_version(connection, self.path)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            ).fetchall()
+            is_foreign = bool(tables) and not {"fence", "record"} <= _columns_of(connection)
+            if is_foreign or version > SCHEMA_VERSION:
+                reason = "another program wrote it" if is_foreign else "a later version wrote it"
+                raise UnknownTaskFile(
+                    f"{self.path!r} is not a file of tasks that this version reads: {reason}"
+                )
             connection.execute("PRAGMA journal_mode = WAL")
             level = "FULL" if self._durable else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {level}")
@@ -439,12 +448,3 @@ def _add_tool(connection: Connection) -> None:
 
 def _columns_of(connection: Connection) -> set[str]:
     return {row[1] for row in connection.execute("PRAGMA table_info(tasks)")}
-
-
-def _check_version(connection: Connection, path: str) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    is_foreign = bool(tables) and not {"fence", "record"} <= _columns_of(connection)
-    if is_foreign or version > SCHEMA_VERSION:
-        reason = "another program wrote it" if is_foreign else "a later version wrote it"
-        raise UnknownTaskFile(f"{path!r} is not a file of tasks that this version reads: {reason}")

@@ -1,4 +1,7 @@
-"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it."""
+"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it.
+
+The rules that every store follows are here too: keys, limits and expiry.
+"""
 
 from __future__ import annotations
 

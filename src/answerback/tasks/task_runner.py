@@ -1,4 +1,7 @@
-"""TaskRunner: runs claimed tasks on an event loop, each in one of this worker's slots."""
+"""One worker's tasks: TaskRunner runs the claimed ones on an event loop, each in a slot.
+
+TaskWatch renews the claims in a thread, and finds the tasks of workers that have died.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +162,12 @@ class TaskRunner:
 
     def start(self, task: TaskRecord) -> None:
         """Run a claimed task, whose slot is already taken."""
-        loop = self._current_loop()
+        if self._loop is None or self._loop.is_closed():
+            get_loop = self._wire.get_loop
+            self._loop = (
+                LoopThread("answerback-tasks-loop").loop if get_loop is None else get_loop()
+            )
+        loop = self._loop
         run = TaskRun(task, loop, self._report)
         self.runs[task.id] = run
         self._on_start()
@@ -238,14 +246,6 @@ class TaskRunner:
             if message is not None:
                 self._write_message(run, message)
 
-    def _current_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None or self._loop.is_closed():
-            get_loop = self._wire.get_loop
-            self._loop = (
-                LoopThread("answerback-tasks-loop").loop if get_loop is None else get_loop()
-            )
-        return self._loop
-
     def _begin(self, run: TaskRun) -> None:
         run.running = run.loop.create_task(self._run(run), name=f"task {run.task.tool}")
         if run.peer.cancelled:
@@ -294,7 +294,14 @@ class TaskRunner:
         )
         if questions:
             return partial(asked, **run.claim, questions=questions)
-        reply = _checked_size(reply_or_refusal(outcome), self._limits.result_bytes)
+        reply = reply_or_refusal(outcome)
+        size, largest = len(dump_reply(reply)), self._limits.result_bytes
+        if size > largest:
+            reply = failure(
+                f"The result has {size} bytes, more than {largest}",
+                code="TOO_LARGE",
+                hint="ask for less, or in parts",
+            )
         return partial(finished, **run.claim, reply=reply, shape=call.shape)
 
     async def _write(self, run: TaskRun, change: Change) -> None:
@@ -325,17 +332,6 @@ class TaskRunner:
         changed = self._store.change(run.task.id, change)
         if changed is not None:
             self._on_change(changed.id)
-
-
-def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:
-    size = len(dump_reply(reply))
-    if size <= largest:
-        return reply
-    return failure(
-        f"The result has {size} bytes, more than {largest}",
-        code="TOO_LARGE",
-        hint="ask for less, or in parts",
-    )
 
 
 class TaskPeer(Peer):
@@ -370,18 +366,16 @@ class TaskPeer(Peer):
             # The protocol has no log messages for tasks.
             NO_PEER.notify(note)
         elif not self.cancelled:
-            self._report(_progress_text(note))
+            # Such as "3 of 10: reading".
+            done = f"{note.progress:g}"
+            if note.total is not None:
+                done += f" of {note.total:g}"
+            self._report(f"{done}: {note.message}" if note.message else done)
 
     async def ask(self, question: Question) -> Json:
         """Return the answer; raises NeedsInput if there is none yet, which ends the run."""
         self._questions += 1
         return find_answer(question, self._questions, self.task.answers)
-
-
-def _progress_text(note: Progress) -> str:
-    """Return the progress as a task's message, such as "3 of 10: reading"."""
-    done = f"{note.progress:g}" if note.total is None else f"{note.progress:g} of {note.total:g}"
-    return f"{done}: {note.message}" if note.message else done
 
 
 def open_questions(questions: Mapping[str, Question], can: Abilities) -> dict[str, OpenQuestion]:
@@ -493,7 +487,15 @@ class TaskWatch:
         self._runner.settle_doubts()
         self._store.remove_expired()
         now = self._store.now()
-        self._notice_jump(now, monotonic())
+        # After the clock jumps or the store was away, workers get time to renew their claims;
+        # also at the start, because the store may have been away until then.
+        ticks = monotonic()
+        before, self._clocks = self._clocks, (now, ticks)
+        then, ticks_then = before or (now, ticks)
+        paused = ticks - ticks_then
+        if before is None or abs(now - then - paused) > _JUMP or paused > LEASE / 3:
+            self._leases_count_from = ticks + LEASE / 2
+            self._renew()
         leases_count = monotonic() >= self._leases_count_from
         own = self._runner.names
         for claim in self._store.claims():
@@ -503,18 +505,6 @@ class TaskWatch:
                     self._wake(claim.id)
         self._runner.fill()
 
-    def _notice_jump(self, now: float, ticks: float) -> None:
-        """After the clock jumps or the store was away, let workers renew their claims.
-
-        So also at the start, because the store may have been away until then.
-        """
-        before, self._clocks = self._clocks, (now, ticks)
-        then, ticks_then = before or (now, ticks)
-        paused = ticks - ticks_then
-        if before is None or abs(now - then - paused) > _JUMP or paused > LEASE / 3:
-            self._leases_count_from = ticks + LEASE / 2
-            self._renew()
-
 
 def new_worker_name() -> str:
     """Return a unique worker name, in which other workers see whether this one is alive."""
@@ -523,20 +513,18 @@ def new_worker_name() -> str:
 
 def is_lost(claim: Claim, now: float) -> bool:
     """Return whether the worker is dead, or has stopped renewing its claim."""
-    return claim.lease < now or not _lives(claim.worker)
-
-
-def _lives(worker: str) -> bool:
-    pid, _, rest = worker.partition("/")
+    if claim.lease < now:
+        return True
+    pid, _, rest = claim.worker.partition("/")
     if rest.rpartition("/")[0] != _machine():
-        return True  # On another machine or in another container; its lease decides.
+        return False  # On another machine or in another container; its lease decides.
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
-        return False
+        return True
     except (PermissionError, ValueError, OverflowError):
         pass  # It lives, or its name is not one of ours.
-    return True
+    return False
 
 
 @lru_cache(1)

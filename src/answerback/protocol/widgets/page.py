@@ -1,4 +1,4 @@
-"""A widget's HTML: read from the author's text or file, completed with the bridge."""
+"""A widget's page: its HTML, completed with the bridge, and the origins that it may use."""
 
 from __future__ import annotations
 
@@ -168,7 +168,13 @@ def _completed(source: str, *, bridge: bool) -> str:
     """Return the page with a doctype, and the bridge as its first script."""
     if _place(source, _BEGINS[-1]) is None:
         source = f"{_DOCTYPE}\n{source}"
-    script = _bridge_script() if bridge else ""
+    script = ""
+    if bridge:
+        with open(_BRIDGE, encoding="utf-8") as opened:
+            # The HTML parser would end the script at the first `</script`, even within a string.
+            code = _END_OF_SCRIPT.sub(r"<\\/", opened.read())
+        # Inline, because every host's CSP allows that.
+        script = f"<script>\n{code}</script>\n"
     places = (_place(source, tag) for tag in _BEGINS)
     place = next(place for place in places if place is not None)
     return source[:place] + script + source[place:]
@@ -177,11 +183,3 @@ def _completed(source: str, *, bridge: bool) -> str:
 def _place(source: str, tag: re.Pattern[str]) -> int | None:
     """Return the end of the first such tag outside comments."""
     return next((found.end() for found in tag.finditer(source) if found[1]), None)
-
-
-def _bridge_script() -> str:
-    """Return the bridge as an inline script, which every host's CSP allows."""
-    with open(_BRIDGE, encoding="utf-8") as opened:
-        source = opened.read()
-    # The HTML parser would end the script at the first `</script`, even within a string.
-    return "<script>\n" + _END_OF_SCRIPT.sub(r"<\\/", source) + "</script>\n"

@@ -1,4 +1,7 @@
-"""Widget: a page registered as a resource, with everything hosts need to know about it."""
+"""Widget: a page registered as a resource, with everything hosts need to know about it.
+
+Tools name their widget in `meta`, in the keys of MCP Apps and in those of ChatGPT.
+"""
 
 from __future__ import annotations
 
