@@ -169,7 +169,7 @@ def _waiting_and_growth(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
 
 
 def _claims_beside_a_queue(server: Postgres, stack: ExitStack) -> Iterator[Figure]:
-    """The cost of claims while many tasks of another tool wait, for which there is no worker."""
+    """The cost of a claim while many tasks of another tool wait and no worker runs them."""
     places = _, full = [Place(server, stack) for _ in range(2)]
     task = _task(tool="unserved")
     full.store.add(task, LIMITS)

@@ -38,8 +38,8 @@ def validate(
     """Return the findings in a reply: about the whole reply, then each block, then secrets.
 
     The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
-    `dialects.reply_or_data` tells an envelope from an MCP result. *schema* is the tool's output
-    schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
+    the reply's members show whether it is an envelope or an MCP result. *schema* is the tool's
+    output schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)
