@@ -35,7 +35,7 @@ LATER = (
             *("protocol.task_methods", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
             *("types.json_schema", "tools.resource", "types.coerce", "types.coerce"),
-            *("types.default_check", "types.coerce", "types.nan_as_null", "types.patterns"),
+            *("types.default_check", "types.coerce", "types.unencodable", "types.patterns"),
             *("types.json_schema", "types.json_schema", "core.secrets"),
             *("types.schema_check", "types.default_check"),
         )

@@ -23,9 +23,9 @@ from ..dialects.verdicts import finished_dialect
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
-from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
 from ..types.problems import InvalidOutput
+from ..types.unencodable import nan_to_none
 from .reply_check import may_be_finished
 from .wrapping import complete_envelope
 

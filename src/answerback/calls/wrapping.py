@@ -20,8 +20,8 @@ from ..dialects.foreign_blocks import own_block, result_object, take_blocks, wit
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, ToolError
-from ..types.nan_as_null import nan_to_none, with_nan_as_null
 from ..types.output import Output
+from ..types.unencodable import nan_to_none, with_nan_as_null
 
 P = ParamSpec("P")
 Envelope: TypeAlias = dict[str, Any]

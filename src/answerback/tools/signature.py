@@ -17,7 +17,7 @@ from .callable_source import Source, all_names, keywords_name, open_parameters, 
 from .context import Context
 
 if TYPE_CHECKING:
-    from .all_arguments import Whole
+    from ..types.whole_arguments import Whole
 
 
 MarkerT = TypeVar("MarkerT")
@@ -178,7 +178,7 @@ class _SignatureReader:
         elif (depends := marker_of(Depends, annotation)) is not None:
             self._dependencies[parameter] = depends.function
         elif is_all_arguments(annotation):
-            from .all_arguments import Whole
+            from ..types.whole_arguments import Whole
 
             self._wholes.append(Whole(parameter, annotation))
         elif not keeps_default:
@@ -200,7 +200,7 @@ class _SignatureReader:
         if len(self._contexts) > 1:
             raise TypeError(f"{self._owner} takes more than one Context; one is enough")
         if self._wholes or self._keywords is not None:
-            from .all_arguments import Whole, checked_whole, keyword_parameters
+            from ..types.whole_arguments import Whole, checked_whole, keyword_parameters
 
             names = all_names(self._source)
             if self._by_schema:

@@ -173,7 +173,7 @@ class Tool:
                 schema=self.settings.output_schema,
             )
         if self.settings.nan == "null":
-            from ..types.nan_as_null import with_nan_as_null
+            from ..types.unencodable import with_nan_as_null
 
             nullable = with_nan_as_null(returns.data_type)
             returns = msgspec.structs.replace(returns, data_type=nullable)

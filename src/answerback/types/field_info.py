@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
-from .annotated import is_field_info, read_metadata
+from .annotation_reader import is_field_info, read_metadata
 from .arguments import Parameter, default_copier
 from .problems import UnservableType, without_metadata
 

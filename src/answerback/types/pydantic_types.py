@@ -18,7 +18,7 @@ from pydantic_core.core_schema import ErrorType
 
 from ..core.secrets import quotes_secret
 from . import nodes
-from .annotated import read_metadata
+from .annotation_reader import read_metadata
 from .coerce import container_in, is_null, read_text
 from .default_check import make_record
 from .json_schema import format_keyword, join_descriptions

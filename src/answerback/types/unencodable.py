@@ -4,11 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from math import isfinite
+from typing import Annotated, Any
 
+import msgspec
+
+from . import nodes
 from .codecs import codec_of_value
 from .json_text import ENCODER, MAX_DEPTH, PLAIN_COLLECTIONS, UnencodableType, dump
+from .nodes import NAN_AS_NULL, Node
 from .problems import InvalidOutput, dict_item, item, member
+
+
+def with_nan_as_null(annotation: Any) -> Any:
+    """Return *annotation* with the mark."""
+    return Annotated[annotation, NAN_AS_NULL]
+
+
+def nan_to_none(value: Any) -> Any:
+    """Return a copy of dicts and lists with None for every float that is not finite."""
+    if isinstance(value, dict):
+        return {key: nan_to_none(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [nan_to_none(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
+    """Return a copy of the tree in which every float may be null; *copies* are by id."""
+    copies = {} if copies is None else copies
+    if id(node) in copies:
+        return copies[id(node)]
+    match node:
+        case nodes.Scalar(kind=kind, limits=limits) if kind is float:
+            # As foreign limits, because msgspec must not decode a class with its own annotations.
+            number = nodes.Scalar(float, limits, foreign_limits=True)
+            return nodes.Union(float | None, (number, nodes.Null()))
+        case nodes.Record():
+            return _record(node, copies)
+        case nodes.Model(annotation=annotation):
+            return nodes.Model(annotation, nan_is_null=True)
+        case nodes.Array():
+            return msgspec.structs.replace(node, item=floats_or_null(node.item, copies))
+        case nodes.Fixed(items=items):
+            return nodes.Fixed(tuple(floats_or_null(each, copies) for each in items))
+        case nodes.Mapping():
+            return msgspec.structs.replace(node, value=floats_or_null(node.value, copies))
+        case nodes.Union(members=members):
+            changed = tuple(floats_or_null(each, copies) for each in members)
+            return nodes.Union(node.annotation, changed)
+        case nodes.Noted():
+            return msgspec.structs.replace(node, inner=floats_or_null(node.inner, copies))
+    return node
+
+
+def _may_have_nan(node: Node) -> bool:
+    is_float = isinstance(node, nodes.Scalar) and node.kind is float
+    return is_float or isinstance(node, nodes.Model)
+
+
+def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
+    below = nodes.reachable(record)
+    if not any(map(_may_have_nan, below)):
+        return record
+    # Another annotation, so that the class's schema gets a separate definition.
+    copy = msgspec.structs.replace(record, annotation=with_nan_as_null(record.annotation))
+    copies[id(record)] = copy
+    copy.fields = tuple(
+        msgspec.structs.replace(field, node=floats_or_null(field.node, copies))
+        for field in record.fields
+    )
+    return copy
 
 
 def find_fault(value: Any, *, nan_is_null: bool = False) -> InvalidOutput | None:
