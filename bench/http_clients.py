@@ -20,7 +20,7 @@ import httpx2
 from yarl import URL
 
 from answerback import connect
-from answerback.client.transports import http_requests
+from answerback.client import http_requests
 from answerback.http1.http_pool import HttpPool
 
 from .report import Chart, Figure, Found

@@ -13,7 +13,7 @@ import pytest
 from mcp.client.stdio import get_default_environment
 
 from answerback import connect
-from answerback.client.transports.child_process import windows_program
+from answerback.client.child_process import windows_program
 
 _SERVER = """
 import json, os, sys

@@ -12,8 +12,7 @@ from tests.client.conftest import http_server
 from tests.client.faulty_http import Faulty, faulty
 
 from answerback import connect
-from answerback.client import ConnectError
-from answerback.client.transports import streamable_http
+from answerback.client import ConnectError, streamable_http
 
 
 def cut_off(server: Faulty, asked: dict[str, Any]) -> None:

@@ -640,7 +640,7 @@ def test_wrong_settings_are_refused(make: Callable[[], Any], said: str) -> None:
 
 
 def test_a_plain_http_server_elsewhere_gets_no_token() -> None:
-    from answerback.client.transports.http_requests import AuthChallenge
+    from answerback.client.http_requests import AuthChallenge
 
     login = Login().for_server("http://mcp.example.com/mcp")
     challenge = AuthChallenge("http://mcp.example.com/mcp", 401, {}, b"")

@@ -22,20 +22,20 @@ from ..core.limits import MAX_VALUES, ReceivedLimits
 from ..core.peer import Level, Log
 from ..registry.declarations import Change, HasRegistry
 from .call_options import ClientOptions
+from .child_process import StderrOption, check_stderr, line_writer
 from .client_session import ClientSession, SessionPlan
 from .frames import CLIENT_INFO
 from .many_servers import ManyServers
 from .remote_server import RemoteServer, opened
 from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
-from .transports.child_process import StderrOption, check_stderr, line_writer
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 
 if TYPE_CHECKING:
     from ..resilience import Breaker, Limit, Retry
     from .blocking import BlockingServer
     from .frames import Transport
+    from .http_requests import ClientAuth
     from .login.login_settings import Login
-    from .transports.http_requests import ClientAuth
 
     class ServerDict(TypedDict, total=False):
         """One server of a host's file, which a type checker tells from several."""

@@ -35,9 +35,9 @@ from .faults import (
     raised_error,
 )
 from .frames import ServerFacts
+from .http_requests import ClientAuth, HttpRequests
 from .results import KnownTool, RemoteTool, failed_call, known_tools, read_entries
 from .targets import ServerEntry
-from .transports.http_requests import ClientAuth, HttpRequests
 
 T = TypeVar("T", bound=msgspec.Struct)
 _JSON = {"accept": "application/json", "content-type": "application/json"}

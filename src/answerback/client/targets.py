@@ -23,7 +23,7 @@ from .faults import ConnectError
 from .frames import Transport
 
 if TYPE_CHECKING:
-    from .transports.http_requests import ClientAuth
+    from .http_requests import ClientAuth
 
 
 _VARIABLE = re.compile(
@@ -357,16 +357,16 @@ def make_transports(
     of its stderr.
     """
     if entry.app is not None:
-        from .transports.in_memory import InMemory
+        from .in_memory import InMemory
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .transports.child_process import ChildProcess, child_environment
+        from .child_process import ChildProcess, child_environment
 
         env = child_environment(entry.env, inherit=inherit)
         return (lambda: ChildProcess(entry.command, env, entry.cwd, stderr),)
-    from .transports.http_requests import HttpRequests
-    from .transports.streamable_http import OldSse, StreamableHttp
+    from .http_requests import HttpRequests
+    from .streamable_http import OldSse, StreamableHttp
 
     def http() -> HttpRequests:
         return HttpRequests(entry.url, entry.headers, auth)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.secrets.test_secret_forms import SECRETS, in_context
 
-from answerback.client.transports.http_requests import SentCredentials
+from answerback.client.http_requests import SentCredentials
 from answerback.core.secrets import (
     MASK,
     Masker,

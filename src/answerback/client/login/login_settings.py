@@ -15,7 +15,7 @@ from .token_store import LoginRecords, MemoryTokens, RegisteredClient, TokenStor
 from .user_consent import LoopbackRedirect, OpenUrl, browser
 
 if TYPE_CHECKING:
-    from ..transports.http_requests import AuthChallenge, ClientAuth
+    from ..http_requests import AuthChallenge, ClientAuth
     from .server_login import ServerLogin
 
 _ANY_PORT = "http://127.0.0.1:0/callback"

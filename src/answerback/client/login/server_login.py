@@ -17,7 +17,7 @@ from ...auth.bearer import is_secure
 from ...core.secrets import mask_url
 from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
-from ..transports.http_requests import AuthChallenge
+from ..http_requests import AuthChallenge
 from .discovery import (
     AskedLogin,
     IssuerMetadata,

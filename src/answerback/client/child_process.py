@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
-from ...core.limits import LARGE, MAX_BYTES
-from ...core.log import logger
-from ...core.secrets import mask_command
-from ...core.signing import SECRET
-from ..faults import ConnectError, ConnectionLost
-from ..frames import Lost, Outgoing, Receiver, Transport
+from ..core.limits import LARGE, MAX_BYTES
+from ..core.log import logger
+from ..core.secrets import mask_command
+from ..core.signing import SECRET
+from .faults import ConnectError, ConnectionLost
+from .frames import Lost, Outgoing, Receiver, Transport
 
 # The variables that every child gets; the first two lists are those of the official SDK.
 _POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")

@@ -14,14 +14,14 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from ...core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
-from ...core.stopped_clocks import RUNNING, clocks_stopped
-from ...http1.http_connection import HttpFailure, HttpResponse
-from ...http1.http_pool import HttpPool, parse_url
-from ...protocol.jsonrpc import Id
-from ..client_connection import ProbeDeadline
-from ..faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
-from ..frames import Receiver, decode_frame
+from ..core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
+from ..core.stopped_clocks import RUNNING, clocks_stopped
+from ..http1.http_connection import HttpFailure, HttpResponse
+from ..http1.http_pool import HttpPool, parse_url
+from ..protocol.jsonrpc import Id
+from .client_connection import ProbeDeadline
+from .faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
+from .frames import Receiver, decode_frame
 
 _KEPT = 32
 """How many login values are kept; a login changes its token now and then."""

@@ -1,4 +1,4 @@
-"""MCP over HTTP: Streamable HTTP with its sessions and resumed streams, and the older SSE."""
+"""Transports: each carries frames between this process and one server."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from ...core.limits import LARGE, MAX_BYTES
-from ...http1.http_connection import HttpFailure, HttpResponse, ReceivedEvents, StreamEvent
-from ...protocol.jsonrpc import Id
-from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
-from ..frames import Lost, Outgoing, Receiver, Transport, decode_frame
+from ..core.limits import LARGE, MAX_BYTES
+from ..http1.http_connection import HttpFailure, HttpResponse, ReceivedEvents, StreamEvent
+from ..protocol.jsonrpc import Id
+from .faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
+from .frames import Lost, Outgoing, Receiver, Transport, decode_frame
 from .http_requests import HttpRequests
 
 

@@ -8,12 +8,12 @@ from functools import cache
 
 import msgspec
 
-from ...calls.runtime import runtime_on_loop, serving
-from ...core.json_value import Json
-from ...core.signing import signer_from_environment
-from ...protocol.connection import SingleSession
-from ...protocol.engine import Engine
-from ...protocol.jsonrpc import (
+from ..calls.runtime import runtime_on_loop, serving
+from ..core.json_value import Json
+from ..core.signing import signer_from_environment
+from ..protocol.connection import SingleSession
+from ..protocol.engine import Engine
+from ..protocol.jsonrpc import (
     CancelledParams,
     Id,
     Request,
@@ -26,11 +26,11 @@ from ...protocol.jsonrpc import (
     request_frame,
     result_frame,
 )
-from ...protocol.mcp_peer import McpPeer
-from ...protocol.session import ServerInfo
-from ...protocol.subscriptions import Subscription
-from ...registry.declarations import Registry
-from ..frames import Lost, Outgoing, Receiver, Transport
+from ..protocol.mcp_peer import McpPeer
+from ..protocol.session import ServerInfo
+from ..protocol.subscriptions import Subscription
+from ..registry.declarations import Registry
+from .frames import Lost, Outgoing, Receiver, Transport
 
 
 class MemoryPeer(McpPeer):
@@ -78,7 +78,7 @@ class InMemory(Transport):
             if answer is None or answer.done():
                 return
             if message.result is None:
-                from ...tools.elicitation import Declined
+                from ..tools.elicitation import Declined
 
                 answer.set_exception(Declined("The client refused"))
             else:

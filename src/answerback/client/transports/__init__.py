@@ -1,1 +1,0 @@
-"""Transports: each carries frames between this process and one server."""
