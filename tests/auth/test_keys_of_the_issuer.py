@@ -13,7 +13,8 @@ from joserfc import jwk
 from tests.auth.issuer import METADATA, URL, Issuer, ec_key, rsa_key, running_issuer
 from tests.auth.requests import Caller, Sent, oauth_caller
 
-from answerback.auth import OAuth, identity_provider, key_set
+from answerback.auth import OAuth, key_set
+from answerback.auth import token_check as identity_provider
 
 FLOOD = 60
 

@@ -13,7 +13,7 @@ from ..core.log import logger
 from .bearer import digest_of, invalid_token, is_secure
 
 if TYPE_CHECKING:
-    from .identity_provider import IdentityProvider
+    from .token_check import IdentityProvider
 
 _MAX_REQUESTS = 32
 """The maximum number of concurrent questions; anyone can cause one with a new token."""

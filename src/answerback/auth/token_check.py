@@ -2,17 +2,127 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
+from ssl import SSLContext
 from time import monotonic
 from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
 
 from ..core.authentication import CannotAuthenticate, User
-from .bearer import invalid_token
-from .identity_provider import IdentityProvider
+from ..core.json_value import JsonObject
+from ..http1.http_connection import HttpFailure
+from ..http1.http_pool import BodyTooLarge, fetch, tls_context
+from .bearer import invalid_token, is_loopback_url, is_secure, metadata_urls
 from .introspection import Introspection, IntrospectionEndpoint, Introspector
 from .key_set import JwtHeader, KeySet, VerificationKey, read_header, verified_claims
 from .oauth import ALGORITHMS, Expectation, OAuthOptions, check_claims, refuse_other_kinds
+
+TIMEOUT = 5.0
+"""Seconds for a whole request to the identity provider."""
+MAX_DOCUMENT = 512 * 1024
+"""The maximum size of the identity provider's documents, in bytes."""
+
+
+class IdentityProvider:
+    """The tokens' issuer, as far as this server talks to it."""
+
+    def __init__(self, issuer: str) -> None:
+        self._issuer = issuer
+        self._metadata: JsonObject | None = None
+        self._tls: SSLContext | None = None
+
+    async def endpoint(self, name: str) -> str:
+        """Return a URL in the issuer's metadata, such as `jwks_uri`; raises CannotAuthenticate."""
+        if self._metadata is None:
+            self._metadata = await self._discover()
+        url = self._metadata.get(name)
+        if (
+            not isinstance(url, str)
+            or not is_secure(url)
+            # A remote issuer may not name a URL on this machine, which only we can reach.
+            or (is_loopback_url(url) and not is_loopback_url(self._issuer))
+        ):
+            self._metadata = None
+            raise CannotAuthenticate(f"the metadata of the issuer has no usable {name}")
+        return url
+
+    def forget_metadata(self) -> None:
+        """Read the metadata again at the next use."""
+        self._metadata = None
+
+    async def get(self, url: str) -> JsonObject:
+        """Fetch a JSON document; raises CannotAuthenticate."""
+        return await self._request("GET", url)
+
+    async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
+        """Send a form, and return the JSON answer; raises CannotAuthenticate."""
+        pair = b64encode(":".join(login).encode()).decode()
+        headers = {
+            "authorization": f"Basic {pair}",
+            "content-type": "application/x-www-form-urlencoded",
+        }
+        return await self._request("POST", url, headers, urlencode(form).encode())
+
+    async def _discover(self) -> JsonObject:
+        failure: CannotAuthenticate | None = None
+        for url in metadata_urls(self._issuer):
+            try:
+                found = await self.get(url)
+            except CannotAuthenticate as exc:
+                failure = exc
+                continue
+            # Otherwise one issuer could speak for another (RFC 8414, section 3.3).
+            if found.get("issuer") == self._issuer:
+                return found
+            failure = CannotAuthenticate(f"{url} is the metadata of another issuer")
+        assert failure is not None
+        raise failure
+
+    async def _request(
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str] | None = None,
+        form: bytes | None = None,
+    ) -> JsonObject:
+        # A scheme may be in capitals.
+        if self._tls is None and urlsplit(url).scheme == "https":
+            # It reads hundreds of certificates.
+            self._tls = await asyncio.to_thread(tls_context)
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                found = await fetch(
+                    method,
+                    url,
+                    {"accept": "application/json", **(headers or {})},
+                    form,
+                    limit=MAX_DOCUMENT,
+                    # The environment's proxies are not for this machine itself.
+                    uses_proxies=not is_loopback_url(url),
+                    tls=self._tls,
+                )
+        except TimeoutError:
+            raise CannotAuthenticate(f"{url} did not answer in {TIMEOUT:.0f} seconds") from None
+        except BodyTooLarge:
+            raise CannotAuthenticate(f"{url} is larger than {MAX_DOCUMENT} bytes") from None
+        except HttpFailure as exc:
+            raise CannotAuthenticate(f"{url} cannot be read: {exc}") from None
+        # A redirect is not followed: it could lead anywhere.
+        if found.status != 200:
+            raise CannotAuthenticate(f"{url} answered with {found.status}")
+        try:
+            document = msgspec.json.decode(found.body)
+        except (ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict):
+            raise CannotAuthenticate(f"{url} is not a JSON object")
+        return document
+
 
 _FOREVER = float("inf")
 
