@@ -442,7 +442,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
         atexit.unregister(_remind_to_run)
-        from .cli.own_program import run_app
+        from .cli.program import run_app
 
         run_app(self, arguments)
 
@@ -454,7 +454,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
         atexit.unregister(_remind_to_run)
-        from .cli.own_program import run_app_async
+        from .cli.program import run_app_async
 
         await run_app_async(self, arguments)
 
@@ -473,7 +473,7 @@ def _remind_to_run() -> None:
     main = vars(sys.modules["__main__"])
     apps = {name: value for name, value in main.items() if isinstance(value, App)}
     if apps and not any(app._registry.changes.was_used for app in apps.values()):
-        from .cli.own_program import remind_to_run
+        from .cli.program import remind_to_run
 
         remind_to_run(*next(iter(apps.items())))
 

@@ -15,9 +15,8 @@ from ..core.author_errors import did_you_mean, similar_names
 from ..registry.declarations import registry_of
 from ..server.http.server_options import HostSetup, ServeOptions, StartHelp
 from ..types.problems import counted
-from .host_config import HOSTS, config_file
+from .host_config import HOSTS, config_file, name_in_hosts, stdio_command
 from .program import COMMANDS, WITHOUT_TARGET, Program
-from .stdio_command import name_in_hosts, stdio_command
 
 if TYPE_CHECKING:
     from ..app import App

@@ -22,9 +22,8 @@ from ..records.event import folder_lock
 from ..registry.declarations import registry_of
 from ..rules.lint.rewriting import Element, elements
 from ..server.standard_streams import take_stdout
-from .host_config import HOSTS, HostConfig, config_file
+from .host_config import HOSTS, HostConfig, config_file, name_in_hosts, stdio_command
 from .program import Program, add_repeatable, printable, write_stderr, write_stdout
-from .stdio_command import name_in_hosts, stdio_command
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..app import App
-    from .mcp_flags import StdioOptions
+    from .store_options import StdioOptions
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -37,7 +37,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if not any(each.startswith("-") for each in arguments):
         _, load = program.target("mcp", arguments)
     else:
-        from .mcp_flags import parser
+        from .store_options import parser
 
         options = parser(program).parse_args(arguments)
         load = partial(program.load_tagged, options.target, options)
@@ -47,7 +47,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     keep_stderr()
     more: StdioOptions = {}
     if options is not None:
-        from .mcp_flags import apply_flags
+        from .store_options import apply_flags
 
         more = apply_flags(options)
     if os.environ.get("ANSWERBACK_SECRET"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from ..errors import AnswerbackError, Unavailable
+from ..server.log_level import set_up_logging
 from ..server.shared_state import use_state
 from ..state.settings import STATE, STATE_LISTEN, WrongState, state_of
-from .program import Options, write_stderr
+from .program import Options, Program, add_log_level_option, add_tag_options, write_stderr
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -128,3 +129,32 @@ def open_state_of(options: Namespace) -> SharedState | None:
 def use_state_of(options: Namespace, runtime: Runtime) -> bool:
     """Keep the runtime's state where the options say; return whether they name a database."""
     return use_state(runtime, open_state_of(options))
+
+
+class StdioOptions(TypedDict, total=False):
+    """The arguments of StdioServer that flags decide."""
+
+    records: Records | None
+    task_store: SQLiteStore | None
+    debug: bool
+
+
+def parser(program: Program) -> ArgumentParser:
+    made = program.parser_with_target("mcp")
+    text = "send the text of exceptions to the client; read widgets anew"
+    made.add_argument("--debug", action="store_true", help=text)
+    add_log_level_option(made)
+    add_audit_options(made)
+    add_tasks_option(made)
+    add_tag_options(made)
+    return made
+
+
+def apply_flags(options: Namespace) -> StdioOptions:
+    """Set up the log, and open the files; raises CannotRecord or CannotOpenTasks."""
+    set_up_logging(options.log_level)
+    return {
+        "records": open_records(options),
+        "task_store": None if options.tasks is None else open_task_store(options.tasks),
+        "debug": options.debug,
+    }
