@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypedDict
 
+from ..core.log import set_up_logging
 from ..errors import AnswerbackError, Unavailable
-from ..server.log_level import set_up_logging
 from ..server.shared_state import use_state
 from ..state.settings import STATE, STATE_LISTEN, WrongState, state_of
 from .program import Options, Program, add_log_level_option, add_tag_options, write_stderr

@@ -1,7 +1,8 @@
-"""Answerback's loggers."""
+"""Answerback's loggers, and logging to stderr as `--log-level` says."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,3 +14,15 @@ def logger(name: str = "answerback") -> Logger:
     import logging
 
     return logging.getLogger(name)
+
+
+def set_up_logging(level: str | None) -> None:
+    """Let every logger write to stderr from *level* up; keep the author's own handlers."""
+    if level is None:
+        return
+    root = logging.getLogger()
+    if not root.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
+    root.setLevel(level.upper())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.loop_thread import GivenLoop
 from ...calls.runtime import Runtime
-from ...core.log import logger
+from ...core.log import logger, set_up_logging
 from ...errors import needs_extra
 from ...registry.declarations import Registry
 from ...registry.lifespan import LifespanFailed, log_failure
@@ -25,7 +25,6 @@ from ...tools.context import CURRENT
 from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback
-from ..log_level import set_up_logging
 from .listening import (
     STOP_NOW,
     CannotListen,
