@@ -12,7 +12,7 @@ from ..core.content import Embedded
 from ..core.list_page import KeptPart
 from ..core.reply import Reply
 from ..errors import NotFound, ToolError
-from ..fitting.cut_pages import Paging
+from ..fitting.cut_lists import Paging
 from ..fitting.fit import fit
 from ..fitting.ranges import part_of
 from ..fitting.reply_store import PREFIX, Owner, range_uri

@@ -308,7 +308,7 @@ class Runtime:
 
         A caller that cuts it to *room* characters gets no more items than it needs.
         """
-        from ..fitting.kept_lists import read_page
+        from ..fitting.cut_lists import read_page
 
         return await read_page(self.wholes, part, owner, room)
 

@@ -15,8 +15,7 @@ from ..dialects import mcp
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_pages import Paging, first_page, items_cut, items_in_all, path_in_whole, shortened
-from .kept_lists import ITEMS
+from .cut_lists import ITEMS, Paging, first_page, items_cut, items_in_all, path_in_whole, shortened
 from .pieces import FEW, CutPlan, Schema, Single, ValueSchemas, characters, cut_largest
 from .ranges import ReplyPart
 from .reply_store import PREFIX, range_uri

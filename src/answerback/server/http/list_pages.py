@@ -21,7 +21,7 @@ from ...core.reply import Error, Reply
 from ...dialects import HttpReply
 from ...dialects.common import encoded_data
 from ...errors import INVALID_ARGUMENTS, ToolError
-from ...fitting.kept_lists import DATA, ITEMS, KeptList, first_part, part_after, read_list
+from ...fitting.cut_lists import DATA, ITEMS, KeptList, first_part, part_after, read_list
 from ...fitting.reply_store import PREFIX
 from ...tools.context import Context
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
