@@ -8,7 +8,7 @@ from typing import SupportsIndex
 
 import pytest
 
-from answerback.http1.http_parsing import BadResponse, ResponseReader
+from answerback.http1.http_connection import BadResponse, ResponseReader
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 ZIPPED = HEAD + b"Content-Encoding: gzip\r\n"
