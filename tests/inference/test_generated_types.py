@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.inference.judging import loaded, misfits
 
-from answerback.inference.inferred_types import SeenReplies
-from answerback.inference.python_source import module_source
+from answerback.inference.inferred_types import SeenReplies, module_source
 from answerback.inference.recorded_replies import RecordedReply, ReplyData
 
 # Shrinking takes minutes, and adds little: the values are small.

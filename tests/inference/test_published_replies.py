@@ -11,8 +11,7 @@ from tests.inference.judging import loaded, misfits, typed
 from tests.inference.trimming import REPLIES
 from tests.reading.live_servers import everything, filesystem, memory
 
-from answerback.inference.inferred_types import SeenReplies
-from answerback.inference.python_source import module_source
+from answerback.inference.inferred_types import SeenReplies, module_source
 from answerback.inference.recorded_replies import RecordedReply, data_of, read_replies
 
 FILES = sorted(REPLIES.glob("*.jsonl"))

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from ..errors import AnswerbackError
-from ..inference.inferred_types import SeenReplies
-from ..inference.python_source import module_source
+from ..inference.inferred_types import SeenReplies, module_source
 from ..inference.recorded_replies import RecordedReply, read_replies
 from ..server.standard_streams import take_stdin, take_stdout
 from ..types.problems import counted
