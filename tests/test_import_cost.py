@@ -30,7 +30,7 @@ LATER = (
                 "dialects.verdicts",
                 "protocol.task_methods",
             ),
-            *("protocol.mcp_request_info", "protocol.widgets", "records", "registry.composition"),
+            *("protocol.mcp_request_info", "protocol.widget", "records", "registry.composition"),
             *("registry.enabling", "registry.lifespan", "server.asgi", "tasks"),
             *("protocol.task_methods", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),

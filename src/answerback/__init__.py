@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Unauthenticated,
         Unavailable,
     )
-    from .protocol.widgets.page import CSP
+    from .protocol.widget import CSP
     from .reading import read
     from .records import audit
     from .rules import validate
@@ -53,7 +53,7 @@ _NAMES = {
     "core.reply": "Reply failure success",
     "errors": "Conflict Forbidden InvalidInput NotFound RateLimited TimedOut ToolError "
     "Unauthenticated Unavailable",
-    "protocol.widgets.page": "CSP",
+    "protocol.widget": "CSP",
     "reading": "read",
     "records": "audit",
     "rules": "validate",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .core.authentication import AppAuth
     from .core.reply import Reply
     from .gates import Redeemed
-    from .protocol.widgets.widget import WidgetOptions
+    from .protocol.widget import WidgetOptions
     from .records import Records
     from .registry.declarations import RouteFunction, VisibleFunction
     from .registry.lifespan import Lifespan
@@ -154,7 +154,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as an object's method."""
         if options.get("widget") is not None:
-            from .protocol.widgets.widget import with_widget_keys
+            from .protocol.widget import with_widget_keys
 
             options = with_widget_keys(options)
         if isinstance(fn, App):
@@ -297,7 +297,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     def widget(self, name: str, /, **options: Unpack[WidgetOptions]) -> None:
         """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
-        from .protocol.widgets.widget import add_widget
+        from .protocol.widget import add_widget
 
         # Relative to the author's file, because a host starts the server in any folder.
         add_widget(self._registry, name, options, sys._getframe(1).f_globals.get("__file__"))
@@ -415,7 +415,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
         check_options(options, AsgiOptions)
         if any(each.settings.widget or each.settings.meta for each in self.tools.values()):
-            from .protocol.widgets.widget import check_widgets
+            from .protocol.widget import check_widgets
 
             check_widgets(self._registry)
         return asgi_app(self._registry, WebOptions(**options))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, get_args, get_origin
 
 import msgspec
 
@@ -13,14 +15,16 @@ from ..calls.failures import log_internal_error
 from ..calls.runtime import Runtime
 from ..core.author_errors import did_you_mean, similar_names
 from ..core.content import changed_block
+from ..core.json_value import JsonObject
 from ..core.limits import LARGE_BODY
 from ..core.reply import Reply
 from ..core.versions import Version
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
-from ..types.problems import InvalidOutput
-from .completion import complete
+from ..registry.declarations import completion_key
+from ..tools.tool import Tool
+from ..types.problems import InvalidOutput, without_metadata
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -46,6 +50,7 @@ from .listing import (
     is_visible_to,
     list_page,
     no_resource,
+    referenced_entry,
     resource_error,
 )
 from .mcp_peer import McpPeer
@@ -54,9 +59,95 @@ from .subscriptions import Listen
 
 if TYPE_CHECKING:
     from ..core.content import Embedded
-    from ..core.json_value import JsonObject
     from ..core.signing import Signer
     from .task_methods import TaskFeed, TaskMethods
+
+
+MAX_VALUES = 100
+
+
+async def complete(
+    runtime: Runtime,
+    asked: Complete,
+    peer: McpPeer,
+    seen: Callable[[Tool], bool] | None,
+) -> JsonObject:
+    """Return the values of the author's completion, else those listed by the argument's type.
+
+    *seen* says whether the client may see a prompt or resource.
+    """
+    registry = runtime.registry
+    referenced = referenced_entry(registry, asked.ref)
+    if referenced is None or not (seen is None or seen(referenced)):
+        raise RpcError(INVALID_PARAMS, f"Unknown reference: {asked.ref.target}")
+    argument = asked.argument.name
+    if argument not in {parameter.name for parameter in referenced.signature.parameters}:
+        raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
+    key = completion_key(asked.ref.target, argument)
+    tool = registry.completions.get(key)
+    has_own_gates = tool is not None and bool(tool.settings.requires)
+    if referenced.gates is not None:
+        # Only the gates that take nothing but `ctx`: the argument values are not known yet.
+        call = Call(referenced.name, b"{}", peer, wire="mcp", caller=peer.caller)
+        call.tool = referenced
+        refused = await runtime.pass_gates(call)
+        if refused is not None:
+            _raise(refused, runtime, call, peer)
+    if referenced.gates is not None and referenced.gates.late and not has_own_gates:
+        # Its other gates depend on these values.
+        values: list[str] = []
+    elif tool is not None:
+        values = await _call_completion(tool, runtime, key, asked, peer)
+    else:
+        values = [
+            each
+            for each in _values_of_type(referenced, argument)
+            if each.startswith(asked.argument.value)
+        ]
+    return {
+        "values": values[:MAX_VALUES],
+        "total": len(values),
+        "hasMore": len(values) > MAX_VALUES,
+    }
+
+
+def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> NoReturn:
+    assert reply.error is not None
+    if REFUSAL in reply.meta:
+        from .refusals import refuse
+
+        refuse("completion", call, peer, reply, runtime)
+    raise entry_error(reply.error)
+
+
+async def _call_completion(
+    tool: Tool, runtime: Runtime, key: str, asked: Complete, peer: McpPeer
+) -> list[str]:
+    offered = {"value": asked.argument.value, "arguments": asked.context.arguments}
+    wanted = {parameter.name for parameter in tool.signature.parameters}
+    arguments = {name: value for name, value in offered.items() if name in wanted}
+    call = Call(key, msgspec.json.encode(arguments), peer, wire="mcp", caller=peer.caller)
+    reply = reply_or_refusal(await runtime.handlers.completions(call))
+    if reply.error is not None:
+        _raise(reply, runtime, call, peer)
+    return [str(value) for value in reply.data] if isinstance(reply.data, list) else []
+
+
+def _values_of_type(referenced: Tool, argument: str) -> list[str]:
+    annotation = next(
+        without_metadata(parameter.annotation)
+        for parameter in referenced.signature.parameters
+        if parameter.name == argument
+    )
+    # The type inside `T | None`.
+    if NoneType in (given := get_args(annotation)) and len(given) == 2:
+        annotation = without_metadata(given[0] if given[1] is NoneType else given[1])
+    if get_origin(annotation) is Literal:
+        return [str(value) for value in get_args(annotation)]
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return [str(member.value) for member in annotation]
+    return ["true", "false"] if annotation is bool else []
+
 
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]

@@ -245,7 +245,7 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     if version.tasks and tool.settings.task != "forbidden":
         entry["execution"] = {"taskSupport": tool.settings.task}
     if tool.settings.widget is not None:
-        from .widgets.widget import missing_widget
+        from .widget import missing_widget
 
         # It was removed, or never registered.
         if (message := missing_widget(tool)) is not None:

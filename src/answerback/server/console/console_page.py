@@ -25,7 +25,7 @@ from ...dialects import HttpReply
 from ...dialects.accept import prefers_html
 from ...dialects.status_and_headers import JSON
 from ...errors import InvalidInput, ToolError
-from ...protocol.widgets.page import CSP
+from ...protocol.widget import CSP
 from ..asgi.request import ClientDisconnected, HttpRequest
 from ..http.host_and_origin import is_local
 from ..http.routes import refuse_media, refuse_method

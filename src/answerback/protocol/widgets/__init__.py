@@ -1,1 +1,0 @@
-"""Widgets: HTML pages that a host shows beside a tool's reply."""
