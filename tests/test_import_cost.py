@@ -31,7 +31,7 @@ LATER = (
                 "protocol.task_methods",
             ),
             *("protocol.mcp_request_info", "protocol.widget", "records", "registry.composition"),
-            *("registry.enabling", "registry.lifespan", "server.asgi", "tasks"),
+            *("registry.composition", "registry.lifespan", "server.asgi", "tasks"),
             *("protocol.task_methods", "tools.other_frameworks"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
             *("types.json_schema", "tools.resource", "types.coerce", "types.coerce"),

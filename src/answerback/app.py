@@ -284,7 +284,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._switch(name, tag, on=False)
 
     def _switch(self, name: str | None, tag: str | None, *, on: bool) -> None:
-        from .registry.enabling import switch
+        from .registry.composition import switch
 
         switch(self._registry, name, tag, on=on)
 

@@ -188,7 +188,7 @@ def _made_app(make: Callable[..., object], target: str) -> App:
 
 def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
     """Serve only the entries with these tags; raises CannotLoad for an unused tag."""
-    from ..registry.enabling import select_tags
+    from ..registry.composition import select_tags
 
     registry = registry_of(app)
     tables: tuple[Mapping[str, Tool], ...] = (

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ..core.request_info import RequestInfo
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource, ResourceOptions
-    from .composition import Composition
-    from .enabling import Switch
+    from .composition import Composition, Switch
     from .lifespan import Lifespan
 
 

@@ -22,8 +22,8 @@ from ...calls.failures import log_internal_error
 from ...core.event_loop import spawn
 from ...core.log import logger
 from ...errors import Unavailable
+from ...registry.composition import Switch, apply_switches
 from ...registry.declarations import Registry
-from ...registry.enabling import Switch, apply_switches
 from ...state.database import unavailable
 from ...state.mailbox import Mailbox, SessionRow, SessionRows, SwitchRows
 from ...state.shared import BEAT, SharedState

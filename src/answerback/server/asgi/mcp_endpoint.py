@@ -26,7 +26,7 @@ from ...protocol.jsonrpc import (
 )
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.session import ClientCapabilities
-from ...registry.enabling import apply_switch
+from ...registry.composition import apply_switch
 from ..http.routes import refuse_media
 from .application import HttpError, unavailable
 from .in_flight import InFlight

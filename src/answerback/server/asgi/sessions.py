@@ -40,8 +40,8 @@ from ...protocol.jsonrpc import (
 from ...protocol.session import DEFAULT_LEVEL, ClientCapabilities, Session
 from ...protocol.session_id import MAX_LENGTH, SessionId
 from ...protocol.subscriptions import subscribed_uri
+from ...registry.composition import apply_switch, switches_of
 from ...registry.declarations import Change, Registry
-from ...registry.enabling import apply_switch, switches_of
 from .application import HttpError
 from .in_flight import InFlight, PendingQuestions
 from .request import Headers, HttpRequest

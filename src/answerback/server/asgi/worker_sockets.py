@@ -20,8 +20,8 @@ from ...core.event_loop import spawn
 from ...core.peer import Level
 from ...errors import Unavailable
 from ...protocol.jsonrpc import Id
+from ...registry.composition import Switch
 from ...registry.declarations import Change
-from ...registry.enabling import Switch
 
 _TIMEOUT = 2.0
 """Seconds to wait for another worker, which may have died."""
