@@ -2,7 +2,6 @@
 
 from .breaker import Breaker, BreakerStore
 from .limit import Limit, LimitStore
-from .policy import Clock
-from .retry import Retry
+from .policy import Clock, Retry
 
 __all__ = ["Breaker", "BreakerStore", "Clock", "Limit", "LimitStore", "Retry"]
