@@ -243,7 +243,7 @@ def known_tools(
 
 
 def _findings(faults: list[tuple[str, str]], *, is_missing: bool) -> tuple[Finding, ...]:
-    from ..rules.checks.ab32_output_schema import data_missing, output_schema_violated
+    from ..rules.checks.ab3_text_and_data import data_missing, output_schema_violated
     from ..rules.finding import Fault
 
     rule = data_missing if is_missing else output_schema_violated

@@ -25,7 +25,9 @@ from .checks import (
     ab4_blocks,
     ab5_leaks,
     ab6_size,
-    ab32_output_schema,
+)
+from .checks import (
+    ab3_text_and_data as ab32_output_schema,
 )
 from .finding import Faults, Part, Rule
 
