@@ -65,7 +65,7 @@ STATE = {
     # The headers of all responses of one second.
     "server/uvicorn/uvicorn_protocol.py: _line",
     # The OpenAPI document of each App, kept as long as the App exists.
-    "server/http/openapi/document.py: _cache",
+    "server/http/openapi.py: _cache",
 }
 MUTABLE = {
     "ContextVar",

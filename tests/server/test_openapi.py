@@ -43,7 +43,8 @@ from answerback.contract import PRESETS
 from answerback.dialects import write
 from answerback.dialects.accept import MEDIA_TYPES
 from answerback.registry.declarations import registry_of
-from answerback.server.http.openapi import document, document_json
+from answerback.server.http import openapi as document
+from answerback.server.http.openapi import document_json
 from answerback.server.http.routes import function_list
 
 CONTRACTS = list(PRESETS)

@@ -19,7 +19,7 @@ from ..calls.failures import invalid_arguments
 from ..core.reply import Reply, failure
 from ..errors import INVALID_JSON, AnswerbackError, ToolError
 from ..registry.declarations import registry_of
-from ..server.single_call import HandlerName, call_once
+from ..server.memory import HandlerName, call_once
 from ..server.standard_streams import take_stdin, take_stdout
 from ..tools.tool import Tool
 from ..types.json_text import load

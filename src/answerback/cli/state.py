@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ..core.signing import SECRET, secrets_from_environment
-from ..state.settings import STATE, WrongState, check_url
+from ..server.shared_state import STATE, WrongState, check_url
 from ..types.problems import counted
 from .argument_parser import subcommand_parsers
 from .program import Program, print_line

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from ..core.log import set_up_logging
 from ..errors import AnswerbackError, Unavailable
-from ..server.shared_state import use_state
-from ..state.settings import STATE, STATE_LISTEN, WrongState, state_of
+from ..server.shared_state import STATE, STATE_LISTEN, WrongState, state_of, use_state
 from .program import Options, Program, add_log_level_option, add_tag_options, write_stderr
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 
 from ..core.secrets import Masker
 from ..dialects.readable import render
-from ..state.settings import WrongState
+from ..server.shared_state import WrongState
 from ..tasks.task_record import FINAL, TaskRecord
 from ..tasks.task_store import TaskStore
 from ..tasks.transitions import cancelled

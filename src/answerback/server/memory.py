@@ -1,18 +1,29 @@
-"""The in-memory wire: a call from the same process, through the whole pipeline."""
+"""Calls from the same process: the in-memory wire, and one call without an event loop."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import msgspec
 
-from ..calls.call import Call, reply_or_refusal
-from ..calls.runtime import Runtime
+from ..calls.call import Call, Handler, reply_or_refusal
+from ..calls.runners import run_without_loop
+from ..calls.runtime import Runtime, runtime_for_one_call
 from ..core.author_errors import Unawaited
 from ..core.peer import NO_PEER, Peer
 from ..core.reply import Reply
 from ..dialects.reply_text import content_with_text
+from ..registry.declarations import Registry
+
+HandlerName: TypeAlias = Literal["tools", "resources", "prompts"]
+
+
+def call_once(registry: Registry, call: Call, handler: HandlerName = "tools") -> Reply[Any]:
+    """Call a tool, a resource or a prompt, and wait for its reply."""
+    runtime = runtime_for_one_call(registry)
+    handle: Handler = getattr(runtime.handlers, handler)
+    return reply_or_refusal(run_without_loop(handle(call)))
 
 
 async def call(

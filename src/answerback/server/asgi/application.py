@@ -20,11 +20,10 @@ from ...dialects import HttpReply
 from ...errors import ToolError, Unavailable, needs_extra
 from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError
 from ...registry.declarations import HealthState, Registry
-from ...state.settings import state_of
 from ..http.host_and_origin import FORWARDED_HOST, Guard, TrustedProxies
 from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
 from ..http.server_options import BadOption, WebOptions, networks
-from ..shared_state import use_state
+from ..shared_state import state_of, use_state
 from .in_flight import DisconnectWatch, call_before_shutdown, warn_of_several_workers
 from .request import (
     MAX_BODY_HINT,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
     from ...registry.lifespan import LifespanFailed
     from ..console.console_page import ConsoleRoutes
-    from .authenticated import Authenticated
+    from ..http.authentication_step import Authenticated
     from .mcp_endpoint import McpEndpoint
 
 with needs_extra("serve"):
@@ -223,7 +222,7 @@ class AsgiApp:
         self._mcp_paths = (options.mcp, "/message") if options.rest else (options.mcp,)
         self._auth: Authenticated | None = None
         if runtime.auth is not None or registry.composition is not None:
-            from .authenticated import authenticated
+            from ..http.authentication_step import authenticated
 
             self._auth = authenticated(runtime, self._routes, self._mcp_paths)
         self.under_other_server = True

@@ -1,4 +1,4 @@
-"""The parts of the document: the schemas of arguments and bodies, the responses, the operations.
+"""The OpenAPI document of an app. It needs only msgspec: CGI and the command line print it too.
 
 There is an operation for each tool and for each page.
 """
@@ -8,22 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, get_origin
+from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ....contract import Contract, Dialect
-from ....core.content import Audio, Image, block_class
-from ....core.json_value import Json
-from ....dialects.accept import MEDIA_TYPES
-from ....dialects.reply_schemas import wire_schemas
-from ....dialects.rest import FORM
-from ....dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, PROBLEM, RETRY_AFTER
-from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
-from ....gates.prompts import codes_of, needs_login, scopes_of
-from ....tools.docstrings import parse
-from ....tools.tool import Tool
-from ....types.json_schema import add_description, default_keyword, rename_refs, schemas
-from ....types.json_text import ENCODER
+from ...contract import Contract, Dialect
+from ...core.authentication import AppAuth
+from ...core.content import Audio, Image, block_class
+from ...core.json_value import Json
+from ...dialects.accept import MEDIA_TYPES
+from ...dialects.reply_schemas import wire_schemas
+from ...dialects.rest import FORM
+from ...dialects.status_and_headers import ERROR_CODE, ERROR_HINT, JSON, PROBLEM, RETRY_AFTER
+from ...errors import CODES, INPUT_REQUIRED, ToolError, find_code
+from ...gates.prompts import codes_of, needs_login, scopes_of, shown_to_all
+from ...registry.declarations import Registry
+from ...tools.docstrings import parse
+from ...tools.tool import Tool
+from ...types.json_schema import add_description, default_keyword, rename_refs, schemas
+from ...types.json_text import ENCODER
+from .routes import PUBLIC
 
 Schema = dict[str, Any]
 Components = dict[str, Schema]
@@ -498,7 +502,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
     }
     if tool.settings.task != "forbidden" or tool.settings.idempotency_key:
         # Imported here: most apps have neither tasks nor idempotency keys.
-        from .task_paths import CREATED, ERROR_STATUSES, call_parameters, has_task
+        from .openapi_tasks import CREATED, ERROR_STATUSES, call_parameters, has_task
 
         responses = made["responses"]
         if has_task(tool):
@@ -557,7 +561,7 @@ def _success(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
 
 def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
     """Return the paths of a tool's tasks; *called* is the tool's operation."""
-    from .task_paths import task_paths
+    from .openapi_tasks import task_paths
 
     errors = {
         str(status): _error_response(DESCRIPTIONS[status], media)
@@ -620,3 +624,92 @@ def _with_retry_after(status: int, response: Schema) -> Schema:
         return response
     header = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
     return {**response, "headers": {**response["headers"], **header}}
+
+
+_cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
+"""The last document of each registry as JSON, with the values it was made from."""
+
+
+def document(registry: Registry, base: str = "", *, dialects: bool = False) -> Schema:
+    """Return the OpenAPI 3.1 document of *registry*. Each call returns a new dict.
+
+    *base* is the app's mount point, or empty. *dialects* lists the media types
+    of all dialects, not only that of the contract.
+    """
+    decoded: Schema = msgspec.json.decode(document_json(registry, base, dialects=dialects))
+    return decoded
+
+
+def document_json(registry: Registry, base: str = "", *, dialects: bool = False) -> bytes:
+    """Return the document as compact JSON, cached until the registry changes."""
+    key = (
+        base,
+        dialects,
+        registry.name,
+        registry.version,
+        registry.description,
+        registry.auth,
+        *registry.tools.values(),
+    )
+    cached = _cache.get(registry)
+    if cached is None or cached[0] != key:
+        made = _document(registry, base or "/", dialects=dialects)
+        cached = _cache[registry] = (key, ENCODER.encode(made))
+    return cached[1]
+
+
+def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
+    media = media_types(registry.contract, dialects=dialects)
+    shared = shared_schemas(registry.contract)
+    tools = shown_to_all(registry.tools.values())
+    if registry.has_tasks:
+        from .openapi_tasks import TASK_SCHEMAS
+
+        shared |= TASK_SCHEMAS
+    schemas_of_tools, classes = tool_schemas(tools, shared)
+    paths: Schema = {
+        registry.contract.route + tool.name: {"post": operation(tool, arguments, data, media)}
+        for tool, (arguments, data) in zip(tools, schemas_of_tools, strict=True)
+    }
+    for tool in tools:
+        if tool.settings.task != "forbidden":
+            path = registry.contract.route + tool.name
+            paths |= paths_of_tasks(tool, paths[path]["post"], media)
+    paths |= page_paths(media)
+    responses = used_components(paths, shared_responses(media), RESPONSES)
+    schemas = used_components([paths, responses], classes | shared, SCHEMAS)
+    components = {"schemas": schemas, "responses": responses, "headers": HEADERS}
+    schemes: Schema = {}
+    security: list[Schema] = []
+    if registry.auth is not None or any(needs_login(tool) for tool in tools):
+        schemes = {BEARER: {"type": "http", "scheme": "bearer"}}
+    if registry.auth is not None:
+        schemes |= registry.auth.security_schemes
+        security = _security(registry.auth, schemes, paths)
+    if schemes:
+        components["securitySchemes"] = schemes
+    info = {"title": registry.name, "version": registry.version}
+    if registry.description:
+        info["description"] = registry.description
+    return {
+        "openapi": "3.1.1",
+        "info": info,
+        "servers": [{"url": url}],
+        # A tool that requires a login says so; some linters expect the document to have this.
+        "security": security,
+        "tags": tags_of(tools),
+        "paths": paths,
+        "components": components,
+    }
+
+
+def _security(auth: AppAuth, schemes: Schema, paths: Schema) -> list[Schema]:
+    """Return the ways to authenticate; the operations that need none are marked in *paths*."""
+    for path in PUBLIC:
+        for each in paths.get(path, {}).values():
+            each["security"] = []
+    ways: list[Schema] = [{name: []} for name in schemes]
+    return [{}, *ways] if auth.anonymous else ways
+
+
+__all__ = ["document", "document_json"]

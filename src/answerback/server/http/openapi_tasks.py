@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....dialects.status_and_headers import JSON, RETRY_AFTER
-from ....tasks.task_record import MAX_KEY
-from ....tools.tool import Tool
-from ..task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
-from .operations import SCHEMAS, object_schema
+from ...dialects.status_and_headers import JSON, RETRY_AFTER
+from ...tasks.task_record import MAX_KEY
+from ...tools.tool import Tool
+from .openapi import SCHEMAS, object_schema
+from .task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
 
 Schema = dict[str, Any]
 
