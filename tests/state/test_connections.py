@@ -210,7 +210,7 @@ def test_a_listening_connection_that_went_silent_is_replaced(
     postgres: Postgres, state_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The seconds after which a silent connection is asked.
-    monkeypatch.setattr("answerback.state.notices._LISTEN", 1.0)
+    monkeypatch.setattr("answerback.state.shared._LISTEN", 1.0)
     make_tables(state_url)
     ready, received = threading.Event(), threading.Event()
     with _relay(postgres.port) as relay:

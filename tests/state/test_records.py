@@ -19,12 +19,11 @@ from tests.tasks.store_clock import NOW, StoreClock
 from answerback import success
 from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
-from answerback.gates.used_rows import UsedRows
 from answerback.state.database import VERSION
 from answerback.state.mailbox import SessionRows
 from answerback.state.maintenance import check_state, rekey, update_tables
 from answerback.state.sealing import Sealer
-from answerback.state.shared import SharedState, connected
+from answerback.state.shared import SharedState, UsedRows, connected
 from answerback.tasks import postgres_store as postgres_module
 from answerback.tasks import transitions
 from answerback.tasks.postgres_store import PostgresStore

@@ -10,8 +10,7 @@ import pytest
 from tests.state.stores import SECRET, make_tables
 from tests.tasks.store_clock import NOW, StoreClock
 
-from answerback.gates.used_rows import UsedRows
-from answerback.state.shared import SharedState
+from answerback.state.shared import SharedState, UsedRows
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def used_tokens_in(state: SharedState | None) -> UsedTokens:
     """Return what remembers used tokens: the hosts' shared state, or else files of this machine."""
     if state is None:
         return UsedFiles()
-    from .used_rows import UsedRows
+    from ..state.shared import UsedRows
 
     return UsedRows(state)
 

@@ -13,9 +13,8 @@ from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import Unavailable
 from ..state.database import NOW, NOW_ONCE, Database
-from ..state.notices import Notices
 from ..state.sealing import CannotOpen, place_of
-from ..state.shared import SharedState
+from ..state.shared import Notices, SharedState
 from .task_record import FORMAT, TaskRecord, check_room, checked_repeat
 from .task_store import Change, Claim
 from .transitions import claimed
