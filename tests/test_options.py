@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from answerback import App, Limits
-from answerback.app_options import AppOptions
+from answerback.app import AppOptions
 from answerback.gates import UsedFiles
 from answerback.options import Access, Shown, Task, TaskLimits, Values
 from answerback.tools.tool_options import ToolOptions

@@ -17,7 +17,7 @@ class Page:
 
 MET = frozenset(
     {
-        "answerback.app_options",
+        "answerback.app",
         "answerback.tools.tool_options",
         "answerback.tools.resource",
         "answerback.protocol.widget",
@@ -62,7 +62,7 @@ PAGES = (
         "page](tools.md).",
         (
             "answerback: App",
-            "answerback.app_options: AppOptions AsgiOptions",
+            "answerback.app: AppOptions AsgiOptions",
             "answerback: Limits Icon",
             "answerback.options: TaskLimits ReplyLimits Access",
         ),

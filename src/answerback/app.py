@@ -8,39 +8,149 @@ from abc import ABCMeta
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Never,
-    NoReturn,
-    TypeVar,
-    Unpack,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Never, NoReturn, TypedDict, TypeVar, Unpack, cast, overload
 
-from .app_options import AppOptions, AsgiOptions, declared
-from .contract import Contract, Dialect
+from .contract import Contract, Dialect, contract_named
 from .core.author_errors import OwnFramesLeftOut
-from .registry.declarations import Change, HasRegistry, Table
+from .core.content import own_icons
+from .core.limits import DEFAULT_LIMITS, Limits
+from .errors import Code, add_codes
+from .registry.declarations import Change, HasRegistry, Registry, Table
 from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
 if TYPE_CHECKING:
     from .calls.failures import ErrorFunction
+    from .calls.middleware_and_observers import Middleware, Observer
     from .calls.runtime import Runtime
-    from .core.authentication import AppAuth
+    from .core.authentication import AppAuth, Authenticator
+    from .core.content import Icon
     from .core.reply import Reply
     from .gates import Redeemed
+    from .options import Access, Values
     from .protocol.widget import WidgetOptions
-    from .records import Records
+    from .records import Records, Sink
     from .registry.declarations import RouteFunction, VisibleFunction
-    from .registry.lifespan import Lifespan
+    from .registry.lifespan import Lifespan, LifespanFunction
     from .server.asgi.application import AsgiApp
     from .server.asgi.request import Receive, Scope, Send
     from .tools.resource import Resource, ResourceOptions
     from .tools.tool import Tool
+
+
+class AppOptions(TypedDict, total=False):
+    """The options of an App."""
+
+    version: str
+    """The version of the author's program, which clients see; "0.0.0" by default."""
+    title: str
+    """The server's name for people, which MCP hosts show."""
+    description: str
+    """The server's instructions, which language models see."""
+    contract: str | Contract
+    """How replies look: a preset's name or a Contract; "standard" by default."""
+    values: Values
+    """How tools read arguments and send results, unless they set `values=` themselves."""
+    budget: int
+    """How many characters of a tool's reply MCP sends, unless the tool has its own `budget=`."""
+    codes: Mapping[Any, int | Code]
+    """Your own error codes and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
+    limits: Limits
+    """Limits on the number and duration of calls, threads and tasks."""
+    lifespan: LifespanFunction
+    """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
+    records: Sink | Records | None
+    """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
+    icons: Sequence[Icon]
+    """The icons that MCP hosts show beside the server's name."""
+    website_url: str
+    """The URL of the server's web page, which MCP hosts show."""
+    access: Access
+    """How clients reach the app over HTTP: its URL, sessions, and how they are told to log in."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of all tools, resources, prompts and completions; they run before their own."""
+    middleware: Sequence[Middleware]
+    """Functions around each run: `async def timing(call, next)`; the first is outermost."""
+    observers: Sequence[Observer]
+    """Functions that see every outcome, including refusals: `def count(seen)`."""
+    errors: Mapping[type[BaseException], ErrorFunction]
+    """What callers see of your own exceptions, such as {ProjectError: NotFound}."""
+    auth: Authenticator | None
+    """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
+
+
+class AsgiOptions(TypedDict, total=False):
+    """The options of `app.asgi`."""
+
+    hosts: Sequence[str]
+    """The host names that it answers to, besides this machine's."""
+    origins: Sequence[str]
+    """The sites whose pages may call it, such as `https://app.example.com`."""
+    max_body: int
+    """The largest request body in bytes."""
+    trusted_proxies: Sequence[str]
+    """The addresses or networks whose forwarded headers are believed."""
+    signals: bool
+    """False leaves SIGTERM and SIGINT to the server; streams then keep it from ending."""
+    console: bool
+    """Show browsers a page to call the tools."""
+    mcp: str
+    """The path of MCP; with "/", an app that is mounted at /mcp serves it there."""
+    rest: bool
+    """False serves no REST: only MCP, the health pages and your own pages."""
+    auth: bool
+    """False if anyone may call an app without `auth=`; the log then does not mention it."""
+
+
+def declared(name: str, options: AppOptions) -> Registry:
+    """Return the registry that the options declare; the lifespan needs the App itself."""
+    registry = Registry(
+        name,
+        version=options.get("version", "0.0.0"),
+        title=options.get("title", ""),
+        description=options.get("description", ""),
+        contract=contract_named(options.get("contract", "standard")),
+        limits=options.get("limits") or DEFAULT_LIMITS,
+    )
+    if "codes" in options:
+        add_codes(options["codes"])
+    if (values := options.get("values")) is not None:
+        registry.tool_defaults = values.settings()
+    if (budget := options.get("budget")) is not None:
+        registry.tool_defaults["budget"] = budget
+    if (given := options.get("records")) is not None:
+        from .records import Records
+
+        registry.records = given if isinstance(given, Records) else Records(given)
+    registry.requires = tuple(options.get("requires", ()))
+    registry.icons = own_icons(options.get("icons", ()))
+    registry.website_url = options.get("website_url", "")
+    if (auth := options.get("auth")) is not None:
+        from .core.authentication import checked_authenticator
+
+        registry.auth = checked_authenticator(auth)
+    if (access := options.get("access")) is not None:
+        _use_access(registry, access)
+    if middleware := options.get("middleware"):
+        from .calls.middleware_and_observers import checked_middleware
+
+        registry.middleware = checked_middleware(middleware)
+    if observers := options.get("observers"):
+        from .calls.middleware_and_observers import checked_observers
+
+        registry.observers = checked_observers(observers)
+    return registry
+
+
+def _use_access(registry: Registry, access: Access) -> None:
+    url, auth = access.url or "", registry.auth
+    if url and auth is not None and auth.url not in ("", url):
+        raise ValueError(f"url={url!r} of access= is not the url of auth=; leave one of them out")
+    registry.url = url
+    registry.sessions = access.sessions
+    registry.challenge = access.challenge
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 VF = TypeVar("VF", bound="VisibleFunction")
