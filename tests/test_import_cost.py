@@ -23,21 +23,13 @@ LATER = (
     frozenset(
         f"answerback.{name}"
         for name in (
-            *("auth", "core.authentication", "core.request_info", "core.signing", "gates"),
-            *(
-                "cli.argument_parser",
-                "cli.target",
-                "dialects.verdicts",
-                "protocol.task_methods",
-            ),
-            *("protocol.mcp_request_info", "protocol.widget", "records", "registry.composition"),
+            *("auth", "cli.argument_parser", "cli.target", "core.authentication"),
+            *("core.request_info", "core.secrets", "core.signing", "dialects.verdicts", "gates"),
+            *("protocol.mcp_request_info", "protocol.task_methods", "protocol.widget", "records"),
             *("registry.composition", "registry.lifespan", "server.asgi", "tasks"),
-            *("protocol.task_methods", "tools.other_frameworks"),
-            *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
-            *("types.json_schema", "tools.resource", "types.coerce", "types.coerce"),
-            *("types.default_check", "types.coerce", "types.unencodable", "types.patterns"),
-            *("types.json_schema", "types.json_schema", "core.secrets"),
-            *("types.schema_check", "types.default_check"),
+            *("tools.dependencies", "tools.docstrings", "tools.other_frameworks", "tools.prompt"),
+            *("tools.resource", "types.coerce", "types.default_check", "types.json_schema"),
+            *("types.patterns", "types.schema_check"),
         )
     )
     | {"base64", "gettext", "http", "ipaddress", "locale", "signal", "struct", "urllib.parse"}

@@ -510,7 +510,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         It lists the contract's own media type. With *dialects* it also lists those that a client
         can ask for.
         """
-        from .server.http import openapi as document
+        from .server.http.openapi import document
 
         self._registry.changes.was_used = True
         return document(self._registry, dialects=dialects)

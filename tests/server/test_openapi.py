@@ -43,8 +43,7 @@ from answerback.contract import PRESETS
 from answerback.dialects import write
 from answerback.dialects.accept import MEDIA_TYPES
 from answerback.registry.declarations import registry_of
-from answerback.server.http import openapi as document
-from answerback.server.http.openapi import document_json
+from answerback.server.http.openapi import document, document_json
 from answerback.server.http.routes import function_list
 
 CONTRACTS = list(PRESETS)
@@ -445,7 +444,7 @@ def test_printing_the_document_imports_nothing_heavy(heavy: str) -> None:
     probe = f"""
 import runpy, sys
 from answerback.registry.declarations import registry_of
-from answerback.server.http.openapi import document_json
+from answerback.server.http.openapi import document, document_json
 document_json(registry_of(runpy.run_path({str(example)!r})["app"]))
 sys.exit({heavy!r} in sys.modules)
 """

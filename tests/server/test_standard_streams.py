@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TAKE = "from answerback.server.standard_streams import take_stdout; out = take_stdout(); "
+TAKE = "from answerback.server.process import take_stdout; out = take_stdout(); "
 
 
 def run(code: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
@@ -98,7 +98,7 @@ def test_a_non_blocking_pipe_gets_all_of_a_long_text() -> None:
 
 def test_stdin_is_read_by_the_wire_alone() -> None:
     code = (
-        "from answerback.server.standard_streams import take_stdin; import os, subprocess, sys;"
+        "from answerback.server.process import take_stdin; import os, subprocess, sys;"
         "fd = take_stdin(); subprocess.run(['cat']); print(repr(sys.stdin.read()), flush=True);"
         "os.write(1, os.read(fd, 99))"
     )
@@ -110,7 +110,7 @@ def test_stdin_is_read_by_the_wire_alone() -> None:
 
 def test_a_subprocess_does_not_inherit_stdin() -> None:
     code = (
-        "from answerback.server.standard_streams import take_stdin; import subprocess, sys;"
+        "from answerback.server.process import take_stdin; import subprocess, sys;"
         "probe = f'import os; os.read({take_stdin()}, 1)';"
         "subprocess.run([sys.executable, '-c', probe], close_fds=False)"
     )

@@ -25,7 +25,7 @@ from answerback.records import Records
 from answerback.registry.declarations import registry_of
 from answerback.server.asgi.application import AsgiApp
 from answerback.server.http.server_options import WebOptions
-from answerback.server.standard_streams import Stdout
+from answerback.server.process import Stdout
 from answerback.server.stdio import StdioServer
 from answerback.tasks.sqlite_store import SQLiteStore
 

@@ -20,7 +20,7 @@ from ..core.reply import Reply, failure
 from ..errors import INVALID_JSON, AnswerbackError, ToolError
 from ..registry.declarations import registry_of
 from ..server.memory import HandlerName, call_once
-from ..server.standard_streams import take_stdin, take_stdout
+from ..server.process import take_stdin, take_stdout
 from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson

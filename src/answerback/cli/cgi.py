@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..registry.declarations import registry_of
 from ..server.cgi import serve
-from ..server.standard_streams import take_stdin, take_stdout
+from ..server.process import take_stdin, take_stdout
 from .program import Program, write_stderr
 
 _WITHOUT_SERVER = """\

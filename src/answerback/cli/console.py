@@ -14,7 +14,7 @@ from ..client.targets import BadTarget, ServerEntry, make_transports, read_targe
 from ..registry.declarations import registry_of
 from ..server.console.target_console import ConsoleTarget, TargetConsole
 from ..server.http.server_options import ServeOptions
-from ..server.standard_streams import keep_stderr
+from ..server.process import keep_stderr
 from ..server.uvicorn.listening import base_url, bind
 from .help import with_start_help
 from .program import (

@@ -21,7 +21,7 @@ from ..errors import AnswerbackError
 from ..records.event import folder_lock
 from ..registry.declarations import registry_of
 from ..rules.lint.rewriting import Element, elements
-from ..server.standard_streams import take_stdout
+from ..server.process import take_stdout
 from .host_config import HOSTS, HostConfig, config_file, name_in_hosts, stdio_command
 from .program import Program, add_repeatable, printable, write_stderr, write_stdout
 

@@ -10,7 +10,7 @@ import msgspec
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.listing import prompt_entry, resource_entry
 from ..registry.declarations import registry_of
-from ..server.standard_streams import take_stdout
+from ..server.process import take_stdout
 from .program import (
     Program,
     add_server_options,

@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..registry.declarations import registry_of
-from ..server.interpreter_settings import collect_garbage_less_often
-from ..server.standard_streams import keep_stderr, take_stdin, take_stdout
+from ..server.process import collect_garbage_less_often, keep_stderr, take_stdin, take_stdout
 from ..server.stdio import StdioServer
 from .program import Program, require_widgets, write_stderr
 

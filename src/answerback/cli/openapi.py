@@ -8,7 +8,7 @@ import msgspec
 
 from ..registry.declarations import registry_of
 from ..server.http.openapi import document_json
-from ..server.standard_streams import take_stdout
+from ..server.process import take_stdout
 from .program import Program, add_tag_options, write_json
 
 

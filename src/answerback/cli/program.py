@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..app import App
     from ..calls.loop_thread import GivenLoop
-    from ..server.standard_streams import Stdout
+    from ..server.process import Stdout
 
 
 ServerTarget: TypeAlias = "str | list[str]"
@@ -172,7 +172,7 @@ def _run_command(program: Program, command: str, arguments: Sequence[str]) -> in
         write_stderr(texts.unknown_command(program, command, arguments))
         return _USAGE_ERROR
     if command in _STARTED_OFTEN:
-        from ..server.interpreter_settings import collect_garbage_less_often
+        from ..server.process import collect_garbage_less_often
 
         collect_garbage_less_often()
     status: int = import_module(f".{command}", __package__).run(program, arguments)

@@ -9,7 +9,7 @@ from ..core.author_errors import did_you_mean, similar_names
 from ..core.reply import Reply, failure
 from ..errors import NotFound
 from ..registry.declarations import registry_of
-from ..server.standard_streams import take_stdin, take_stdout
+from ..server.process import take_stdin, take_stdout
 from .call import add_user_options, call_as_user, read_arguments
 from .program import Program, add_server_options, add_tag_options, refuse_server_options
 from .readable_reply import print_prompt

@@ -13,7 +13,7 @@ from ..core.shape import BARE
 from ..errors import NotFound
 from ..protocol.listing import find_resource
 from ..registry.declarations import registry_of
-from ..server.standard_streams import take_stdin, take_stdout
+from ..server.process import take_stdin, take_stdout
 from ..tools.resource import contents_of
 from ..types.problems import InvalidArguments
 from .call import add_user_options, call_as_user

@@ -15,7 +15,7 @@ from ..core.reply import Error, Reply
 from ..core.shape import Shape
 from ..dialects.mcp_blocks import write_block
 from ..dialects.readable import render, render_line
-from ..server.standard_streams import Stdout
+from ..server.process import Stdout
 from .program import printable_line, write_json, write_stdout
 
 _ADVICE = "save it with --output FILE"

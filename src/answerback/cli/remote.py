@@ -20,7 +20,7 @@ from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects import shape_of
 from ..errors import ToolError
-from ..server.standard_streams import Stdout
+from ..server.process import Stdout
 from .call import UnreadableArgument, read_content, read_value
 from .program import WrongOption, printable, printable_line, write_json, write_stderr, write_stdout
 from .readable_reply import print_prompt

@@ -12,7 +12,7 @@ from ..core.content import Audio, Block, Embedded, Image
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import HttpReply, write
-from ..server.standard_streams import Stdout
+from ..server.process import Stdout
 from .program import (
     CannotWrite,
     printable_json,

@@ -13,8 +13,7 @@ from ..core.limits import MAX_BODY
 from ..core.request_info import is_endpoint
 from ..registry.declarations import registry_of
 from ..server.http.server_options import KEEP_ALIVE, BadOption, ServeOptions, WebOptions
-from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
-from ..server.standard_streams import keep_stderr
+from ..server.process import collect_garbage_less_often, keep_stderr, switch_threads_sooner
 from ..server.uvicorn.listening import base_url, bind, remove_unix_socket
 from .help import with_start_help
 from .program import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..errors import AnswerbackError
 from ..inference.inferred_types import SeenReplies, module_source
 from ..inference.recorded_replies import RecordedReply, read_replies
-from ..server.standard_streams import take_stdin, take_stdout
+from ..server.process import take_stdin, take_stdout
 from ..types.problems import counted
 from .program import Program, printable, printable_line, write_stderr, write_stdout
 

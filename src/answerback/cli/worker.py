@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from ..calls.runtime import runtime_on_loop
 from ..registry.declarations import registry_of
 from ..server.http.server_options import ServeOptions, WebOptions
-from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
+from ..server.process import collect_garbage_less_often, keep_stderr, switch_threads_sooner
 from ..server.shared_state import WrongState
-from ..server.standard_streams import keep_stderr
 from ..server.uvicorn.listening import bind
 from .program import Program, add_log_level_option, add_tag_options, positive_int
 from .serve import port_number

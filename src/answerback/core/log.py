@@ -1,8 +1,10 @@
-"""Answerback's loggers, and logging to stderr as `--log-level` says."""
+"""Answerback's loggers, and logging to stderr as `--log-level` says.
+
+`logging` is imported at the first use: most programs log nothing.
+"""
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def logger(name: str = "answerback") -> Logger:
-    """Return a logger. The first message loads `logging`; most programs never log one."""
+    """Return a logger."""
     import logging
 
     return logging.getLogger(name)
@@ -20,6 +22,8 @@ def set_up_logging(level: str | None) -> None:
     """Let every logger write to stderr from *level* up; keep the author's own handlers."""
     if level is None:
         return
+    import logging
+
     root = logging.getLogger()
     if not root.handlers:
         handler = logging.StreamHandler()

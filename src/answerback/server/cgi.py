@@ -18,7 +18,7 @@ from ..dialects import HttpReply
 from ..errors import AnswerbackError, Interrupted
 from ..registry.declarations import Registry
 from .http.routes import Routes, refuse_encoding, too_large
-from .standard_streams import Stdout
+from .process import Stdout
 
 if TYPE_CHECKING:
     from ..core.authentication import User

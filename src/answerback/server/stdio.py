@@ -35,7 +35,7 @@ from ..protocol.jsonrpc import (
 )
 from ..protocol.mcp_peer import McpPeer
 from ..registry.declarations import Recording, Registry
-from .standard_streams import Stdout
+from .process import Stdout
 
 if TYPE_CHECKING:
     import asyncio

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ...registry.lifespan import LifespanFailed
     from ..console.console_page import ConsoleRoutes
-    from ..http.authentication_step import Authenticated
+    from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
 
 with needs_extra("serve"):
@@ -222,7 +222,7 @@ class AsgiApp:
         self._mcp_paths = (options.mcp, "/message") if options.rest else (options.mcp,)
         self._auth: Authenticated | None = None
         if runtime.auth is not None or registry.composition is not None:
-            from ..http.authentication_step import authenticated
+            from .authenticated import authenticated
 
             self._auth = authenticated(runtime, self._routes, self._mcp_paths)
         self.under_other_server = True

@@ -1,7 +1,4 @@
-"""Authenticates each request over HTTP or CGI, before anything else.
-
-Over ASGI the user goes into the scope.
-"""
+"""Authenticates each request over HTTP or CGI, before anything else."""
 
 from __future__ import annotations
 
@@ -25,11 +22,9 @@ from ...core.reply import Reply, failure
 from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON
 from ...errors import AnswerbackError
-from ...protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
 from ...registry.composition import check_auth
-from ..asgi.request import HttpRequest, Receive, Scope, Send
-from .routes import PUBLIC, Routes
-from .server_options import host_name, is_loopback
+from .routes import PUBLIC
+from .server_options import is_loopback
 
 _CODES = {
     None: "LOGIN_REQUIRED",
@@ -146,89 +141,3 @@ def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
     if registry.composition is not None:
         check_auth(registry, registry.apps())
     return None if runtime.auth is None else AuthenticationStep(runtime.auth)
-
-
-class Authenticated:
-    """Authenticates the requests of an AsgiApp."""
-
-    def __init__(
-        self, step: AuthenticationStep, routes: Routes, mcp_paths: tuple[str, ...]
-    ) -> None:
-        self._step = step
-        self._routes = routes
-        self._mcp_paths = mcp_paths
-
-    async def answer_page(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request for the metadata, which is public; return False for other requests."""
-        if ".well-known" not in scope["path"]:
-            return False
-        request = HttpRequest(scope, receive, send)
-        page = self._step.page(request.method, request.path)
-        if page is not None:
-            await request.respond_with(page)
-        return page is not None
-
-    async def answer(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply | None:
-        """Return the response to a request that is refused or needs no user; None lets it proceed.
-
-        `scope["user"]` is the user then, or None for an anonymous request.
-        """
-        scope = request.scope
-        if self._step.loopback_only:
-            named = _names(request) if self._step.has_post(request.path) else []
-            refused = self._step.refuse_others(*_addresses(request), *named)
-            if refused is not None:
-                return self._routes.refuse(refused, request)
-        if request.method == "POST" and isinstance(body, bytes):
-            answered = self._step.answer_post(request.path, body)
-            if isinstance(answered, Reply):
-                return self._routes.refuse(answered, request)
-            if answered is not None:
-                return HttpReply(200, answered, JSON, (("Cache-Control", "no-store"),))
-        found = await self._step.identify(
-            Credentials(
-                request.method, request.path, scope.get("query_string", b""), scope["headers"]
-            )
-        )
-        if isinstance(found, RefusedRequest):
-            return found.added_to(self._write(found.reply, request))
-        scope["user"] = found
-        return None
-
-    def _write(self, reply: Reply[Any], request: HttpRequest) -> HttpReply:
-        if request.path not in self._mcp_paths:
-            return self._routes.refuse(reply, request)
-        assert reply.error is not None
-        error = RpcError(INVALID_REQUEST, reply.error.message, {"code": reply.error.code})
-        return HttpReply(reply.error.row.status, error_frame(None, error), JSON)
-
-
-def _addresses(request: HttpRequest) -> list[str]:
-    """Return the addresses of both ends of the connection, and of clients behind a proxy."""
-    ends = [request.scope.get(name) for name in ("server", "client")]
-    named = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
-    headers = request.headers
-    behind = [headers[name].decode("latin-1") for name in named if name in headers]
-    return [end[0] if end else "" for end in ends] + behind
-
-
-def _names(request: HttpRequest) -> list[str]:
-    """Return the hosts that a request names; a proxy without a name counts as an empty one.
-
-    Another host's page may be allowed to call tools, but must not get a test token.
-    """
-    headers = request.headers
-    names = [
-        headers[name].decode("latin-1").lower().rpartition("://")[2]
-        for name in (b"host", b"origin", b"x-forwarded-host")
-        if name in headers
-    ]
-    return [*map(host_name, names), *([""] if b"via" in headers else [])]
-
-
-def authenticated(
-    runtime: Runtime, routes: Routes, mcp_paths: tuple[str, ...]
-) -> Authenticated | None:
-    """Return the authentication of a wire's requests; raises ValueError, as the step does."""
-    step = authentication_step(runtime)
-    return None if step is None else Authenticated(step, routes, mcp_paths)

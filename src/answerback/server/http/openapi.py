@@ -710,6 +710,3 @@ def _security(auth: AppAuth, schemes: Schema, paths: Schema) -> list[Schema]:
             each["security"] = []
     ways: list[Schema] = [{name: []} for name in schemes]
     return [{}, *ways] if auth.anonymous else ways
-
-
-__all__ = ["document", "document_json"]
