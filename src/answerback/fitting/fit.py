@@ -1,4 +1,4 @@
-"""Fits a reply into its tool's budget: cuts it, says so, and keeps the whole for its caller."""
+"""Fits a reply into its tool's budget: cuts it, says so, and stores the full reply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..dialects import mcp
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_lists import ITEMS, Paging, first_page, items_cut, items_in_all, path_in_whole, shortened
+from .cut_lists import ITEMS, Paging, first_page, items_cut, items_in_all, path_in_reply, shortened
 from .pieces import FEW, CutPlan, Schema, Single, ValueSchemas, characters, cut_largest
 from .ranges import ReplyPart
 from .reply_store import PREFIX, range_uri
@@ -24,14 +24,14 @@ _SHOWN = 5
 """How many cuts a note describes one by one."""
 
 
-class Said(NamedTuple):
-    """A cut, and where the whole is."""
+class CutNote(NamedTuple):
+    """A cut, and where the full reply is."""
 
     cut: Cut
     uri: str | None
-    """The URI of the whole; None if it is not kept."""
+    """The URI of the full reply; None if it is not stored."""
     path: str
-    """Where the list or the text is in the whole."""
+    """Where the list or the text is in the full reply."""
     name: str
     """What the reader knows it as; empty if the reply is nothing else."""
     before: int | None = None
@@ -40,18 +40,18 @@ class Said(NamedTuple):
     """For the items of a page, how many there are on all pages; None if that is not known."""
 
 
-def notes(said: Sequence[Said]) -> tuple[Block, ...]:
-    """Return a text that names each cut, and a link to each whole."""
-    if not said:
+def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
+    """Return a text that names each cut, and a link to each full reply."""
+    if not cuts:
         return ()
-    lines = [_line(each) for each in said[:_SHOWN]]
-    if more := len(said[_SHOWN:]):
+    lines = [_line(each) for each in cuts[:_SHOWN]]
+    if more := len(cuts[_SHOWN:]):
         lines.append(f"Lists and texts that were cut too: {more:,}.")
-    uris = dict.fromkeys(each.uri for each in said)
+    uris = dict.fromkeys(each.uri for each in cuts)
     return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
 
 
-def _line(said: Said) -> str:
+def _line(said: CutNote) -> str:
     cut, before, in_all = said.cut, said.before, said.in_all
     if before is None:
         where = f' of "{said.name}"' if said.name else ""
@@ -62,10 +62,10 @@ def _line(said: Said) -> str:
         # The list is one of the tool's own pages, and what comes before it is not known here.
         of = "" if in_all is None else f" of {in_all:,}"
         shown = f"Showing {cut.returned:,}{of} items."
-    return f"{shown} {way_on(said)}"
+    return f"{shown} {how_to_continue(said)}"
 
 
-def way_on(said: Said) -> str:
+def how_to_continue(said: CutNote) -> str:
     """Return the sentence that says how to get what follows a cut."""
     if said.uri is None:
         return "The rest was not kept: ask for less."
@@ -82,12 +82,11 @@ def way_on(said: Said) -> str:
 
 
 def link(uri: str) -> Link:
-    """Return the link to a whole."""
     return Link(uri, "the whole reply", mime="application/json")
 
 
 CONTENT = "content[]"
-"""The path of all texts; a member of data can hardly have this name."""
+"""The path of all texts; reserved, and hardly the name of a member."""
 _ALL_STAY: Schema = {"prefixItems": []}
 
 _encode = msgspec.json.Encoder().encode
@@ -106,7 +105,7 @@ class ContentTexts:
         return len(self._texts)
 
     @property
-    def whole(self) -> bytes:
+    def body(self) -> bytes:
         """The JSON of all texts, as a list; of a single text, the text."""
         texts = list(self._texts.values())
         return _encode(texts[0] if len(texts) == 1 else texts)
@@ -131,8 +130,8 @@ class ContentTexts:
             if index in texts or index not in self._texts
         )
 
-    def path_in_whole(self, cut: Cut) -> str:
-        """Return where a text is in the whole; empty for all of it."""
+    def path_in_reply(self, cut: Cut) -> str:
+        """Return where a text is in the stored body; empty for all of it."""
         return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
 
     def named(self, cut: Cut) -> Cut:
@@ -206,7 +205,7 @@ def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) ->
 
 
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
-"""Keeps the JSON of a whole and returns its URI; None if it cannot be kept."""
+"""Stores the JSON of a full reply and returns its URI; None if it cannot be stored."""
 _PREVIEW = 1000
 """How many characters of a reply that cannot be cut are shown."""
 _TUPLE: dict[str, Any] = {"prefixItems": []}
@@ -219,7 +218,7 @@ async def fit(
 ) -> Reply[Any]:
     """Return a success within the tool's budget, or the error TOO_LARGE; errors stay as they are.
 
-    *keep* keeps the whole if the reply is too large. *paging* is for a tool that returns pages.
+    *keep* stores the full reply if it is too large. *paging* is for a tool that returns pages.
     """
     budget = tool.budget
     if budget is None or reply.error is not None:
@@ -324,26 +323,26 @@ class LargeReply:
             return False
         return not self._shape.structured or self._tool.contract.text in ("own", "readable")
 
-    async def _said(self, cut: Cut) -> Said:
+    async def _said(self, cut: Cut) -> CutNote:
         if cut.path.startswith(CONTENT):
             named = self._texts.named(cut)
             is_all = self._reply.encoded is None and (len(self._texts) == 1 or cut.path == CONTENT)
-            path = self._texts.path_in_whole(cut)
-            return Said(named, await self._uri(CONTENT), path, "" if is_all else named.path)
-        path = path_in_whole(cut.path, self._part)
+            path = self._texts.path_in_reply(cut)
+            return CutNote(named, await self._uri(CONTENT), path, "" if is_all else named.path)
+        path = path_in_reply(cut.path, self._part)
         before = in_all = None
         if self._paging is not None and cut.path == ITEMS:
             before = 0 if self._part is None else self._part.offset
             in_all = items_in_all(self._reply.encoded or b"{}", cut)
-        return Said(cut, await self._uri(""), path, cut.path, before, in_all)
+        return CutNote(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
-        """Return the URI of the whole: of the data, or of the texts in the content."""
+        """Return the URI of the full reply: of the data, or of the texts in the content."""
         if not path and self._part is not None:
             return PREFIX + self._part.id
         if path not in self._uris:
-            whole = self._texts.whole if path else self._reply.encoded
-            self._uris[path] = await self._keep(whole or b"null")
+            body = self._texts.body if path else self._reply.encoded
+            self._uris[path] = await self._keep(body or b"null")
         return self._uris[path]
 
     def _checked(self, reply: Reply[Any]) -> Reply[Any] | None:
@@ -355,7 +354,7 @@ class LargeReply:
                 encoded, typed = self._tool.output.encode(data)
             except InvalidOutput:
                 return None
-            # A model may work out members anew; the data is what is sent.
+            # A model's computed fields may differ; keep the data as sent.
             data = typed if encoded == reply.encoded else data
         return _replace(reply, data=data)
 
@@ -363,7 +362,7 @@ class LargeReply:
         """Return the error for a reply that its schema does not allow to cut."""
         reply, contract = self._reply, self._tool.contract
         size = sent_size(reply, self._shape, contract)
-        whole = reply.encoded or self._texts.whole
+        body = reply.encoded or self._texts.body
         uri = await self._uri(CONTENT if reply.encoded is None else "")
         error = failure(
             f"The reply has {size:,} characters, more than the {self._budget:,} that are sent, "
@@ -375,7 +374,7 @@ class LargeReply:
         links = () if uri is None else (link(uri),)
         error = _replace(error, content=links)
         room = self._budget - sent_size(error, self._shape, contract) - len(_BEGINS)
-        preview = whole[: 4 * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
+        preview = body[: 4 * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
         if room <= 0:
             return error
         return _replace(error, content=(Text(_BEGINS + preview), *links))

@@ -357,8 +357,8 @@ class Engine:
         call = Call(resource.uri, arguments, peer, wire="mcp", caller=peer.caller)
         if peer.version.stateless:
             self._recall_answers("resource", call, peer, raw)
-        is_whole = resource is self._registry.whole_replies
-        handle = self.runtime.read_whole if is_whole else self._handlers.resources
+        is_stored = resource is self._registry.stored_reply_resource
+        handle = self.runtime.read_stored_reply if is_stored else self._handlers.resources
         reply = self._reply_or_question("resource", call, peer, await handle(call))
         if isinstance(reply, bytes):
             return reply

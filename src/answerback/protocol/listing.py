@@ -132,9 +132,9 @@ def find_resource(
     served = [*(() if exact is None else (exact,)), *registry.resources.values()]
     if registry.has_budgets:
         # Imported here, so that other apps do not pay for it.
-        from ..calls.fitted_reply import whole_resource
+        from ..calls.fitted_reply import stored_reply_resource
 
-        served.insert(0, whole_resource(registry))
+        served.insert(0, stored_reply_resource(registry))
     for resource in served:
         arguments = resource.arguments_for(uri)
         if arguments is not None and (seen is None or seen(resource)):

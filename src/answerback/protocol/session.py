@@ -156,7 +156,7 @@ class ServerInfo:
         result: JsonObject = {
             "protocolVersion": version.name,
             "capabilities": self.capabilities(version, has_user=has_user, has_session=has_session),
-            "serverInfo": self._whole_info(version),
+            "serverInfo": self._full_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
         session = Session(version, client, asked.info)
@@ -168,7 +168,7 @@ class ServerInfo:
             "supportedVersions": sorted(STATELESS, reverse=True),
             "capabilities": self.capabilities(version),
         }
-        result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
+        result |= self._instructions() | {"_meta": {SERVER_INFO: self._full_info(version)}}
         return self.encode_result(result, version, cacheable=True)
 
     def capabilities(
@@ -238,7 +238,7 @@ class ServerInfo:
             info["title"] = self._registry.title
         return info
 
-    def _whole_info(self, version: Version) -> JsonObject:
+    def _full_info(self, version: Version) -> JsonObject:
         """Return the server info with icons, which can be large and are sent once."""
         info, registry = self.server_info(version), self._registry
         if version.icons and registry.icons:

@@ -210,8 +210,8 @@ class Registry:
     """Whether any tool served here may run as a task."""
     has_budgets = False
     """Whether a tool has a budget."""
-    whole_replies: Resource | None = None
-    """The resource of kept replies, created when a client first reads one."""
+    stored_reply_resource: Resource | None = None
+    """The resource of stored replies, created when a client first reads one."""
     has_keys = False
     """Whether any tool served here takes an idempotency key in a plain call."""
 

@@ -84,7 +84,7 @@ class PostgresStore:
         self._sealer = shared.sealer
         self._fingerprints = shared.fingerprints
         self._app = app
-        self._kept = _Estimates(self._database, app)
+        self._estimates = _Estimates(self._database, app)
         self._unreadable: set[str] = set()
         """Tasks whose records could not be read, which is logged once."""
 
@@ -92,7 +92,7 @@ class PostgresStore:
         return self._database.now()
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        self._kept.refresh(task.tool, limits.queue)
+        self._estimates.refresh(task.tool, limits.queue)
         # Before the transaction, because the first one reads the key from the database.
         owner, key = self._owner(task.owner), None
         if task.idempotency_key is not None:
@@ -101,7 +101,7 @@ class PostgresStore:
             found = self._with_key(cursor, owner, key)
             if found is not None:
                 return checked_repeat(found, task)
-            check_room(task, self._kept.counting(cursor, owner), limits)
+            check_room(task, self._estimates.counting(cursor, owner), limits)
             # Count the task's times from the database's clock, which all workers share.
             cursor.execute(f"SELECT {NOW}")
             now = float(_first(cursor)[0])
@@ -429,12 +429,12 @@ class _Estimates:
         )
         self._waiting[tool], self._bytes = row
 
-    def counting(self, cursor: Cursor[Row], owner: str) -> _Kept:
+    def counting(self, cursor: Cursor[Row], owner: str) -> _Usage:
         """Return the counts for a new task; *owner* is the fingerprint of its owner."""
-        return _Kept(self._waiting, self._bytes, (self._app, owner), cursor)
+        return _Usage(self._waiting, self._bytes, (self._app, owner), cursor)
 
 
-class _Kept:
+class _Usage:
     def __init__(
         self, waiting: dict[str, int], size: int, of_owner: tuple[str, str], cursor: Cursor[Row]
     ) -> None:
@@ -446,7 +446,7 @@ class _Kept:
     def bytes_with(self, task: TaskRecord) -> int:
         return self._bytes + len(task.arguments)
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         # Nothing is known while another thread reads it, or after that has failed.
         return self._waiting.get(tool, 0) >= count
 

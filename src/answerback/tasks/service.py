@@ -31,8 +31,8 @@ from .task_record import (
     dump_reply,
     fingerprint_of,
     first_expiry,
-    kept_user,
     new_id,
+    task_user,
 )
 from .task_runner import LEASE, TaskRunner, TaskWatch, new_worker_name
 from .task_store import MemoryStore, TaskStore
@@ -237,7 +237,7 @@ class TaskService:
             runner.slots.free(int(has_slot))
             if has_slot and isinstance(exc, Uncertain):
                 claim = {"worker": task.worker, "fence": task.fence}
-                runner.doubt(partial(runner.release, task.id, claim))
+                runner.undo_later(partial(runner.release, task.id, claim))
             raise
         if not has_slot:
             # A slot may have become free before the task was in the store.
@@ -275,7 +275,7 @@ class TaskService:
             tool=call.name,
             arguments=call.arguments,
             owner=owner_of(user),
-            user=kept_user(user),
+            user=task_user(user),
             fingerprint=fingerprint_of(call.name, call.arguments),
             wire=call.wire,
             protocol=call.peer.protocol,
@@ -370,7 +370,7 @@ async def _added(service: TaskService, record: TaskRecord) -> TaskRecord:
         return await runner.off_loop(store.add, record, service.limits)
     except Uncertain:
         # The call does not run, so the key must stay free for its repetition.
-        runner.doubt(partial(store.remove, record.id))
+        runner.undo_later(partial(store.remove, record.id))
         raise
 
 
@@ -393,7 +393,7 @@ async def _run_claimed(
         try:
             await runner.off_loop(remove)
         except Unavailable:
-            runner.doubt(remove)
+            runner.undo_later(remove)
         return outcome
     fits = len(dump_reply(outcome)) <= service.limits.result_bytes
     reply = outcome if fits else _TOO_LARGE

@@ -363,7 +363,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
             return checked_repeat(known, task)
         if found is not None:
             raise Unavailable("The call that has this idempotency key cannot be read")
-    check_room(task, _Kept(connection), limits)
+    check_room(task, _Usage(connection), limits)
     connection.execute(
         "INSERT INTO tasks (id, tool, owner, key, state, worker, lease, fence, expires, record)"
         " VALUES (?,?,?,?,?,?,?,?,?,?)",
@@ -372,7 +372,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
     return task
 
 
-class _Kept:
+class _Usage:
     """Counts the tasks of a file, and reads no more rows than a limit needs."""
 
     def __init__(self, connection: Connection) -> None:
@@ -385,7 +385,7 @@ class _Kept:
         pages, free, size = rows
         return int((pages - free) * size) + len(task.arguments)
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         # Each task has its own number, so there cannot be more waiting tasks than numbers from
         # the oldest to the newest. Usually that is below the limit, and no rows are counted.
         oldest, newest = self._connection.execute(_QUEUE_NUMBERS, (tool, tool)).fetchone()

@@ -226,7 +226,7 @@ def new_id() -> str:
     return secrets.token_urlsafe(20)
 
 
-def kept_user(user: object) -> TaskUser | None:
+def task_user(user: object) -> TaskUser | None:
     """Return the part of *user* that a task keeps; None unless *user* is a User from `auth=`."""
     if not isinstance(user, User):
         return None
@@ -277,35 +277,35 @@ def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
 _RETRY_AFTER = 5
 
 
-class Kept(Protocol):
+class StoreUsage(Protocol):
     """Counts the tasks that a store keeps."""
 
     def bytes_with(self, task: TaskRecord) -> int:
         """Return the size of all records, and of this one."""
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         """Return whether at least so many tasks of a tool wait for a worker."""
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         """Return whether an owner has at least so many unfinished tasks."""
 
 
-def check_room(task: TaskRecord, kept: Kept, limits: TaskLimits) -> None:
+def check_room(task: TaskRecord, usage: StoreUsage, limits: TaskLimits) -> None:
     """Raise Unavailable or RateLimited if there is no room for a new task."""
-    if kept.bytes_with(task) > limits.total_bytes:
+    if usage.bytes_with(task) > limits.total_bytes:
         raise Unavailable(
             f"The tasks that are kept take too much room, more than {limits.total_bytes} bytes",
             retryable=True,
             retry_after=_RETRY_AFTER,
         )
-    if task.is_waiting and kept.waits(task.tool, limits.queue):
+    if task.is_waiting and usage.has_queued(task.tool, limits.queue):
         raise Unavailable(
             f"Too many tasks of this tool wait, more than {limits.queue}",
             retryable=True,
             retry_after=_RETRY_AFTER,
         )
     # Anonymous callers own nothing together.
-    if task.owner and kept.has_unfinished(task.owner, limits.per_owner):
+    if task.owner and usage.has_unfinished(task.owner, limits.per_owner):
         raise RateLimited(
             f"You have too many unfinished tasks, more than {limits.per_owner}",
             retryable=True,

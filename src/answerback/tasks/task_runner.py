@@ -110,7 +110,7 @@ class TaskRunner:
         self._limits = limits
         self._worker = worker
         self._claims = count(1)
-        self._doubts: dict[Callable[[], object], float | None] = {}
+        self._pending_undos: dict[Callable[[], object], float | None] = {}
         """What undoes writes when the store answers; after its first success, until when."""
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
@@ -140,21 +140,21 @@ class TaskRunner:
         """The names that hold this worker's claims."""
         return self.keyed | {run.task.worker for run in tuple(self.runs.values())}
 
-    def doubt(self, undo: Callable[[], object]) -> None:
+    def undo_later(self, undo: Callable[[], object]) -> None:
         """Call *undo* when the store answers: after a write that may have landed, for instance."""
-        self._doubts[undo] = None
+        self._pending_undos[undo] = None
 
-    def settle_doubts(self) -> None:
-        """Undo what is in doubt; may block.
+    def run_pending_undos(self) -> None:
+        """Undo the writes that may have landed; may block.
 
         Repeated for a while, because a store that was stopped may still carry out such a write.
         """
-        for undo, ends in tuple(self._doubts.items()):
+        for undo, ends in tuple(self._pending_undos.items()):
             undo()
             if ends is None:
-                self._doubts[undo] = monotonic() + LEASE / 3
+                self._pending_undos[undo] = monotonic() + LEASE / 3
             elif monotonic() > ends:
-                del self._doubts[undo]
+                del self._pending_undos[undo]
 
     def release(self, id: str, claim: dict[str, Any]) -> None:
         """Let another worker have a task that was claimed here and not started; may block."""
@@ -199,7 +199,7 @@ class TaskRunner:
         try:
             return self._store.claim(name, LEASE, count, self._wire.registry.tools)
         except Uncertain:
-            self.doubt(partial(self._release_all, name))
+            self.undo_later(partial(self._release_all, name))
             raise
 
     def _release_all(self, name: str) -> None:
@@ -484,7 +484,7 @@ class TaskWatch:
     def _reconcile(self) -> None:
         if self._store.is_failing:
             self._store.try_to_write()
-        self._runner.settle_doubts()
+        self._runner.run_pending_undos()
         self._store.remove_expired()
         now = self._store.now()
         # After the clock jumps or the store was away, workers get time to renew their claims;

@@ -160,7 +160,7 @@ class MemoryStore:
     def bytes_with(self, task: TaskRecord) -> int:
         return self._bytes + _size(task)
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         return len(self._queues.get(tool, ())) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:
