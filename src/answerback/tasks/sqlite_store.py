@@ -17,8 +17,8 @@ from ..core.files import FileIdentity, FileMoved, make_private
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
-from .task_record import FORMAT, ExpiryClock, TaskRecord, check_room, checked_repeat
-from .task_store import Change, Claim
+from .task_record import FORMAT, TaskRecord
+from .task_store import Change, Claim, ExpiryClock, check_room, checked_repeat
 from .transitions import claimed
 
 if TYPE_CHECKING:
@@ -216,8 +216,9 @@ class SQLiteStore:
         with self._opened(_WRITING) as connection:
             try:
                 return _in_transaction(connection, change)
-            except Exception as exc:
-                if not _may_need_room(exc):
+            except sqlite3.OperationalError as exc:
+                no_room = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+                if exc.sqlite_errorcode not in no_room:
                     raise
                 # The write-ahead log may have filled the disk; this empties it.
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -345,13 +346,6 @@ def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -
             connection.execute("ROLLBACK")
         raise
     return result
-
-
-def _may_need_room(error: Exception) -> bool:
-    """Return whether a write failed because the disk is full or the file too large."""
-    if not isinstance(error, sqlite3.OperationalError):
-        return False
-    return error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 
 
 def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
