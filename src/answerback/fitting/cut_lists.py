@@ -13,7 +13,7 @@ import msgspec
 
 from ..core.list_page import Page, StoredPart
 from ..core.reply import Cut
-from .pieces import FEW
+from .pieces import FEW, UTF8_BYTES
 from .reply_store import PREFIX
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ DATA = "data"
 """The member with the data, where the arguments of its call are stored too."""
 _STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data":{"items":['}
 """How the JSON of each stored reply begins, by the path of its list."""
-_BYTES = 4
-"""The most bytes of one character in UTF-8."""
 _MORE = 4096
 """So many bytes are read beyond those of a full page, so that its last item is complete."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
@@ -86,7 +84,7 @@ async def read_page(
     else:
         # A list of few items is cut in another way.
         enough = lambda length, count: length > room and count > FEW  # noqa: E731
-        found = await _read(replies, part, owner, room * _BYTES, enough)
+        found = await _read(replies, part, owner, room * UTF8_BYTES, enough)
     return found.data if found is not None and isinstance(found.data, Page) else None
 
 
@@ -201,7 +199,7 @@ def first_page(body: bytes, uri: str | None, paging: Paging) -> Paging:
     return paging._replace(part=part, sizes=sizes)
 
 
-def shortened(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
+def shortened_page(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
     """Return the JSON of a page that has lost items, with the cursor for them."""
     following, part = None, paging.part
     if part is not None:

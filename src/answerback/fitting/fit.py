@@ -15,13 +15,32 @@ from ..dialects import mcp
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_lists import ITEMS, Paging, first_page, items_cut, items_in_all, path_in_reply, shortened
-from .pieces import FEW, CutPlan, Schema, Single, ValueSchemas, characters, cut_largest
+from .cut_lists import (
+    ITEMS,
+    Paging,
+    first_page,
+    items_cut,
+    items_in_all,
+    path_in_reply,
+    shortened_page,
+)
+from .pieces import (
+    FEW,
+    UTF8_BYTES,
+    CutPlan,
+    Schema,
+    Single,
+    ValueSchemas,
+    characters,
+    cut_largest,
+)
 from .ranges import ReplyPart
 from .reply_store import PREFIX, range_uri
 
 _SHOWN = 5
-"""How many cuts a note describes one by one."""
+"""How many cuts a reply describes one by one."""
+_TUPLE: Schema = {"prefixItems": []}
+"""The schema of a list that keeps all its items."""
 
 
 class CutNote(NamedTuple):
@@ -51,10 +70,10 @@ def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
     return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
 
 
-def _line(said: CutNote) -> str:
-    cut, before, in_all = said.cut, said.before, said.in_all
+def _line(note: CutNote) -> str:
+    cut, before, in_all = note.cut, note.before, note.in_all
     if before is None:
-        where = f' of "{said.name}"' if said.name else ""
+        where = f' of "{note.name}"' if note.name else ""
         shown = f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}."
     elif in_all == cut.total:
         shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
@@ -62,23 +81,23 @@ def _line(said: CutNote) -> str:
         # The list is one of the tool's own pages, and what comes before it is not known here.
         of = "" if in_all is None else f" of {in_all:,}"
         shown = f"Showing {cut.returned:,}{of} items."
-    return f"{shown} {how_to_continue(said)}"
+    return f"{shown} {how_to_continue(note)}"
 
 
-def how_to_continue(said: CutNote) -> str:
+def how_to_continue(note: CutNote) -> str:
     """Return the sentence that says how to get what follows a cut."""
-    if said.uri is None:
+    if note.uri is None:
         return "The rest was not kept: ask for less."
-    if said.before is not None:
+    if note.before is not None:
         return "For the next items, repeat the call with this page's next as cursor."
-    cut = said.cut
+    cut = note.cut
     rest = ReplyPart(
-        path=said.path,
+        path=note.path,
         offset=cut.returned,
         limit=cut.returned,
         unit="lines" if cut.unit == "lines" else "characters",
     )
-    return f"The rest: {range_uri(said.uri, rest)}"
+    return f"The rest: {range_uri(note.uri, rest)}"
 
 
 def link(uri: str) -> Link:
@@ -87,7 +106,6 @@ def link(uri: str) -> Link:
 
 CONTENT = "content[]"
 """The path of all texts; reserved, and hardly the name of a member."""
-_ALL_STAY: Schema = {"prefixItems": []}
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[str]).decode
@@ -116,7 +134,7 @@ class ContentTexts:
             return []
         encoded = _encode(list(self._texts.values()))
         plan = CutPlan(ValueSchemas({}), cuts_texts=True)
-        schema = _ALL_STAY if len(self) <= FEW else {}
+        schema = _TUPLE if len(self) <= FEW else {}
         return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
 
     def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
@@ -153,8 +171,6 @@ def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
 
 _WRAPPING = 20
 """More than the characters that a shape adds to the data, as in `{"result":…}`."""
-_BYTES = 4
-"""The most bytes of one character in UTF-8."""
 
 
 class _Resource(msgspec.Struct):
@@ -196,7 +212,7 @@ def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) ->
     encoded = reply.encoded
     # Most replies need not be written to know their size.
     if encoded is not None and shape.structured:
-        if len(encoded) > budget * _BYTES:
+        if len(encoded) > budget * UTF8_BYTES:
             return True
         is_bare = not reply.content and contract.text in ("json", "json_first")
         if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
@@ -208,7 +224,6 @@ Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 """Stores the JSON of a full reply and returns its URI; None if it cannot be stored."""
 _PREVIEW = 1000
 """How many characters of a reply that cannot be cut are shown."""
-_TUPLE: dict[str, Any] = {"prefixItems": []}
 
 _replace = msgspec.structs.replace
 
@@ -272,58 +287,56 @@ class LargeReply:
             schema = self._tool.data_schema
         else:
             schema = _TUPLE if self._shape.wrapping == "spread" else {}
-        schemas = ValueSchemas(schema)
-        piece = CutPlan(schemas, cuts_texts).piece("", schemas.root, encoded)
-        return [Single("", piece)]
+        plan = CutPlan(ValueSchemas(schema), cuts_texts)
+        return [Single("", plan.piece("", schema, encoded))]
 
     async def _cut(self, *groups: list[Single]) -> Reply[Any] | None:
         """Return the reply with the parts in each group cut to the same size together."""
         room = self._budget
         while all(sum(part.smallest for part in parts) <= room for parts in groups):
             cuts: list[Cut] = []
-            kept: dict[str, bytes] = {}
+            shortened: dict[str, bytes] = {}
             for parts in groups:
-                kept |= cut_largest(parts, room, cuts)
-            fitted = await self._with_notes(kept, cuts)
+                shortened |= cut_largest(parts, room, cuts)
+            fitted = await self._with_notes(shortened, cuts)
             sent = sent_size(fitted, self._shape, self._tool.contract)
             if sent <= self._budget:
-                return self._checked(fitted) if "" in kept else fitted
+                return self._checked(fitted) if "" in shortened else fitted
             # Some contracts indent the data, so that it takes more room than its JSON.
-            used = min(room, max(_size(parts, kept) for parts in groups))
+            sizes = {name: characters(value) for name, value in shortened.items()}
+            used = max(sum(sizes.get(part.name, part.size) for part in parts) for parts in groups)
+            used = min(room, used)
             room = min(used - 1, used * self._budget // sent)
         return None
 
-    async def _with_notes(self, kept: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
-        reply = self._reply
-        encoded = kept.get("", reply.encoded)
-        content = self._texts.content_with(kept.get(CONTENT))
+    async def _with_notes(self, shortened: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
+        reply, shape, contract = self._reply, self._shape, self._tool.contract
+        encoded = shortened.get("", reply.encoded)
+        content = self._texts.content_with(shortened.get(CONTENT))
         if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
             if self._paging.part is None:
                 uri = await self._uri("")
-                self._paging = first_page(self._reply.encoded or b"", uri, self._paging)
-            encoded = shortened(encoded, cut, self._paging)
+                self._paging = first_page(reply.encoded or b"", uri, self._paging)
+            encoded = shortened_page(encoded, cut, self._paging)
             if self._part is not None:
                 count = self._part.count or cut.total + self._part.offset
-                whole = _replace(cut, total=count)
-                cuts = [whole if each is cut else each for each in cuts]
-        if encoded is not None and self._shows_data_only_without_texts():
-            text = data_text(encoded, self._shape, self._tool.contract, is_part=True)
+                of_list = _replace(cut, total=count)
+                cuts = [of_list if each is cut else each for each in cuts]
+        # Without the author's texts, the note, which is a text, would replace that of the data.
+        has_texts = any(isinstance(block, Text) for block in reply.content)
+        is_text_only = not shape.structured or contract.text in ("own", "readable")
+        if encoded is not None and is_text_only and not has_texts:
+            text = data_text(encoded, shape, contract, is_part=True)
             content = (Text(text), *content)
-        said = [await self._said(cut) for cut in cuts]
+        described = [await self._note(cut) for cut in cuts]
         return _replace(
             reply,
-            content=content + notes(said),
+            content=content + notes(described),
             encoded=encoded,
-            cuts=tuple(each.cut for each in said),
+            cuts=tuple(each.cut for each in described),
         )
 
-    def _shows_data_only_without_texts(self) -> bool:
-        """Return whether the note, which is a text, would replace the text of the data."""
-        if any(isinstance(block, Text) for block in self._reply.content):
-            return False
-        return not self._shape.structured or self._tool.contract.text in ("own", "readable")
-
-    async def _said(self, cut: Cut) -> CutNote:
+    async def _note(self, cut: Cut) -> CutNote:
         if cut.path.startswith(CONTENT):
             named = self._texts.named(cut)
             is_all = self._reply.encoded is None and (len(self._texts) == 1 or cut.path == CONTENT)
@@ -374,15 +387,10 @@ class LargeReply:
         links = () if uri is None else (link(uri),)
         error = _replace(error, content=links)
         room = self._budget - sent_size(error, self._shape, contract) - len(_BEGINS)
-        preview = body[: 4 * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
+        preview = body[: UTF8_BYTES * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
         if room <= 0:
             return error
         return _replace(error, content=(Text(_BEGINS + preview), *links))
 
 
 _BEGINS = "It begins: "
-
-
-def _size(parts: list[Single], kept: dict[str, bytes]) -> int:
-    cut = (characters(kept[part.name]) if part.name in kept else part.size for part in parts)
-    return sum(cut)
