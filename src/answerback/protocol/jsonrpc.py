@@ -324,7 +324,6 @@ def _message(frame: _Frame) -> Message:
 
 
 def _malformed(text: bytes, exc: Exception) -> RpcError:
-    """Return the error for a malformed message, with its id if readable."""
     if isinstance(exc, InvalidJson):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     try:
@@ -342,7 +341,6 @@ def result_frame(id: Id, result: bytes) -> bytes:
 
 
 def large_result_frame(id: Id, pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return the frame's pieces for a result's *pieces*."""
     return (b'{"jsonrpc":"2.0","id":%b,"result":' % _encode(id) + pieces[0], *pieces[1:], b"}")
 
 

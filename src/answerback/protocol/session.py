@@ -121,7 +121,6 @@ class Session:
 
     @property
     def info(self) -> ClientInfo | None:
-        """The client's name and version."""
         from .mcp_request_info import client_info
 
         return client_info(self._sent_info)
@@ -209,7 +208,7 @@ class ServerInfo:
         return found
 
     def offers(self, family: str, version: Version) -> bool:
-        """Return whether the methods of *family*, the part before the slash, are served."""
+        """Return whether the methods of *family*, a name in the engine's table, are served."""
         registry = self._registry
         match family:
             case "resources":
@@ -227,10 +226,8 @@ class ServerInfo:
                 return registry.has_tasks and version.stateless
             case "core tasks":
                 return registry.has_tasks and version.tasks
-            case "task list":
+            case _:  # "task list"
                 return registry.has_tasks and version.tasks and registry.auth is not None
-            case _:
-                return family in ("tools", "logging")
 
     def server_info(self, version: Version) -> JsonObject:
         info: JsonObject = {"name": self._registry.name, "version": self._registry.version}
