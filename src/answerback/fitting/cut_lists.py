@@ -170,11 +170,6 @@ class Paging(NamedTuple):
     """The bytes of each stored item from the part on; empty for a stored reply."""
 
 
-def items_cut(cuts: list[Cut]) -> Cut | None:
-    """Return the cut of a page's items."""
-    return next((cut for cut in cuts if cut.path == ITEMS), None)
-
-
 class _Counts(msgspec.Struct):
     total: int | None = None
     next: str | None = None

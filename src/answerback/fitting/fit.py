@@ -15,15 +15,7 @@ from ..dialects import mcp
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_lists import (
-    ITEMS,
-    Paging,
-    first_page,
-    items_cut,
-    items_in_all,
-    path_in_reply,
-    shortened_page,
-)
+from .cut_lists import ITEMS, Paging, first_page, items_in_all, path_in_reply, shortened_page
 from .pieces import (
     FEW,
     UTF8_BYTES,
@@ -41,191 +33,19 @@ _SHOWN = 5
 """How many cuts a reply describes one by one."""
 _TUPLE: Schema = {"prefixItems": []}
 """The schema of a list that keeps all its items."""
-
-
-class CutNote(NamedTuple):
-    """A cut, and where the full reply is."""
-
-    cut: Cut
-    uri: str | None
-    """The URI of the full reply; None if it is not stored."""
-    path: str
-    """Where the list or the text is in the full reply."""
-    name: str
-    """What the reader knows it as; empty if the reply is nothing else."""
-    before: int | None = None
-    """For the items of a page, how many are on earlier pages; its `next` continues."""
-    in_all: int | None = None
-    """For the items of a page, how many there are on all pages; None if that is not known."""
-
-
-def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
-    """Return a text that names each cut, and a link to each full reply."""
-    if not cuts:
-        return ()
-    lines = [_line(each) for each in cuts[:_SHOWN]]
-    if more := len(cuts[_SHOWN:]):
-        lines.append(f"Lists and texts that were cut too: {more:,}.")
-    uris = dict.fromkeys(each.uri for each in cuts)
-    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
-
-
-def _line(note: CutNote) -> str:
-    cut, before, in_all = note.cut, note.before, note.in_all
-    if before is None:
-        where = f' of "{note.name}"' if note.name else ""
-        shown = f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}."
-    elif in_all == cut.total:
-        shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
-    else:
-        # The list is one of the tool's own pages, and what comes before it is not known here.
-        of = "" if in_all is None else f" of {in_all:,}"
-        shown = f"Showing {cut.returned:,}{of} items."
-    return f"{shown} {how_to_continue(note)}"
-
-
-def how_to_continue(note: CutNote) -> str:
-    """Return the sentence that says how to get what follows a cut."""
-    if note.uri is None:
-        return "The rest was not kept: ask for less."
-    if note.before is not None:
-        return "For the next items, repeat the call with this page's next as cursor."
-    cut = note.cut
-    rest = ReplyPart(
-        path=note.path,
-        offset=cut.returned,
-        limit=cut.returned,
-        unit="lines" if cut.unit == "lines" else "characters",
-    )
-    return f"The rest: {range_uri(note.uri, rest)}"
-
-
-def link(uri: str) -> Link:
-    return Link(uri, "the whole reply", mime="application/json")
-
-
-CONTENT = "content[]"
-"""The path of all texts; reserved, and hardly the name of a member."""
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(list[str]).decode
-
-
-class ContentTexts:
-    """The texts of blocks: of `Text`, and of embedded files without a form of their own."""
-
-    def __init__(self, content: Sequence[Block]) -> None:
-        self._content = content
-        self._texts = dict(_texts(content))
-        self._indexes = list(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    @property
-    def body(self) -> bytes:
-        """The JSON of all texts, as a list; of a single text, the text."""
-        texts = list(self._texts.values())
-        return _encode(texts[0] if len(texts) == 1 else texts)
-
-    def parts(self) -> list[Single]:
-        """Return the part that may be cut, if there are texts."""
-        if not self._texts:
-            return []
-        encoded = _encode(list(self._texts.values()))
-        plan = CutPlan(ValueSchemas({}), cuts_texts=True)
-        schema = _TUPLE if len(self) <= FEW else {}
-        return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
-
-    def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
-        """Return the blocks with the texts that were kept, without those that were left out."""
-        if kept is None:
-            return tuple(self._content)
-        texts = dict(zip(self._indexes, _decode(kept), strict=False))
-        return tuple(
-            changed_block(block, text=texts[index]) if index in texts else block
-            for index, block in enumerate(self._content)
-            if index in texts or index not in self._texts
-        )
-
-    def path_in_reply(self, cut: Cut) -> str:
-        """Return where a text is in the stored body; empty for all of it."""
-        return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
-
-    def named(self, cut: Cut) -> Cut:
-        """Return the cut with the index of its block, such as `content[2]`."""
-        if cut.path == CONTENT:
-            return cut
-        index = self._indexes[int(cut.path.removeprefix(f"{CONTENT}."))]
-        return msgspec.structs.replace(cut, path=f"content[{index}]")
-
-
-def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
-    for index, block in enumerate(content):
-        match block:
-            case Text(text=text):
-                yield index, text
-            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
-                yield index, text
-
-
 _WRAPPING = 20
 """More than the characters that a shape adds to the data, as in `{"result":…}`."""
-
-
-class _Resource(msgspec.Struct):
-    text: str = ""
-
-
-class _Block(msgspec.Struct):
-    """The members of a block that a model may read."""
-
-    text: str = ""
-    uri: str = ""
-    name: str = ""
-    title: str = ""
-    description: str = ""
-    resource: _Resource = msgspec.field(default_factory=_Resource)
-
-    @property
-    def size(self) -> int:
-        own = (self.text, self.uri, self.name, self.title, self.description, self.resource.text)
-        return sum(map(len, own))
-
-
-class _Sent(msgspec.Struct):
-    content: list[_Block]
-    structured: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="structuredContent")
-
-
-_decode_sent = msgspec.json.Decoder(_Sent).decode
-
-
-def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
-    """Return the characters of the larger half."""
-    sent = _decode_sent(mcp.write(reply, shape, contract))
-    return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
-
-
-def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
-    """Return whether a half of the reply has more than *budget* characters."""
-    encoded = reply.encoded
-    # Most replies need not be written to know their size.
-    if encoded is not None and shape.structured:
-        if len(encoded) > budget * UTF8_BYTES:
-            return True
-        is_bare = not reply.content and contract.text in ("json", "json_first")
-        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
-            return False
-    return sent_size(reply, shape, contract) > budget
-
-
+CONTENT = "content[]"
+"""The path of all texts; reserved, and hardly the name of a member."""
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 """Stores the JSON of a full reply and returns its URI; None if it cannot be stored."""
 _PREVIEW = 1000
 """How many characters of a reply that cannot be cut are shown."""
+_BEGINS = "It begins: "
 
 _replace = msgspec.structs.replace
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[str]).decode
 
 
 async def fit(
@@ -313,7 +133,8 @@ class LargeReply:
         reply, shape, contract = self._reply, self._shape, self._tool.contract
         encoded = shortened.get("", reply.encoded)
         content = self._texts.content_with(shortened.get(CONTENT))
-        if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
+        cut = next((each for each in cuts if each.path == ITEMS), None)
+        if self._paging is not None and encoded is not None and cut is not None:
             if self._paging.part is None:
                 uri = await self._uri("")
                 self._paging = first_page(reply.encoded or b"", uri, self._paging)
@@ -393,4 +214,167 @@ class LargeReply:
         return _replace(error, content=(Text(_BEGINS + preview), *links))
 
 
-_BEGINS = "It begins: "
+class ContentTexts:
+    """The texts of blocks: of `Text`, and of embedded files without a form of their own."""
+
+    def __init__(self, content: Sequence[Block]) -> None:
+        self._content = content
+        self._texts = dict(_texts(content))
+        self._indexes = list(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def body(self) -> bytes:
+        """The JSON of all texts, as a list; of a single text, the text."""
+        texts = list(self._texts.values())
+        return _encode(texts[0] if len(texts) == 1 else texts)
+
+    def parts(self) -> list[Single]:
+        """Return the part that may be cut, if there are texts."""
+        if not self._texts:
+            return []
+        encoded = _encode(list(self._texts.values()))
+        plan = CutPlan(ValueSchemas({}), cuts_texts=True)
+        schema = _TUPLE if len(self) <= FEW else {}
+        return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
+
+    def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
+        """Return the blocks with the texts that were kept, without those that were left out."""
+        if kept is None:
+            return tuple(self._content)
+        texts = dict(zip(self._indexes, _decode(kept), strict=False))
+        return tuple(
+            changed_block(block, text=texts[index]) if index in texts else block
+            for index, block in enumerate(self._content)
+            if index in texts or index not in self._texts
+        )
+
+    def path_in_reply(self, cut: Cut) -> str:
+        """Return where a text is in the stored body; empty for all of it."""
+        return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
+
+    def named(self, cut: Cut) -> Cut:
+        """Return the cut with the index of its block, such as `content[2]`."""
+        if cut.path == CONTENT:
+            return cut
+        index = self._indexes[int(cut.path.removeprefix(f"{CONTENT}."))]
+        return msgspec.structs.replace(cut, path=f"content[{index}]")
+
+
+def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
+    for index, block in enumerate(content):
+        match block:
+            case Text(text=text):
+                yield index, text
+            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
+                yield index, text
+
+
+class CutNote(NamedTuple):
+    """A cut, and where the full reply is."""
+
+    cut: Cut
+    uri: str | None
+    """The URI of the full reply; None if it is not stored."""
+    path: str
+    """Where the list or the text is in the full reply."""
+    name: str
+    """What the reader knows it as; empty if the reply is nothing else."""
+    before: int | None = None
+    """For the items of a page, how many are on earlier pages; its `next` continues."""
+    in_all: int | None = None
+    """For the items of a page, how many there are on all pages; None if that is not known."""
+
+
+def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
+    """Return a text that names each cut, and a link to each full reply."""
+    if not cuts:
+        return ()
+    lines = [_line(each) for each in cuts[:_SHOWN]]
+    if more := len(cuts[_SHOWN:]):
+        lines.append(f"Lists and texts that were cut too: {more:,}.")
+    uris = dict.fromkeys(each.uri for each in cuts)
+    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
+
+
+def _line(note: CutNote) -> str:
+    cut, before, in_all = note.cut, note.before, note.in_all
+    if before is None:
+        where = f' of "{note.name}"' if note.name else ""
+        shown = f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}."
+    elif in_all == cut.total:
+        shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
+    else:
+        # The list is one of the tool's own pages, and what comes before it is not known here.
+        of = "" if in_all is None else f" of {in_all:,}"
+        shown = f"Showing {cut.returned:,}{of} items."
+    return f"{shown} {how_to_continue(note)}"
+
+
+def how_to_continue(note: CutNote) -> str:
+    """Return the sentence that says how to get what follows a cut."""
+    if note.uri is None:
+        return "The rest was not kept: ask for less."
+    if note.before is not None:
+        return "For the next items, repeat the call with this page's next as cursor."
+    cut = note.cut
+    rest = ReplyPart(
+        path=note.path,
+        offset=cut.returned,
+        limit=cut.returned,
+        unit="lines" if cut.unit == "lines" else "characters",
+    )
+    return f"The rest: {range_uri(note.uri, rest)}"
+
+
+def link(uri: str) -> Link:
+    return Link(uri, "the whole reply", mime="application/json")
+
+
+class _Resource(msgspec.Struct):
+    text: str = ""
+
+
+class _Block(msgspec.Struct):
+    """The members of a block that a model may read."""
+
+    text: str = ""
+    uri: str = ""
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+
+    @property
+    def size(self) -> int:
+        own = (self.text, self.uri, self.name, self.title, self.description, self.resource.text)
+        return sum(map(len, own))
+
+
+class _Sent(msgspec.Struct):
+    content: list[_Block]
+    structured: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="structuredContent")
+
+
+_decode_sent = msgspec.json.Decoder(_Sent).decode
+
+
+def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
+    """Return the characters of the larger half."""
+    sent = _decode_sent(mcp.write(reply, shape, contract))
+    return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
+
+
+def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
+    """Return whether a half of the reply has more than *budget* characters."""
+    encoded = reply.encoded
+    # Most replies need not be written to know their size.
+    if encoded is not None and shape.structured:
+        if len(encoded) > budget * UTF8_BYTES:
+            return True
+        is_bare = not reply.content and contract.text in ("json", "json_first")
+        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
+            return False
+    return sent_size(reply, shape, contract) > budget

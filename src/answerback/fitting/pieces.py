@@ -19,14 +19,9 @@ import msgspec
 from ..core.reply import Cut
 
 Schema: TypeAlias = dict[str, Any]
-Kind: TypeAlias = Literal["object", "array", "string", "other"]
 
-_KINDS: dict[int, Kind] = {ord("{"): "object", ord("["): "array", ord('"'): "string"}
-_TYPES: dict[int, str] = {
-    **_KINDS,
-    **dict.fromkeys(b"tf", "boolean"),
-    ord("n"): "null",
-}
+_KINDS = {ord("{"): "object", ord("["): "array", ord('"'): "string"}
+_TYPES = _KINDS | {ord("t"): "boolean", ord("f"): "boolean", ord("n"): "null"}
 _FIXED_VALUE = frozenset({"const", "enum"})
 _FIXED_TEXT = frozenset({"pattern", "format", "contentEncoding", "contentMediaType"})
 _MAX_STEPS = 100
@@ -214,7 +209,6 @@ class CutPlan(msgspec.Struct, frozen=True):
 
 
 def _path_of(path: str, step: str | int) -> str:
-    """Return the path of a member or an item."""
     return f"{path}.{step}" if path else str(step)
 
 
@@ -269,7 +263,6 @@ class ListPiece(ValuePiece):
         return Columns({"": self}).cut(room, cuts)[""]
 
     def piece(self, index: int) -> ValuePiece:
-        """Return the piece for an item."""
         schema = item_schema(self._schema, index)
         return self._plan.piece(_path_of(self.path, index), schema, bytes(self.items[index]))
 

@@ -237,7 +237,6 @@ class SQLiteReplies:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection of this process; raises Unavailable."""
         with self._lock:
             try:
                 if self._connection is None or self._pid != os.getpid():

@@ -170,15 +170,23 @@ class TaskService:
             raise Unavailable("Too many requests wait for this task", retryable=True, retry_after=5)
         self._waiting[id] += 1
         until = monotonic() + seconds
-        waiter = _Waiter()
-        stop = self.subscribe(lambda changed: waiter.wake() if changed in (None, id) else None)
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(changed: str | None) -> None:
+            if changed in (None, id) and not loop.is_closed():
+                loop.call_soon_threadsafe(woken.set)
+
+        stop = self.subscribe(wake)
         try:
             while True:
                 task = await self.get(id, owner)
                 left = until - monotonic()
                 if task is None or is_done(task) or left <= 0:
                     return task
-                await waiter.wait(left)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await woken.wait()
+                woken.clear()
         finally:
             stop()
             self._waiting[id] -= 1
@@ -287,7 +295,6 @@ class TaskService:
         )
 
     def remove_expired(self) -> None:
-        """Remove expired tasks."""
         # For a store that may block, the watch does it.
         if self._watch is None:
             self.store.remove_expired()
@@ -296,24 +303,6 @@ class TaskService:
         """Wake everyone who waits for this task, or for any task if the id is None."""
         for listener in tuple(self._waiters.values()):
             listener(id)
-
-
-class _Waiter:
-    """Waits on the running event loop for a wake-up from any thread."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._event = asyncio.Event()
-
-    def wake(self) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._event.set)
-
-    async def wait(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        self._event.clear()
 
 
 def _health(store: TaskStore, runner: TaskRunner) -> HealthState:
