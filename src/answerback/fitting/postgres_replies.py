@@ -39,7 +39,7 @@ class PostgresReplies:
         self._app = app
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        digest, user = _digest(id), self._owner(owner.user)
+        digest, user, size = _digest(id), self._owner(owner.user), len(body)
         holder = self._fingerprints.of(place_of("holder", owner.holder))[:_HOLDER]
         account = holder + self._fingerprints.of(place_of("account", owner.account))
         # A reply need not survive a crash of the database's machine.
@@ -53,7 +53,22 @@ class PostgresReplies:
                 return
             _remove_expired(cursor)
             sealed = self._sealer.seal(body, self._place(user, digest))
-            self._make_room(cursor, account, len(body), limits)
+            # Make room: in the owner's limits, then in those of all.
+            cursor.execute(
+                "SELECT number, size FROM answerback.wholes WHERE app = %s AND account = %s"
+                " ORDER BY number",
+                (self._app, account),
+            )
+            _remove(cursor, surplus(cursor.fetchall(), size, limits.per_owner, limits.owner_bytes))
+            cursor.execute(
+                "SELECT count(*), coalesce(sum(size), 0)::bigint"
+                " FROM answerback.wholes WHERE app = %s",
+                (self._app,),
+            )
+            [(count, held)] = cursor.fetchall()
+            if count >= limits.count or held + size > limits.total_bytes:
+                cursor.execute(_IN_ORDER_OF_REMOVAL, (self._app,))
+                _remove(cursor, surplus_of_all(cursor.fetchall(), size, limits))
             cursor.execute(
                 "INSERT INTO answerback.wholes"
                 " (digest, app, account, owner, session, tool, expires, size, body)"
@@ -61,7 +76,7 @@ class PostgresReplies:
                 " ON CONFLICT (app, digest) DO UPDATE SET expires = excluded.expires",
                 (
                     *(digest, self._app, account, user, owner.session, owner.tool),
-                    *(limits.retention, len(body), sealed),
+                    *(limits.retention, size, sealed),
                 ),
             )
 
@@ -94,28 +109,6 @@ class PostgresReplies:
 
     def close(self) -> None:
         """Do nothing: the server closes the state."""
-
-    def _make_room(
-        self,
-        cursor: psycopg.Cursor[tuple[Any, ...]],
-        account: bytes,
-        size: int,
-        limits: ReplyLimits,
-    ) -> None:
-        cursor.execute(
-            "SELECT number, size FROM answerback.wholes WHERE app = %s AND account = %s"
-            " ORDER BY number",
-            (self._app, account),
-        )
-        _remove(cursor, surplus(cursor.fetchall(), size, limits.per_owner, limits.owner_bytes))
-        cursor.execute(
-            "SELECT count(*), coalesce(sum(size), 0)::bigint FROM answerback.wholes WHERE app = %s",
-            (self._app,),
-        )
-        [(count, held)] = cursor.fetchall()
-        if count >= limits.count or held + size > limits.total_bytes:
-            cursor.execute(_IN_ORDER_OF_REMOVAL, (self._app,))
-            _remove(cursor, surplus_of_all(cursor.fetchall(), size, limits))
 
     def _owner(self, user: str) -> str:
         """Return the user's fingerprint; empty without one."""

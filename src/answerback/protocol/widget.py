@@ -222,20 +222,35 @@ class Widget(Resource):
     def __init__(
         self, app: Registry, name: object, options: WidgetOptions, author: str | None
     ) -> None:
-        checked = _check(name, options)
-        source, file = _source(checked, options, author)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} cannot be the name of a widget; "
+                "use 1 to 64 of the characters A-Z a-z 0-9 _ -, as in app.widget('accounts')"
+            )
+        if (options.get("html") is None) == (options.get("path") is None):
+            raise TypeError(
+                f"widget {name!r} needs either html= with the text of the page, "
+                "or path= with its file"
+            )
+        self._host = host = options.get("host")
+        if host is not None and host not in HOST_NAMES:
+            raise ValueError(f"host={host!r} should be one of {', '.join(map(repr, HOST_NAMES))}")
+        for option in ("border", "bridge"):
+            value = options.get(option)
+            if value is not None and not isinstance(value, bool):
+                raise TypeError(f"{option}={value!r} should be True or False")
+        source, file = _source(name, options, author)
         self._ui, self._openai = _page_keys(options)
-        uri = widget_uri(checked)
+        uri = widget_uri(name)
         self.page = WidgetPage(app, uri, source, file, bridge=options.get("bridge", True))
         given = {
-            "name": checked,
+            "name": name,
             "mime": MIME,
             "description": options.get("description"),
             "meta": {"ui": self._ui, **self._openai},
             "requires": options.get("requires"),
             "inline": True,
         }
-        self._host = options.get("host")
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
@@ -253,25 +268,6 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
         raise ValueError(f"there is a widget {name!r} already; give one another name")
     put_resource(app, widget)
     return widget
-
-
-def _check(name: object, options: WidgetOptions) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot be the name of a widget; "
-            "use 1 to 64 of the characters A-Z a-z 0-9 _ -, as in app.widget('accounts')"
-        )
-    if (options.get("html") is None) == (options.get("path") is None):
-        raise TypeError(
-            f"widget {name!r} needs either html= with the text of the page, or path= with its file"
-        )
-    if (host := options.get("host")) is not None and host not in HOST_NAMES:
-        raise ValueError(f"host={host!r} should be one of {', '.join(map(repr, HOST_NAMES))}")
-    for option in ("border", "bridge"):
-        value = options.get(option)
-        if value is not None and not isinstance(value, bool):
-            raise TypeError(f"{option}={value!r} should be True or False")
-    return name
 
 
 def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str, str | None]:
