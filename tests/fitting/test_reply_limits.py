@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from tests.state.stores import SECRET, make_tables
 
-from answerback.fitting.postgres_wholes import PostgresWholes
-from answerback.fitting.reply_store import PREFIX, Owner, SQLiteWholes, Wholes, WholeStore
+from answerback.fitting.postgres_replies import PostgresReplies
+from answerback.fitting.reply_store import PREFIX, Owner, ReplyStore, SQLiteReplies, StoredReplies
 from answerback.options import ReplyLimits
 from answerback.state.shared import SharedState
 
@@ -27,45 +27,45 @@ MANY_CALLERS = Path(__file__).parent / "many_callers.py"
 
 
 @pytest.fixture(params=["process", "workers", "database"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WholeStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ReplyStore]:
     if request.param != "database":
-        made = SQLiteWholes("" if request.param == "process" else str(tmp_path / "replies.db"))
+        made = SQLiteReplies("" if request.param == "process" else str(tmp_path / "replies.db"))
         yield made
         made.close()
         return
     url = request.getfixturevalue("state_url")
     make_tables(url)
     shared = SharedState(url, [SECRET])
-    yield PostgresWholes(shared, "kept")
+    yield PostgresReplies(shared, "kept")
     shared.close()
 
 
 class Caller:
     """Keeps replies for one user, and says which of them are still there."""
 
-    def __init__(self, wholes: Wholes, name: str) -> None:
-        self._wholes = wholes
+    def __init__(self, replies: StoredReplies, name: str) -> None:
+        self._replies = replies
         self._owner = Owner(user=name, session=f"session of {name}", tool="report")
         self._kept: list[str] = []
 
     def keep(self, *bodies: bytes) -> None:
         for body in bodies:
-            uri = asyncio.run(self._wholes.keep(body, self._owner))
+            uri = asyncio.run(self._replies.keep(body, self._owner))
             assert uri is not None
             self._kept.append(uri.removeprefix(PREFIX))
 
     @property
     def left(self) -> list[bytes]:
-        found = [asyncio.run(self._wholes.find(id, self._owner.user)) for id in self._kept]
+        found = [asyncio.run(self._replies.find(id, self._owner.user)) for id in self._kept]
         return [each.body for each in found if each is not None]
 
 
-def _limited(store: WholeStore, **limits: Any) -> Callable[[str], Caller]:
-    wholes = Wholes(store, ReplyLimits(**limits))
-    return lambda name: Caller(wholes, name)
+def _limited(store: ReplyStore, **limits: Any) -> Callable[[str], Caller]:
+    replies = StoredReplies(store, ReplyLimits(**limits))
+    return lambda name: Caller(replies, name)
 
 
-def test_an_owner_s_oldest_reply_makes_room_for_the_next_one(store: WholeStore) -> None:
+def test_an_owner_s_oldest_reply_makes_room_for_the_next_one(store: ReplyStore) -> None:
     caller = _limited(store, per_owner=3)
     ada, bob = caller("ada"), caller("bob")
 
@@ -77,17 +77,17 @@ def test_an_owner_s_oldest_reply_makes_room_for_the_next_one(store: WholeStore) 
 
 
 def test_a_reply_that_is_sent_again_is_kept_once_and_for_each_caller_apart(
-    store: WholeStore,
+    store: ReplyStore,
 ) -> None:
-    wholes = Wholes(store, ReplyLimits())
+    replies = StoredReplies(store, ReplyLimits())
     ada, bob = Owner(user="ada", tool="report"), Owner(user="bob", tool="report")
 
-    uris = [asyncio.run(wholes.keep(b"[1]", each)) for each in (ada, ada, bob)]
+    uris = [asyncio.run(replies.keep(b"[1]", each)) for each in (ada, ada, bob)]
 
     assert uris[0] == uris[1] != uris[2]
 
 
-def test_an_owner_s_replies_stay_within_its_bytes(store: WholeStore) -> None:
+def test_an_owner_s_replies_stay_within_its_bytes(store: ReplyStore) -> None:
     ada = _limited(store, reply_bytes=600, owner_bytes=1_000)("ada")
 
     ada.keep(b"a" * 300, b"b" * 300, b"c" * 600)
@@ -99,7 +99,7 @@ def test_an_owner_s_replies_stay_within_its_bytes(store: WholeStore) -> None:
     "limits", [{"count": 20}, {"reply_bytes": 100, "owner_bytes": 2_000, "total_bytes": 2_000}]
 )
 def test_the_owner_that_has_most_makes_room_for_others(
-    store: WholeStore, limits: dict[str, int]
+    store: ReplyStore, limits: dict[str, int]
 ) -> None:
     caller = _limited(store, **limits)
     ada, bob, greedy = caller("ada"), caller("bob"), caller("greedy")
@@ -113,14 +113,14 @@ def test_the_owner_that_has_most_makes_room_for_others(
 
 
 def test_many_sessions_from_one_address_do_not_push_out_the_replies_of_another(
-    store: WholeStore,
+    store: ReplyStore,
 ) -> None:
     """Without auth, each of them holds less than the other address's only session."""
-    wholes = Wholes(store, ReplyLimits(count=20))
+    replies = StoredReplies(store, ReplyLimits(count=20))
 
     def keep(number: int, session: str, address: str) -> str:
         owner = Owner(session=session, address=address, tool="report")
-        uri = asyncio.run(wholes.keep(b"%100d" % number, owner))
+        uri = asyncio.run(replies.keep(b"%100d" % number, owner))
         assert uri is not None
         return uri.removeprefix(PREFIX)
 
@@ -128,7 +128,7 @@ def test_many_sessions_from_one_address_do_not_push_out_the_replies_of_another(
     for number in range(50):
         keep(number, f"session {number}", "192.0.2.2")
 
-    assert [asyncio.run(wholes.find(id, "")) is not None for id in kept] == [True] * 3
+    assert [asyncio.run(replies.find(id, "")) is not None for id in kept] == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -146,13 +146,13 @@ def test_impossible_limits_are_refused_when_they_are_made(
         ReplyLimits(**given)
 
 
-def test_a_reply_that_is_too_large_is_not_kept(store: WholeStore) -> None:
-    wholes = Wholes(store, ReplyLimits(reply_bytes=10))
+def test_a_reply_that_is_too_large_is_not_kept(store: ReplyStore) -> None:
+    replies = StoredReplies(store, ReplyLimits(reply_bytes=10))
 
-    assert asyncio.run(wholes.keep(b"x" * 11, Owner())) is None
+    assert asyncio.run(replies.keep(b"x" * 11, Owner())) is None
 
 
-def test_parts_of_a_reply_are_read_without_the_rest(store: WholeStore) -> None:
+def test_parts_of_a_reply_are_read_without_the_rest(store: ReplyStore) -> None:
     store.add("id", b"0123456789", Owner(tool="report"), ReplyLimits())
 
     found = store.get("id", "", slice(2, 4), slice(8, None))
@@ -160,37 +160,37 @@ def test_parts_of_a_reply_are_read_without_the_rest(store: WholeStore) -> None:
     assert found == ("report", b"2389")
 
 
-def test_a_session_s_replies_are_removed_with_it_and_others_stay(store: WholeStore) -> None:
-    wholes = Wholes(store, ReplyLimits())
-    ada, bob = Caller(wholes, "ada"), Caller(wholes, "bob")
+def test_a_session_s_replies_are_removed_with_it_and_others_stay(store: ReplyStore) -> None:
+    replies = StoredReplies(store, ReplyLimits())
+    ada, bob = Caller(replies, "ada"), Caller(replies, "bob")
     ada.keep(b"[]")
     bob.keep(b"[]")
 
-    asyncio.run(wholes.forget_session("session of ada"))
+    asyncio.run(replies.forget_session("session of ada"))
 
     assert (ada.left, bob.left) == ([], [b"[]"])
 
 
-def test_removing_nobody_s_session_removes_nothing(store: WholeStore) -> None:
-    wholes = Wholes(store, ReplyLimits())
-    uri = asyncio.run(wholes.keep(b"[]", Owner()))
+def test_removing_nobody_s_session_removes_nothing(store: ReplyStore) -> None:
+    replies = StoredReplies(store, ReplyLimits())
+    uri = asyncio.run(replies.keep(b"[]", Owner()))
     assert uri is not None
 
-    asyncio.run(wholes.forget_session(""))
+    asyncio.run(replies.forget_session(""))
 
-    assert asyncio.run(wholes.find(uri.removeprefix(PREFIX), "")) is not None
+    assert asyncio.run(replies.find(uri.removeprefix(PREFIX), "")) is not None
 
 
-def test_an_odd_id_is_unknown(store: WholeStore) -> None:
-    wholes = Wholes(store, ReplyLimits())
+def test_an_odd_id_is_unknown(store: ReplyStore) -> None:
+    replies = StoredReplies(store, ReplyLimits())
     for id in ("", "x" * 100_000, "a\0b", "é\ud800", "'; --"):
-        assert asyncio.run(wholes.find(id, "")) is None
+        assert asyncio.run(replies.find(id, "")) is None
 
 
 def test_the_workers_file_is_private_and_what_expired_is_gone_from_it(tmp_path: Path) -> None:
     path = tmp_path / "replies.db"
     now = [0.0]
-    store = SQLiteWholes(str(path), clock=lambda: now[0])
+    store = SQLiteReplies(str(path), clock=lambda: now[0])
     body = b'"' + b"a secret text " * 10_000 + b'"'
     store.add("id", body, Owner(), ReplyLimits())
     modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
@@ -209,11 +209,11 @@ def test_the_workers_file_is_private_and_what_expired_is_gone_from_it(tmp_path: 
 
 def test_the_thread_that_removes_expired_replies_ends_with_them() -> None:
     before = set(threading.enumerate())
-    wholes = Wholes(SQLiteWholes(), ReplyLimits())
-    asyncio.run(wholes.keep(b"[]", Owner()))
+    replies = StoredReplies(SQLiteReplies(), ReplyLimits())
+    asyncio.run(replies.keep(b"[]", Owner()))
     [thread] = set(threading.enumerate()) - before
 
-    del wholes
+    del replies
     gc.collect()
     thread.join(60)
 

@@ -23,14 +23,14 @@ from tests.state.tcp_proxy import Proxy
 
 from answerback import connect
 from answerback.errors import Unavailable
-from answerback.fitting.postgres_wholes import PostgresWholes
-from answerback.fitting.reply_store import Owner, Wholes
+from answerback.fitting.postgres_replies import PostgresReplies
+from answerback.fitting.reply_store import Owner, StoredReplies
 from answerback.options import ReplyLimits
 from answerback.state.shared import SharedState
 
 KEPT = Path(__file__).parents[1] / "fitting" / "kept_app.py"
 OLD, NEW = "o" * 32, "n" * 32
-Open = Callable[..., PostgresWholes]
+Open = Callable[..., PostgresReplies]
 LIMITS = ReplyLimits()
 
 
@@ -78,10 +78,10 @@ def open_store(state_url: str) -> Iterator[Open]:
     make_tables(state_url)
     with ExitStack() as stack:
 
-        def opened(secret: str = NEW, url: str = state_url, app: str = "kept") -> PostgresWholes:
+        def opened(secret: str = NEW, url: str = state_url, app: str = "kept") -> PostgresReplies:
             shared = SharedState(url, [secret.encode()])
             stack.callback(shared.close)
-            return PostgresWholes(shared, app)
+            return PostgresReplies(shared, app)
 
         yield opened
 
@@ -171,9 +171,9 @@ def test_without_the_database_a_reply_has_no_whole_and_reading_one_says_to_try_a
     open_store: Open,
 ) -> None:
     url = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
-    wholes = Wholes(open_store(url=url), LIMITS)
+    replies = StoredReplies(open_store(url=url), LIMITS)
 
-    assert asyncio.run(wholes.keep(b"[]", Owner())) is None
+    assert asyncio.run(replies.keep(b"[]", Owner())) is None
     with pytest.raises(Unavailable) as refused:
-        asyncio.run(wholes.find("id", ""))
+        asyncio.run(replies.find("id", ""))
     assert refused.value.retryable

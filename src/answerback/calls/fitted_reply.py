@@ -1,4 +1,4 @@
-"""A call's reply within its tool's budget, with the whole kept for the caller."""
+"""A call's reply within its tool's budget; the full reply is stored for the caller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from ..core.authentication import owner_of
 from ..core.content import Embedded
-from ..core.list_page import KeptPart
+from ..core.list_page import StoredPart
 from ..core.reply import Reply
 from ..errors import NotFound, ToolError
 from ..fitting.cut_lists import Paging
@@ -24,8 +24,8 @@ from .call import Call
 from .runtime import Runtime
 
 
-class WholeResource(Resource):
-    """The resource of all whole replies that are kept for the callers of one app."""
+class StoredReplyResource(Resource):
+    """The resource of the full replies stored for the callers of one app."""
 
     is_listed = False
 
@@ -37,24 +37,24 @@ class WholeResource(Resource):
         return msgspec.json.encode({"id": id, "query": query})
 
 
-def whole_resource(registry: Registry) -> Resource:
-    """Return the resource of the app's whole replies, behind the app's gates."""
-    if registry.whole_replies is None:
+def stored_reply_resource(registry: Registry) -> Resource:
+    """Return the resource of the app's stored replies, behind the app's gates."""
+    if registry.stored_reply_resource is None:
         uri = PREFIX + "{id}{?query}"
-        resource = WholeResource(uri, read_whole, {}, registry.contract)
+        resource = StoredReplyResource(uri, read_stored_reply, {}, registry.contract)
         adopt(registry, resource)
-        registry.whole_replies = resource
-    return registry.whole_replies
+        registry.stored_reply_resource = resource
+    return registry.stored_reply_resource
 
 
-async def read_whole(ctx: Context, id: str, query: str = "") -> Embedded:
-    """Return a whole reply, or a range of it."""
+async def read_stored_reply(ctx: Context, id: str, query: str = "") -> Embedded:
+    """Return a full reply, or a range of it."""
     runtime = current_runtime()
     assert isinstance(runtime, Runtime)
     part = part_of(query)
-    whole = await runtime.wholes.find(id, owner_of(ctx.user))
-    tool = None if whole is None else runtime.registry.tools.get(whole.tool)
-    if whole is None or tool is None or is_hidden(tool, ctx.request):
+    stored = await runtime.stored_replies.find(id, owner_of(ctx.user))
+    tool = None if stored is None else runtime.registry.tools.get(stored.tool)
+    if stored is None or tool is None or is_hidden(tool, ctx.request):
         raise NotFound(
             f"Resource not found: {PREFIX}{id}",
             hint="a whole reply is kept for a limited time; call the tool again to get a new one",
@@ -68,7 +68,7 @@ async def read_whole(ctx: Context, id: str, query: str = "") -> Embedded:
         refused = await runtime.pass_gates(call)
         if refused is not None and (error := refused.error) is not None:
             raise ToolError(error.message, error.code, error.details, hint=error.hint)
-    found = await runtime.wholes.read(whole, part)
+    found = await runtime.stored_replies.read(stored, part)
     return Embedded(range_uri(PREFIX + id, part), text=found.text, mime=found.mime)
 
 
@@ -85,12 +85,14 @@ async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
     paging = None
     if tool.is_paged:
         part = call.part or _part(call)
-        paging = Paging(part, lambda rest: part_cursor(rest, call), call.kept_sizes)
-    return await fit(reply, tool, call.shape, lambda body: runtime.wholes.keep(body, owner), paging)
+        paging = Paging(part, lambda rest: part_cursor(rest, call), call.item_sizes)
+    return await fit(
+        reply, tool, call.shape, lambda body: runtime.stored_replies.keep(body, owner), paging
+    )
 
 
-def _part(call: Call) -> KeptPart | None:
-    """Return the kept part that a stored reply continues, which its cursor names."""
+def _part(call: Call) -> StoredPart | None:
+    """Return the part of a stored list that the reply continues, as its cursor says."""
     cursor = msgspec.json.decode(call.arguments, type=_Cursor).cursor
     # The stored reply was a success; the key that signed its cursor may be another by now.
     with suppress(ToolError):
@@ -99,7 +101,7 @@ def _part(call: Call) -> KeptPart | None:
 
 
 def owner_of_call(call: Call) -> Owner:
-    """Return for whom the whole reply of *call* is kept."""
+    """Return for whom the full reply of *call* is stored."""
     return Owner(
         user=owner_of(Context(call).user),
         session=call.peer.session_key,

@@ -39,8 +39,8 @@ from .runners import (
 if TYPE_CHECKING:
     import asyncio
 
-    from ..core.list_page import KeptPart, Page
-    from ..fitting.reply_store import Wholes
+    from ..core.list_page import Page, StoredPart
+    from ..fitting.reply_store import StoredReplies
     from ..state.shared import SharedState
 
 
@@ -223,7 +223,7 @@ class Runtime:
     """How many tasks run here at a time; None takes the author's limit."""
     state: SharedState | None = None
     """What this server shares with other hosts."""
-    wholes_file: str = ""
+    replies_file: str = ""
     """The file in which all workers keep whole replies; empty if each process has its own."""
     get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     """Returns the event loop for tasks, on a wire without its own."""
@@ -283,34 +283,34 @@ class Runtime:
         return self._execution.wait_for(steps)
 
     @cached_property
-    def wholes(self) -> Wholes:
-        """The whole replies that are kept for clients that got a part."""
+    def stored_replies(self) -> StoredReplies:
+        """The full replies of which clients got only a part."""
         if self._parent is not None:
-            return self._parent.wholes
+            return self._parent.stored_replies
         # Imported here, so that apps without budgets do not pay for it.
-        from ..fitting.reply_store import wholes_of
+        from ..fitting.reply_store import stored_replies_of
 
-        made = wholes_of(self.registry, self.state, self.wholes_file)
+        made = stored_replies_of(self.registry, self.state, self.replies_file)
         # Another thread may have made one meanwhile.
-        kept: Wholes = self.__dict__.setdefault("wholes", made)
-        return kept
+        shared: StoredReplies = self.__dict__.setdefault("stored_replies", made)
+        return shared
 
     @cached_property
-    def read_whole(self) -> Handler:
-        """The handler of calls that read a kept reply."""
-        from .fitted_reply import whole_resource
+    def read_stored_reply(self) -> Handler:
+        """The handler of calls that read a stored reply."""
+        from .fitted_reply import stored_reply_resource
 
-        resource = whole_resource(self.registry)
+        resource = stored_reply_resource(self.registry)
         return self._handler("resource", {resource.uri: resource})
 
-    async def kept_page(self, part: KeptPart, owner: str, room: int | None) -> Page[Any] | None:
-        """Return the rest of a page that was kept for *owner*; None if it is no longer kept.
+    async def stored_page(self, part: StoredPart, owner: str, room: int | None) -> Page[Any] | None:
+        """Return the rest of a page stored for *owner*; None if it is no longer stored.
 
         A caller that cuts it to *room* characters gets no more items than it needs.
         """
         from ..fitting.cut_lists import read_page
 
-        return await read_page(self.wholes, part, owner, room)
+        return await read_page(self.stored_replies, part, owner, room)
 
     @cached_property
     def admit(self) -> Handler:
@@ -357,8 +357,8 @@ class Runtime:
 
     def close(self) -> None:
         """End the threads; no call is made from now on."""
-        if "wholes" in self.__dict__ and self._parent is None:
-            self.wholes.close()
+        if "stored_replies" in self.__dict__ and self._parent is None:
+            self.stored_replies.close()
         self._execution.close()
 
     def _handler(

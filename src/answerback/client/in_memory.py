@@ -100,7 +100,7 @@ class InMemory(Transport):
             await asyncio.wait(tasks, timeout=1)
         self._session.close()
         if self._app.has_budgets and (session := self._session.state) is not None:
-            await self._engine.runtime.wholes.forget_session(session.nonce.hex())
+            await self._engine.runtime.stored_replies.forget_session(session.nonce.hex())
         await self._stack.aclose()
 
     def deliver(self, frame: bytes) -> None:

@@ -1,1 +1,1 @@
-"""Replies that fit: what is left out of a reply that is too large, and where the whole is kept."""
+"""Fits large replies into a budget, and stores the full replies."""

@@ -1,4 +1,4 @@
-"""Cut lists: where a kept list continues, and the items from there on.
+"""Cut lists: where a stored list continues, and the items from there on.
 
 A `Page` that is too large ends earlier, and its `next` continues it.
 """
@@ -11,63 +11,61 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ..core.list_page import KeptPart, Page
+from ..core.list_page import Page, StoredPart
 from ..core.reply import Cut
-from .pieces import FEW
+from .pieces import FEW, UTF8_BYTES
 from .reply_store import PREFIX
 
 if TYPE_CHECKING:
-    from .reply_store import Wholes
+    from .reply_store import StoredReplies
 
 
 ITEMS = "items"
 DATA = "data"
-"""The member with the data, where the arguments of its call are kept too."""
+"""The member with the data, where the arguments of its call are stored too."""
 _STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data":{"items":['}
-"""How the JSON of each whole begins, by the path of its list."""
-_BYTES = 4
-"""The most bytes of one character in UTF-8."""
+"""How the JSON of each stored reply begins, by the path of its list."""
 _MORE = 4096
-"""So many bytes are read beyond those of a full page, so that its last item is whole."""
+"""So many bytes are read beyond those of a full page, so that its last item is complete."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 # The values do not matter, only where they end.
 _scan = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
 
 
-class _KeptPage(msgspec.Struct):
+class _StoredPage(msgspec.Struct):
     items: list[msgspec.Raw]
     total: int | None = None
     next: str | None = None
 
 
-class _KeptCall(msgspec.Struct):
-    data: _KeptPage | list[msgspec.Raw]
+class _StoredCall(msgspec.Struct):
+    data: _StoredPage | list[msgspec.Raw]
     arguments: msgspec.Raw = msgspec.Raw()
 
 
-_pages = msgspec.json.Decoder(_KeptPage)
-_calls = msgspec.json.Decoder(_KeptCall)
+_pages = msgspec.json.Decoder(_StoredPage)
+_calls = msgspec.json.Decoder(_StoredCall)
 
 
-class KeptList(NamedTuple):
-    """The items of a kept list from a part on: all of them, or as many as were wanted."""
+class StoredList(NamedTuple):
+    """The items of a stored list from a part on: all of them, or as many as were wanted."""
 
     data: list[msgspec.Raw] | Page[msgspec.Raw]
     arguments: bytes
-    """The arguments of the call that returned the list, if they are kept."""
+    """The arguments of the call that returned the list, if they are stored."""
 
 
-def first_part(id: str, path: str, whole: bytes, items: bytes) -> tuple[KeptPart, list[int]]:
-    """Return the list at *path* of a whole as a part, and the bytes of each of its *items*."""
+def first_part(id: str, path: str, body: bytes, items: bytes) -> tuple[StoredPart, list[int]]:
+    """Return the list at *path* of a reply as a part, and the bytes of each of its *items*."""
     sizes = [memoryview(item).nbytes for item in _items.decode(items)]
     start = _STARTS[path]
     end = len(start) + sum(sizes) + len(sizes) - 1
     # Only JSON without spaces has its items where their sizes say.
-    at = len(start) if whole.startswith(start) and whole.startswith(b"],", end) else 0
-    return KeptPart(id, path, 0, at, end, len(sizes)), sizes
+    at = len(start) if body.startswith(start) and body.startswith(b"],", end) else 0
+    return StoredPart(id, path, 0, at, end, len(sizes)), sizes
 
 
-def part_after(part: KeptPart, count: int, sizes: Sequence[int]) -> KeptPart:
+def part_after(part: StoredPart, count: int, sizes: Sequence[int]) -> StoredPart:
     """Return the part that follows the first *count* items of *part*; *sizes* are their bytes."""
     is_known = part.at and len(sizes) >= count
     at = part.at + sum(sizes[:count]) + count if is_known else 0
@@ -75,69 +73,71 @@ def part_after(part: KeptPart, count: int, sizes: Sequence[int]) -> KeptPart:
 
 
 async def read_page(
-    wholes: Wholes, part: KeptPart, owner: str, room: int | None
+    replies: StoredReplies, part: StoredPart, owner: str, room: int | None
 ) -> Page[msgspec.Raw] | None:
-    """Return a kept page from *part* on; None if it is no longer kept.
+    """Return a stored page from *part* on; None if it is no longer stored.
 
     It has all the remaining items, or more than fit into *room* characters.
     """
     if room is None:
-        found = await _read(wholes, part, owner)
+        found = await _read(replies, part, owner)
     else:
         # A list of few items is cut in another way.
         enough = lambda length, count: length > room and count > FEW  # noqa: E731
-        found = await _read(wholes, part, owner, room * _BYTES, enough)
+        found = await _read(replies, part, owner, room * UTF8_BYTES, enough)
     return found.data if found is not None and isinstance(found.data, Page) else None
 
 
 async def read_list(
-    wholes: Wholes, part: KeptPart, owner: str, limit: int | None
-) -> KeptList | None:
-    """Return at least *limit* items of a kept list, or all the remaining ones; None if it is
-    no longer kept."""
+    replies: StoredReplies, part: StoredPart, owner: str, limit: int | None
+) -> StoredList | None:
+    """Return at least *limit* items of a stored list, or all the remaining ones.
+
+    None if it is no longer stored.
+    """
     if limit is None:
-        return await _read(wholes, part, owner)
+        return await _read(replies, part, owner)
     usual = (part.end - part.at) // max(part.count - part.offset, 1) + 1
-    return await _read(wholes, part, owner, 2 * limit * usual, lambda _, count: count > limit)
+    return await _read(replies, part, owner, 2 * limit * usual, lambda _, count: count > limit)
 
 
 async def _read(
-    wholes: Wholes,
-    part: KeptPart,
+    replies: StoredReplies,
+    part: StoredPart,
     owner: str,
     size: int = 0,
     is_enough: Callable[[int, int], bool] | None = None,
-) -> KeptList | None:
-    """Return a kept list from *part* on: all of it, or the first items that are enough.
+) -> StoredList | None:
+    """Return a stored list from *part* on: all of it, or the first items that are enough.
 
     Only those are read, *size* bytes at first, so that the cost of a page does not depend on the
     length of the list. *is_enough* gets the characters and the number of the items.
     """
     if is_enough is None or not part.at:
-        whole = await wholes.find(part.id, owner)
-        return None if whole is None else _decoded(whole.body, part, part.offset)
+        stored = await replies.find(part.id, owner)
+        return None if stored is None else _decoded(stored.body, part, part.offset)
     size += _MORE
     while True:
         is_rest = part.at + size >= part.end
         window = slice(part.at, part.end if is_rest else part.at + size)
-        whole = await wholes.find(part.id, owner, window, slice(part.end, None))
-        if whole is None:
+        stored = await replies.find(part.id, owner, window, slice(part.end, None))
+        if stored is None:
             return None
         length = window.stop - window.start
-        used = _bytes_of_items(whole.body[:length], is_enough)
+        used = _bytes_of_items(stored.body[:length], is_enough)
         if used is not None or is_rest:
-            items = whole.body[: length if used is None else used]
-            return _decoded(_STARTS[part.path] + items + whole.body[length:], part)
+            items = stored.body[: length if used is None else used]
+            return _decoded(_STARTS[part.path] + items + stored.body[length:], part)
         size *= 8
 
 
-def _decoded(body: bytes, part: KeptPart, skipped: int = 0) -> KeptList:
-    kept = _KeptCall(_pages.decode(body)) if part.path == ITEMS else _calls.decode(body)
-    data = kept.data
+def _decoded(body: bytes, part: StoredPart, skipped: int = 0) -> StoredList:
+    call = _StoredCall(_pages.decode(body)) if part.path == ITEMS else _calls.decode(body)
+    data = call.data
     if isinstance(data, list):
-        return KeptList(data[skipped:], bytes(kept.arguments))
+        return StoredList(data[skipped:], bytes(call.arguments))
     page = Page(data.items[skipped:], total=data.total, next=data.next)
-    return KeptList(page, bytes(kept.arguments))
+    return StoredList(page, bytes(call.arguments))
 
 
 def _bytes_of_items(window: bytes, is_enough: Callable[[int, int], bool]) -> int | None:
@@ -162,17 +162,12 @@ _encode = msgspec.json.Encoder().encode
 class Paging(NamedTuple):
     """How the call's page continues."""
 
-    part: KeptPart | None
-    """The kept part that the page begins with; None if the tool has just returned it."""
-    cursor: Callable[[KeptPart], str]
+    part: StoredPart | None
+    """The stored part that the page begins with; None if the tool has just returned it."""
+    cursor: Callable[[StoredPart], str]
     """Returns the cursor that continues at a part."""
     sizes: Sequence[int] = ()
-    """The bytes of each kept item from the part on; empty for a stored reply."""
-
-
-def items_cut(cuts: list[Cut]) -> Cut | None:
-    """Return the cut of a page's items."""
-    return next((cut for cut in cuts if cut.path == ITEMS), None)
+    """The bytes of each stored item from the part on; empty for a stored reply."""
 
 
 class _Counts(msgspec.Struct):
@@ -186,20 +181,20 @@ _counts = msgspec.json.Decoder(_Counts)
 def items_in_all(page: bytes, cut: Cut) -> int | None:
     """Return how many items all pages have together; None if *page* does not say it."""
     counts = _counts.decode(page)
-    is_whole = counts.total is None and counts.next is None
-    return cut.total if is_whole else counts.total
+    is_only_page = counts.total is None and counts.next is None
+    return cut.total if is_only_page else counts.total
 
 
-def first_page(whole: bytes, uri: str | None, paging: Paging) -> Paging:
-    """Return how a page continues that the tool has just returned; *whole* is kept at *uri*."""
+def first_page(body: bytes, uri: str | None, paging: Paging) -> Paging:
+    """Return how a page continues that the tool has just returned; *body* is stored at *uri*."""
     if uri is None:
         return paging
-    items = _members.decode(whole)[ITEMS]
-    part, sizes = first_part(uri.removeprefix(PREFIX), ITEMS, whole, bytes(items))
+    items = _members.decode(body)[ITEMS]
+    part, sizes = first_part(uri.removeprefix(PREFIX), ITEMS, body, bytes(items))
     return paging._replace(part=part, sizes=sizes)
 
 
-def shortened(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
+def shortened_page(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
     """Return the JSON of a page that has lost items, with the cursor for them."""
     following, part = None, paging.part
     if part is not None:
@@ -208,8 +203,8 @@ def shortened(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
     return _encode(page | {"returned": cut.returned, "next": following})
 
 
-def path_in_whole(path: str, part: KeptPart | None) -> str:
-    """Return where something in a page is in the whole that the page comes from."""
+def path_in_reply(path: str, part: StoredPart | None) -> str:
+    """Return where something in a page is in the reply that the page comes from."""
     if part is None or not path.startswith(f"{ITEMS}."):
         return path
     index, dot, below = path.removeprefix(f"{ITEMS}.").partition(".")

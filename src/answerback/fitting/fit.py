@@ -1,4 +1,4 @@
-"""Fits a reply into its tool's budget: cuts it, says so, and keeps the whole for its caller."""
+"""Fits a reply into its tool's budget: cuts it, says so, and stores the full reply."""
 
 from __future__ import annotations
 
@@ -15,203 +15,37 @@ from ..dialects import mcp
 from ..dialects.reply_text import data_text
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_lists import ITEMS, Paging, first_page, items_cut, items_in_all, path_in_whole, shortened
-from .pieces import FEW, CutPlan, Schema, Single, ValueSchemas, characters, cut_largest
+from .cut_lists import ITEMS, Paging, first_page, items_in_all, path_in_reply, shortened_page
+from .pieces import (
+    FEW,
+    UTF8_BYTES,
+    CutPlan,
+    Schema,
+    Single,
+    ValueSchemas,
+    characters,
+    cut_largest,
+)
 from .ranges import ReplyPart
 from .reply_store import PREFIX, range_uri
 
 _SHOWN = 5
-"""How many cuts a note describes one by one."""
-
-
-class Said(NamedTuple):
-    """A cut, and where the whole is."""
-
-    cut: Cut
-    uri: str | None
-    """The URI of the whole; None if it is not kept."""
-    path: str
-    """Where the list or the text is in the whole."""
-    name: str
-    """What the reader knows it as; empty if the reply is nothing else."""
-    before: int | None = None
-    """For the items of a page, how many are on earlier pages; its `next` continues."""
-    in_all: int | None = None
-    """For the items of a page, how many there are on all pages; None if that is not known."""
-
-
-def notes(said: Sequence[Said]) -> tuple[Block, ...]:
-    """Return a text that names each cut, and a link to each whole."""
-    if not said:
-        return ()
-    lines = [_line(each) for each in said[:_SHOWN]]
-    if more := len(said[_SHOWN:]):
-        lines.append(f"Lists and texts that were cut too: {more:,}.")
-    uris = dict.fromkeys(each.uri for each in said)
-    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
-
-
-def _line(said: Said) -> str:
-    cut, before, in_all = said.cut, said.before, said.in_all
-    if before is None:
-        where = f' of "{said.name}"' if said.name else ""
-        shown = f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}."
-    elif in_all == cut.total:
-        shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
-    else:
-        # The list is one of the tool's own pages, and what comes before it is not known here.
-        of = "" if in_all is None else f" of {in_all:,}"
-        shown = f"Showing {cut.returned:,}{of} items."
-    return f"{shown} {way_on(said)}"
-
-
-def way_on(said: Said) -> str:
-    """Return the sentence that says how to get what follows a cut."""
-    if said.uri is None:
-        return "The rest was not kept: ask for less."
-    if said.before is not None:
-        return "For the next items, repeat the call with this page's next as cursor."
-    cut = said.cut
-    rest = ReplyPart(
-        path=said.path,
-        offset=cut.returned,
-        limit=cut.returned,
-        unit="lines" if cut.unit == "lines" else "characters",
-    )
-    return f"The rest: {range_uri(said.uri, rest)}"
-
-
-def link(uri: str) -> Link:
-    """Return the link to a whole."""
-    return Link(uri, "the whole reply", mime="application/json")
-
-
-CONTENT = "content[]"
-"""The path of all texts; a member of data can hardly have this name."""
-_ALL_STAY: Schema = {"prefixItems": []}
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(list[str]).decode
-
-
-class ContentTexts:
-    """The texts of blocks: of `Text`, and of embedded files without a form of their own."""
-
-    def __init__(self, content: Sequence[Block]) -> None:
-        self._content = content
-        self._texts = dict(_texts(content))
-        self._indexes = list(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    @property
-    def whole(self) -> bytes:
-        """The JSON of all texts, as a list; of a single text, the text."""
-        texts = list(self._texts.values())
-        return _encode(texts[0] if len(texts) == 1 else texts)
-
-    def parts(self) -> list[Single]:
-        """Return the part that may be cut, if there are texts."""
-        if not self._texts:
-            return []
-        encoded = _encode(list(self._texts.values()))
-        plan = CutPlan(ValueSchemas({}), cuts_texts=True)
-        schema = _ALL_STAY if len(self) <= FEW else {}
-        return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
-
-    def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
-        """Return the blocks with the texts that were kept, without those that were left out."""
-        if kept is None:
-            return tuple(self._content)
-        texts = dict(zip(self._indexes, _decode(kept), strict=False))
-        return tuple(
-            changed_block(block, text=texts[index]) if index in texts else block
-            for index, block in enumerate(self._content)
-            if index in texts or index not in self._texts
-        )
-
-    def path_in_whole(self, cut: Cut) -> str:
-        """Return where a text is in the whole; empty for all of it."""
-        return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
-
-    def named(self, cut: Cut) -> Cut:
-        """Return the cut with the index of its block, such as `content[2]`."""
-        if cut.path == CONTENT:
-            return cut
-        index = self._indexes[int(cut.path.removeprefix(f"{CONTENT}."))]
-        return msgspec.structs.replace(cut, path=f"content[{index}]")
-
-
-def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
-    for index, block in enumerate(content):
-        match block:
-            case Text(text=text):
-                yield index, text
-            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
-                yield index, text
-
-
+"""How many cuts a reply describes one by one."""
+_TUPLE: Schema = {"prefixItems": []}
+"""The schema of a list that keeps all its items."""
 _WRAPPING = 20
 """More than the characters that a shape adds to the data, as in `{"result":…}`."""
-_BYTES = 4
-"""The most bytes of one character in UTF-8."""
-
-
-class _Resource(msgspec.Struct):
-    text: str = ""
-
-
-class _Block(msgspec.Struct):
-    """The members of a block that a model may read."""
-
-    text: str = ""
-    uri: str = ""
-    name: str = ""
-    title: str = ""
-    description: str = ""
-    resource: _Resource = msgspec.field(default_factory=_Resource)
-
-    @property
-    def size(self) -> int:
-        own = (self.text, self.uri, self.name, self.title, self.description, self.resource.text)
-        return sum(map(len, own))
-
-
-class _Sent(msgspec.Struct):
-    content: list[_Block]
-    structured: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="structuredContent")
-
-
-_decode_sent = msgspec.json.Decoder(_Sent).decode
-
-
-def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
-    """Return the characters of the larger half."""
-    sent = _decode_sent(mcp.write(reply, shape, contract))
-    return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
-
-
-def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
-    """Return whether a half of the reply has more than *budget* characters."""
-    encoded = reply.encoded
-    # Most replies need not be written to know their size.
-    if encoded is not None and shape.structured:
-        if len(encoded) > budget * _BYTES:
-            return True
-        is_bare = not reply.content and contract.text in ("json", "json_first")
-        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
-            return False
-    return sent_size(reply, shape, contract) > budget
-
-
+CONTENT = "content[]"
+"""The path of all texts; reserved, and hardly the name of a member."""
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
-"""Keeps the JSON of a whole and returns its URI; None if it cannot be kept."""
+"""Stores the JSON of a full reply and returns its URI; None if it cannot be stored."""
 _PREVIEW = 1000
 """How many characters of a reply that cannot be cut are shown."""
-_TUPLE: dict[str, Any] = {"prefixItems": []}
+_BEGINS = "It begins: "
 
 _replace = msgspec.structs.replace
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[str]).decode
 
 
 async def fit(
@@ -219,7 +53,7 @@ async def fit(
 ) -> Reply[Any]:
     """Return a success within the tool's budget, or the error TOO_LARGE; errors stay as they are.
 
-    *keep* keeps the whole if the reply is too large. *paging* is for a tool that returns pages.
+    *keep* stores the full reply if it is too large. *paging* is for a tool that returns pages.
     """
     budget = tool.budget
     if budget is None or reply.error is not None:
@@ -273,77 +107,76 @@ class LargeReply:
             schema = self._tool.data_schema
         else:
             schema = _TUPLE if self._shape.wrapping == "spread" else {}
-        schemas = ValueSchemas(schema)
-        piece = CutPlan(schemas, cuts_texts).piece("", schemas.root, encoded)
-        return [Single("", piece)]
+        plan = CutPlan(ValueSchemas(schema), cuts_texts)
+        return [Single("", plan.piece("", schema, encoded))]
 
     async def _cut(self, *groups: list[Single]) -> Reply[Any] | None:
         """Return the reply with the parts in each group cut to the same size together."""
         room = self._budget
         while all(sum(part.smallest for part in parts) <= room for parts in groups):
             cuts: list[Cut] = []
-            kept: dict[str, bytes] = {}
+            shortened: dict[str, bytes] = {}
             for parts in groups:
-                kept |= cut_largest(parts, room, cuts)
-            fitted = await self._with_notes(kept, cuts)
+                shortened |= cut_largest(parts, room, cuts)
+            fitted = await self._with_notes(shortened, cuts)
             sent = sent_size(fitted, self._shape, self._tool.contract)
             if sent <= self._budget:
-                return self._checked(fitted) if "" in kept else fitted
+                return self._checked(fitted) if "" in shortened else fitted
             # Some contracts indent the data, so that it takes more room than its JSON.
-            used = min(room, max(_size(parts, kept) for parts in groups))
+            sizes = {name: characters(value) for name, value in shortened.items()}
+            used = max(sum(sizes.get(part.name, part.size) for part in parts) for parts in groups)
+            used = min(room, used)
             room = min(used - 1, used * self._budget // sent)
         return None
 
-    async def _with_notes(self, kept: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
-        reply = self._reply
-        encoded = kept.get("", reply.encoded)
-        content = self._texts.content_with(kept.get(CONTENT))
-        if self._paging is not None and encoded is not None and (cut := items_cut(cuts)):
+    async def _with_notes(self, shortened: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
+        reply, shape, contract = self._reply, self._shape, self._tool.contract
+        encoded = shortened.get("", reply.encoded)
+        content = self._texts.content_with(shortened.get(CONTENT))
+        cut = next((each for each in cuts if each.path == ITEMS), None)
+        if self._paging is not None and encoded is not None and cut is not None:
             if self._paging.part is None:
                 uri = await self._uri("")
-                self._paging = first_page(self._reply.encoded or b"", uri, self._paging)
-            encoded = shortened(encoded, cut, self._paging)
+                self._paging = first_page(reply.encoded or b"", uri, self._paging)
+            encoded = shortened_page(encoded, cut, self._paging)
             if self._part is not None:
                 count = self._part.count or cut.total + self._part.offset
-                whole = _replace(cut, total=count)
-                cuts = [whole if each is cut else each for each in cuts]
-        if encoded is not None and self._shows_data_only_without_texts():
-            text = data_text(encoded, self._shape, self._tool.contract, is_part=True)
+                of_list = _replace(cut, total=count)
+                cuts = [of_list if each is cut else each for each in cuts]
+        # Without the author's texts, the note, which is a text, would replace that of the data.
+        has_texts = any(isinstance(block, Text) for block in reply.content)
+        is_text_only = not shape.structured or contract.text in ("own", "readable")
+        if encoded is not None and is_text_only and not has_texts:
+            text = data_text(encoded, shape, contract, is_part=True)
             content = (Text(text), *content)
-        said = [await self._said(cut) for cut in cuts]
+        described = [await self._note(cut) for cut in cuts]
         return _replace(
             reply,
-            content=content + notes(said),
+            content=content + notes(described),
             encoded=encoded,
-            cuts=tuple(each.cut for each in said),
+            cuts=tuple(each.cut for each in described),
         )
 
-    def _shows_data_only_without_texts(self) -> bool:
-        """Return whether the note, which is a text, would replace the text of the data."""
-        if any(isinstance(block, Text) for block in self._reply.content):
-            return False
-        return not self._shape.structured or self._tool.contract.text in ("own", "readable")
-
-    async def _said(self, cut: Cut) -> Said:
+    async def _note(self, cut: Cut) -> CutNote:
         if cut.path.startswith(CONTENT):
             named = self._texts.named(cut)
             is_all = self._reply.encoded is None and (len(self._texts) == 1 or cut.path == CONTENT)
-            path = self._texts.path_in_whole(cut)
-            return Said(named, await self._uri(CONTENT), path, "" if is_all else named.path)
-        path = path_in_whole(cut.path, self._part)
+            path = self._texts.path_in_reply(cut)
+            return CutNote(named, await self._uri(CONTENT), path, "" if is_all else named.path)
+        path = path_in_reply(cut.path, self._part)
         before = in_all = None
         if self._paging is not None and cut.path == ITEMS:
             before = 0 if self._part is None else self._part.offset
             in_all = items_in_all(self._reply.encoded or b"{}", cut)
-        return Said(cut, await self._uri(""), path, cut.path, before, in_all)
+        return CutNote(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
-        """Return the URI of the whole: of the data, or of the texts in the content."""
+        """Return the URI of the full reply: of the data, or of the texts in the content."""
         if not path and self._part is not None:
             return PREFIX + self._part.id
         if path not in self._uris:
-            whole = self._texts.whole if path else self._reply.encoded
-            self._uris[path] = await self._keep(whole or b"null")
+            body = self._texts.body if path else self._reply.encoded
+            self._uris[path] = await self._keep(body or b"null")
         return self._uris[path]
 
     def _checked(self, reply: Reply[Any]) -> Reply[Any] | None:
@@ -355,7 +188,7 @@ class LargeReply:
                 encoded, typed = self._tool.output.encode(data)
             except InvalidOutput:
                 return None
-            # A model may work out members anew; the data is what is sent.
+            # A model's computed fields may differ; keep the data as sent.
             data = typed if encoded == reply.encoded else data
         return _replace(reply, data=data)
 
@@ -363,7 +196,7 @@ class LargeReply:
         """Return the error for a reply that its schema does not allow to cut."""
         reply, contract = self._reply, self._tool.contract
         size = sent_size(reply, self._shape, contract)
-        whole = reply.encoded or self._texts.whole
+        body = reply.encoded or self._texts.body
         uri = await self._uri(CONTENT if reply.encoded is None else "")
         error = failure(
             f"The reply has {size:,} characters, more than the {self._budget:,} that are sent, "
@@ -375,15 +208,173 @@ class LargeReply:
         links = () if uri is None else (link(uri),)
         error = _replace(error, content=links)
         room = self._budget - sent_size(error, self._shape, contract) - len(_BEGINS)
-        preview = whole[: 4 * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
+        preview = body[: UTF8_BYTES * _PREVIEW].decode(errors="ignore")[: min(room, _PREVIEW)]
         if room <= 0:
             return error
         return _replace(error, content=(Text(_BEGINS + preview), *links))
 
 
-_BEGINS = "It begins: "
+class ContentTexts:
+    """The texts of blocks: of `Text`, and of embedded files without a form of their own."""
+
+    def __init__(self, content: Sequence[Block]) -> None:
+        self._content = content
+        self._texts = dict(_texts(content))
+        self._indexes = list(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def body(self) -> bytes:
+        """The JSON of all texts, as a list; of a single text, the text."""
+        texts = list(self._texts.values())
+        return _encode(texts[0] if len(texts) == 1 else texts)
+
+    def parts(self) -> list[Single]:
+        """Return the part that may be cut, if there are texts."""
+        if not self._texts:
+            return []
+        encoded = _encode(list(self._texts.values()))
+        plan = CutPlan(ValueSchemas({}), cuts_texts=True)
+        schema = _TUPLE if len(self) <= FEW else {}
+        return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
+
+    def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
+        """Return the blocks with the texts that were kept, without those that were left out."""
+        if kept is None:
+            return tuple(self._content)
+        texts = dict(zip(self._indexes, _decode(kept), strict=False))
+        return tuple(
+            changed_block(block, text=texts[index]) if index in texts else block
+            for index, block in enumerate(self._content)
+            if index in texts or index not in self._texts
+        )
+
+    def path_in_reply(self, cut: Cut) -> str:
+        """Return where a text is in the stored body; empty for all of it."""
+        return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
+
+    def named(self, cut: Cut) -> Cut:
+        """Return the cut with the index of its block, such as `content[2]`."""
+        if cut.path == CONTENT:
+            return cut
+        index = self._indexes[int(cut.path.removeprefix(f"{CONTENT}."))]
+        return msgspec.structs.replace(cut, path=f"content[{index}]")
 
 
-def _size(parts: list[Single], kept: dict[str, bytes]) -> int:
-    cut = (characters(kept[part.name]) if part.name in kept else part.size for part in parts)
-    return sum(cut)
+def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
+    for index, block in enumerate(content):
+        match block:
+            case Text(text=text):
+                yield index, text
+            case Embedded(text=str(text), mime=mime) if (mime or "text/").startswith("text/"):
+                yield index, text
+
+
+class CutNote(NamedTuple):
+    """A cut, and where the full reply is."""
+
+    cut: Cut
+    uri: str | None
+    """The URI of the full reply; None if it is not stored."""
+    path: str
+    """Where the list or the text is in the full reply."""
+    name: str
+    """What the reader knows it as; empty if the reply is nothing else."""
+    before: int | None = None
+    """For the items of a page, how many are on earlier pages; its `next` continues."""
+    in_all: int | None = None
+    """For the items of a page, how many there are on all pages; None if that is not known."""
+
+
+def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
+    """Return a text that names each cut, and a link to each full reply."""
+    if not cuts:
+        return ()
+    lines = [_line(each) for each in cuts[:_SHOWN]]
+    if more := len(cuts[_SHOWN:]):
+        lines.append(f"Lists and texts that were cut too: {more:,}.")
+    uris = dict.fromkeys(each.uri for each in cuts)
+    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
+
+
+def _line(note: CutNote) -> str:
+    cut, before, in_all = note.cut, note.before, note.in_all
+    if before is None:
+        where = f' of "{note.name}"' if note.name else ""
+        shown = f"Showing {cut.returned:,} of {cut.total:,} {cut.unit}{where}."
+    elif in_all == cut.total:
+        shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
+    else:
+        # The list is one of the tool's own pages, and what comes before it is not known here.
+        of = "" if in_all is None else f" of {in_all:,}"
+        shown = f"Showing {cut.returned:,}{of} items."
+    return f"{shown} {how_to_continue(note)}"
+
+
+def how_to_continue(note: CutNote) -> str:
+    """Return the sentence that says how to get what follows a cut."""
+    if note.uri is None:
+        return "The rest was not kept: ask for less."
+    if note.before is not None:
+        return "For the next items, repeat the call with this page's next as cursor."
+    cut = note.cut
+    rest = ReplyPart(
+        path=note.path,
+        offset=cut.returned,
+        limit=cut.returned,
+        unit="lines" if cut.unit == "lines" else "characters",
+    )
+    return f"The rest: {range_uri(note.uri, rest)}"
+
+
+def link(uri: str) -> Link:
+    return Link(uri, "the whole reply", mime="application/json")
+
+
+class _Resource(msgspec.Struct):
+    text: str = ""
+
+
+class _Block(msgspec.Struct):
+    """The members of a block that a model may read."""
+
+    text: str = ""
+    uri: str = ""
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+
+    @property
+    def size(self) -> int:
+        own = (self.text, self.uri, self.name, self.title, self.description, self.resource.text)
+        return sum(map(len, own))
+
+
+class _Sent(msgspec.Struct):
+    content: list[_Block]
+    structured: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="structuredContent")
+
+
+_decode_sent = msgspec.json.Decoder(_Sent).decode
+
+
+def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
+    """Return the characters of the larger half."""
+    sent = _decode_sent(mcp.write(reply, shape, contract))
+    return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
+
+
+def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
+    """Return whether a half of the reply has more than *budget* characters."""
+    encoded = reply.encoded
+    # Most replies need not be written to know their size.
+    if encoded is not None and shape.structured:
+        if len(encoded) > budget * UTF8_BYTES:
+            return True
+        is_bare = not reply.content and contract.text in ("json", "json_first")
+        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
+            return False
+    return sent_size(reply, shape, contract) > budget

@@ -12,21 +12,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from ..core.reply import Cut
 
 Schema: TypeAlias = dict[str, Any]
-Kind: TypeAlias = Literal["object", "array", "string", "other"]
 
-_KINDS: dict[int, Kind] = {ord("{"): "object", ord("["): "array", ord('"'): "string"}
-_TYPES: dict[int, str] = {
-    **_KINDS,
-    **dict.fromkeys(b"tf", "boolean"),
-    ord("n"): "null",
-}
+_KINDS = {ord("{"): "object", ord("["): "array", ord('"'): "string"}
+_TYPES = _KINDS | {ord("t"): "boolean", ord("f"): "boolean", ord("n"): "null"}
 _FIXED_VALUE = frozenset({"const", "enum"})
 _FIXED_TEXT = frozenset({"pattern", "format", "contentEncoding", "contentMediaType"})
 _MAX_STEPS = 100
@@ -36,20 +31,11 @@ decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def kind_of(encoded: bytes) -> Kind:
-    """Return the kind of a JSON value without white space before it."""
-    return _KINDS.get(encoded[0], "other")
-
-
 class ValueSchemas:
     """A document with the schema of a reply's data; an empty one allows everything."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
-
-    @property
-    def root(self) -> Schema:
-        return self._root
 
     def resolved(self, schema: object, encoded: bytes) -> Schema | None:
         """Return the keywords for this value, with references followed and a union's member taken.
@@ -133,16 +119,6 @@ def _is_allowed(schema: object, value: msgspec.Raw) -> bool:
     return msgspec.json.decode(value) in values
 
 
-def is_free_list(schema: Schema) -> bool:
-    """Return whether a list may be of any length; a tuple may not."""
-    return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
-
-
-def is_free_text(schema: Schema) -> bool:
-    """Return whether the beginning of a text is as good as the text."""
-    return _FIXED_TEXT.isdisjoint(schema)
-
-
 def least(schema: Schema, keyword: Literal["minItems", "minLength"]) -> int:
     """Return the least length that the schema allows."""
     found = schema.get(keyword, 0)
@@ -166,6 +142,8 @@ def member_schema(schema: Schema, name: str) -> object:
     return None if "patternProperties" in schema else schema.get("additionalProperties", True)
 
 
+UTF8_BYTES = 4
+"""The most bytes of one character in UTF-8."""
 LONG_TEXT = 200
 """A text of at most so many characters is never cut: it may be a name, an address or a key. A cut
 text keeps at least as many."""
@@ -204,39 +182,33 @@ class ValuePiece:
 
 
 class CutPlan(msgspec.Struct, frozen=True):
-    """The schemas of the data, and whether texts are cut."""
+    """Makes the pieces of values that are inside *depth* others."""
 
     schemas: ValueSchemas
     cuts_texts: bool = False
+    depth: int = 0
 
-    def piece(self, path: str, schema: object, encoded: bytes, depth: int = 0) -> ValuePiece:
-        """Return the piece for a value with this schema, which is inside *depth* others."""
-        kind = kind_of(encoded)
-        if kind == "other" or depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
+    def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
+        """Return the piece for a value with this schema; no white space is before its JSON."""
+        kind = _KINDS.get(encoded[0], "other")
+        if kind == "other" or self.depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
             return ValuePiece(path, encoded)
         found = self.schemas.resolved(schema, encoded)
         if found is None:
             return ValuePiece(path, encoded)
-        if kind == "array" and is_free_list(found):
-            return ListPiece(path, encoded, found, Below(self, depth + 1))
-        if kind != "string":
-            return GroupPiece(path, encoded, found, Below(self, depth + 1))
-        is_cut = is_free_text(found)
-        return TextPiece(path, encoded, found) if is_cut else ValuePiece(path, encoded)
+        if kind == "string":
+            # The beginning of an address or a date is not one.
+            is_free = _FIXED_TEXT.isdisjoint(found)
+            return TextPiece(path, encoded, found) if is_free else ValuePiece(path, encoded)
+        below = CutPlan(self.schemas, self.cuts_texts, self.depth + 1)
+        # A list may be of any length; a tuple may not.
+        is_tuple = "prefixItems" in found or isinstance(found.get("items"), list)
+        if kind == "array" and not is_tuple:
+            return ListPiece(path, encoded, found, below)
+        return GroupPiece(path, encoded, found, below)
 
 
-class Below(NamedTuple):
-    """Makes the pieces of a value's members or items."""
-
-    plan: CutPlan
-    depth: int
-
-    def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
-        return self.plan.piece(path, schema, encoded, self.depth)
-
-
-def below(path: str, step: str | int) -> str:
-    """Return the path of a member or an item."""
+def _path_of(path: str, step: str | int) -> str:
     return f"{path}.{step}" if path else str(step)
 
 
@@ -261,7 +233,9 @@ class TextPiece(ValuePiece):
         returned, total = kept, len(self.text)
         if border >= max(kept - kept // _NEAR, self._least):
             kept, unit = border, "lines"
-            returned, total = self.text.count("\n", 0, border), line_count(self.text)
+            returned = self.text.count("\n", 0, border)
+            # The last line may lack its line feed.
+            total = self.text.count("\n") + (not self.text.endswith("\n"))
         if kept < len(self.text):
             cuts.append(Cut(self.path, returned, total, unit))
         return _encode(self.text[:kept])
@@ -270,15 +244,10 @@ class TextPiece(ValuePiece):
         return characters(_encode(self.text[:length]))
 
 
-def line_count(text: str) -> int:
-    """Return how many lines a text has; the last one may lack its line feed."""
-    return text.count("\n") + (not text.endswith("\n"))
-
-
 class ListPiece(ValuePiece):
     """A list that may be cut after an item."""
 
-    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: Below) -> None:
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
         super().__init__(path, encoded)
         self.items: list[msgspec.Raw] = decode_items(encoded)
         self.least = min(max(1, least(schema, "minItems")), len(self.items))
@@ -294,15 +263,14 @@ class ListPiece(ValuePiece):
         return Columns({"": self}).cut(room, cuts)[""]
 
     def piece(self, index: int) -> ValuePiece:
-        """Return the piece for an item."""
         schema = item_schema(self._schema, index)
-        return self._plan.piece(below(self.path, index), schema, bytes(self.items[index]))
+        return self._plan.piece(_path_of(self.path, index), schema, bytes(self.items[index]))
 
 
 class GroupPiece(ValuePiece):
     """An object or a tuple: all its members stay, and some may be cut."""
 
-    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: Below) -> None:
+    def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
         super().__init__(path, encoded)
         self._is_object = encoded.startswith(b"{")
         self._schema = schema
@@ -319,7 +287,7 @@ class GroupPiece(ValuePiece):
             members = {str(index): item for index, item in enumerate(items)}
             schemas = {name: item_schema(schema, int(name)) for name in members}
         return {
-            name: self._plan.piece(below(self.path, name), schemas[name], bytes(value))
+            name: self._plan.piece(_path_of(self.path, name), schemas[name], bytes(value))
             for name, value in members.items()
         }
 

@@ -1,6 +1,6 @@
-"""Ranges of a kept reply: some items of a list, or some lines or characters of a text.
+"""Ranges of a stored reply: some items of a list, or some lines or characters of a text.
 
-All ranges of a list or a text, put together, are the whole: the items keep the bytes of the JSON.
+All ranges of a list or a text, put together, are the full value: items keep their bytes of JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN = 20
 
 
 class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a kept reply. The default is all of it."""
+    """A part of a stored reply. The default is all of it."""
 
     path: str = ""
     """The list or text, as `Cut.path` names it: names and indexes with dots between them."""

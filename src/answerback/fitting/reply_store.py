@@ -1,4 +1,4 @@
-"""Keeps the full replies of which a client got only a part: in memory or in SQLite."""
+"""Stores the full replies of which a client got only a part: in memory or in SQLite."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Whose call it was."""
 
     user: str = ""
-    """A digest of issuer and subject; empty without auth. Only this user reads the whole."""
+    """A digest of issuer and subject; empty without auth. Only this user may read the reply."""
     session: str = ""
-    """The MCP session, with which the whole is removed; empty without one."""
+    """The MCP session, with which the reply is removed; empty without one."""
     address: str = ""
     """The client's address."""
     tool: str = ""
@@ -50,7 +50,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """Whose limits count the whole: the user's, else the session's, else the address's."""
+        """Whose limits count the reply: the user's, else the session's, else the address's."""
         if self.user:
             return f"user {self.user}"
         return f"session {self.session}" if self.session else f"address {self.address}"
@@ -61,41 +61,41 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         return f"user {self.user}" if self.user else f"address {self.address}"
 
 
-class KeptReply(NamedTuple):
+class StoredReply(NamedTuple):
     tool: str
     body: bytes
 
 
-class WholeStore(Protocol):
-    """Where wholes are kept; any thread may use it. Its methods raise Unavailable."""
+class ReplyStore(Protocol):
+    """Where full replies are stored; any thread may use it. Its methods raise Unavailable."""
 
     @property
     def blocks(self) -> bool:
         """Whether methods may take long, so that an event loop calls them in a thread."""
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        """Keep a whole, or keep it longer if it has been kept already.
+        """Store a reply, or keep it longer if it is stored already.
 
         Earlier ones are removed if there are too many.
         """
 
-    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
-        """Return a whole, or these parts of its body together.
+    def get(self, id: str, user: str, *parts: slice) -> StoredReply | None:
+        """Return a reply, or these parts of its body together.
 
         None if it is unknown, expired or another user's.
         """
 
     def forget_session(self, session: str) -> None:
-        """Remove the wholes of a session that has ended."""
+        """Remove the replies of a session that has ended."""
 
     def remove_expired(self) -> None:
-        """Remove expired wholes; if there are many, some stay until the next time."""
+        """Remove expired replies; if there are many, some stay until the next time."""
 
     def close(self) -> None: ...
 
 
 def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
-    """Return the numbers of the wholes to remove, so that another one of *size* bytes fits.
+    """Return the numbers of the replies to remove, so that another one of *size* bytes fits.
 
     *rows* are numbers and sizes, in the order of removal; *count* and *total* are the limits.
     """
@@ -110,7 +110,7 @@ def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) 
 
 
 def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
-    """Return which wholes of all owners to remove; more than needed, as this is slow."""
+    """Return which replies of all owners to remove; more than needed, as this is slow."""
     count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
     return surplus(rows, size, max(count, 1), max(total, size))
 
@@ -140,7 +140,7 @@ CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON wholes
     BEGIN DELETE FROM bodies WHERE number = old.number; END;
 COMMIT;
 """
-# The first to go are the oldest of the users and addresses that hold most.
+# Evict the oldest replies of the users and addresses that hold most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
     " sum(size) OVER (PARTITION BY holder ORDER BY number DESC) AS held FROM wholes)"
@@ -148,7 +148,7 @@ _IN_ORDER_OF_REMOVAL = (
 )
 
 
-class SQLiteWholes:
+class SQLiteReplies:
     """Each process opens it on first use. Without a *path* every process has its own.
 
     *clock* is for tests.
@@ -189,9 +189,9 @@ class SQLiteWholes:
             )
             connection.execute("INSERT INTO bodies VALUES (?, ?)", (added.lastrowid, body))
 
-    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+    def get(self, id: str, user: str, *parts: slice) -> StoredReply | None:
         with self._opened() as connection:
-            # One view of both tables: another process may remove the whole meanwhile.
+            # One view of both tables: another process may remove the reply meanwhile.
             connection.execute("BEGIN")
             try:
                 row = connection.execute(
@@ -204,7 +204,7 @@ class SQLiteWholes:
                 tool, number = row
                 with connection.blobopen("bodies", "body", number, readonly=True) as body:
                     found = (body[part] for part in parts or (slice(None),))
-                    return KeptReply(tool, b"".join(found))  # type: ignore[arg-type]  # not int
+                    return StoredReply(tool, b"".join(found))  # type: ignore[arg-type]  # not int
             finally:
                 connection.execute("COMMIT")
 
@@ -237,7 +237,6 @@ class SQLiteWholes:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection of this process; raises Unavailable."""
         with self._lock:
             try:
                 if self._connection is None or self._pid != os.getpid():
@@ -268,23 +267,23 @@ def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:
 
 T = TypeVar("T")
 PREFIX = "answerback://replies/"
-"""How the URI of each whole begins; its id follows."""
+"""How the URI of each stored reply begins; its id follows."""
 _ID_BYTES = 20
 _MAX_ID = 100
 _THREADS = 2
 _EXPIRY_SECONDS = 60.0
-"""The seconds between two removals of expired wholes."""
+"""The seconds between two removals of expired replies."""
 
 
-class Wholes:
-    """Keeps whole replies in a store, within its limits.
+class StoredReplies:
+    """Full replies in a store, within its limits.
 
     *key* returns the key of the ids, which nobody can guess. A reply that is sent again, as a
-    task's is each time a client asks, has the same id and is kept once.
+    task's is each time a client asks, has the same id and is stored once.
     """
 
     def __init__(
-        self, store: WholeStore, limits: ReplyLimits, key: Callable[[], bytes] | None = None
+        self, store: ReplyStore, limits: ReplyLimits, key: Callable[[], bytes] | None = None
     ) -> None:
         self._store = store
         self._limits = limits
@@ -298,9 +297,9 @@ class Wholes:
         finalize(self, _close, removing, store).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
-        """Keep the JSON of the returned data; return its URI.
+        """Store the JSON of the returned data; return its URI.
 
-        None if it cannot be kept: it is larger than the limit, or the store fails. The reply is
+        None if it cannot be stored: it is larger than the limit, or the store fails. The reply is
         then sent without a link.
         """
         if len(body) > self._limits.reply_bytes:
@@ -320,19 +319,19 @@ class Wholes:
         self._store.add(id, body, owner, self._limits)
         return id
 
-    async def find(self, id: str, user: str, *parts: slice) -> KeptReply | None:
-        """Return a whole, or parts of it; None if it is unknown, expired or another user's."""
+    async def find(self, id: str, user: str, *parts: slice) -> StoredReply | None:
+        """Return a reply, or parts of it; None if it is unknown, expired or another user's."""
         # PostgreSQL and SQLite refuse some texts.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
         return await self._off_loop(LARGE_BODY, self._store.get, id, user, *parts)
 
-    async def read(self, whole: KeptReply, part: ReplyPart) -> Range:
-        """Return a part of a whole; raises InvalidInput for a range that it does not have."""
-        return await self._off_loop(len(whole.body), range_of, whole.body, part)
+    async def read(self, reply: StoredReply, part: ReplyPart) -> Range:
+        """Return a part of a reply; raises InvalidInput for a range that it does not have."""
+        return await self._off_loop(len(reply.body), range_of, reply.body, part)
 
     async def forget_session(self, session: str) -> None:
-        """Remove the wholes of a session that has ended."""
+        """Remove the replies of a session that has ended."""
         try:
             await self._off_loop(LARGE_BODY, self._store.forget_session, session)
         except Unavailable as exc:
@@ -360,23 +359,23 @@ def range_uri(uri: str, part: ReplyPart) -> str:
     return f"{uri}?{query}" if query else uri
 
 
-def _close(removing: BackgroundWork, store: WholeStore) -> None:
+def _close(removing: BackgroundWork, store: ReplyStore) -> None:
     removing.close()
     store.close()
 
 
-def _remove_expired(store: WholeStore) -> None:
+def _remove_expired(store: ReplyStore) -> None:
     with suppress(Unavailable):
         store.remove_expired()
 
 
-def wholes_of(registry: Registry, state: SharedState | None, path: str) -> Wholes:
-    """Return the kept replies of an app: in the shared database, in a file, or in this process."""
+def stored_replies_of(registry: Registry, state: SharedState | None, path: str) -> StoredReplies:
+    """Return an app's stored replies: in the shared database, in a file, or in this process."""
     limits = registry.limits.replies
     if state is None:
-        return Wholes(SQLiteWholes(path), limits)
+        return StoredReplies(SQLiteReplies(path), limits)
     # It needs the driver of the database.
-    from .postgres_wholes import PostgresWholes
+    from .postgres_replies import PostgresReplies
 
     key = partial(state.fingerprints.of, b"ids of whole replies")
-    return Wholes(PostgresWholes(state, registry.name), limits, key)
+    return StoredReplies(PostgresReplies(state, registry.name), limits, key)

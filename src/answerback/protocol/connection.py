@@ -187,7 +187,12 @@ class Connection:
         """Answer a message, or begin to."""
         try:
             if is_batch(text):
-                texts = self._checked_batch(parse_batch(text))
+                texts = parse_batch(text)
+                session = self._session.state
+                if session is None or not session.version.batches:
+                    raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
+                if not texts:
+                    raise RpcError(INVALID_REQUEST, "The batch is empty")
                 answering = _Answering(self)
                 answering.begin(self._answer_batch(texts, answering))
                 return
@@ -227,7 +232,6 @@ class Connection:
         self._unanswered.add(answering)
 
     def _end(self, answering: _Answering) -> None:
-        """Record that a message is answered."""
         self._unanswered.discard(answering)
         # Otherwise no thread waits for it.
         if self._is_ending:
@@ -310,15 +314,6 @@ class Connection:
                 id = read_params(message.params, CancelledParams).id
                 if id is not None and (peer := self._running.get(id)) is not None:
                     self._cancel(peer)
-
-    def _checked_batch(self, texts: list[bytes]) -> list[bytes]:
-        """Return the texts; raises RpcError if the session does not allow batches."""
-        session = self._session.state
-        if session is None or not session.version.batches:
-            raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
-        if not texts:
-            raise RpcError(INVALID_REQUEST, "The batch is empty")
-        return texts
 
     async def _answer_batch(self, texts: list[bytes], answering: _Answering) -> None:
         try:

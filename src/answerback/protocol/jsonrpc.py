@@ -240,7 +240,20 @@ def parse(text: bytes) -> Message:
         raise _malformed(text, exc) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
         raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
-    return _message(frame)
+    id = None if frame.id is msgspec.UNSET else frame.id
+    if frame.jsonrpc != "2.0":
+        raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', id=id)
+    if frame.method is not msgspec.UNSET:
+        params = NO_PARAMS if frame.params is msgspec.UNSET else frame.params
+        if not bytes(params).lstrip().startswith(b"{"):
+            raise RpcError(INVALID_REQUEST, "params must be an object", id=id)
+        return (
+            Notification(frame.method, params) if id is None else Request(id, frame.method, params)
+        )
+    is_response = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
+    if id is None or not is_response:
+        raise RpcError(INVALID_REQUEST, "neither a request, a notification nor a response", id=id)
+    return Response(id, None if frame.result is msgspec.UNSET else frame.result)
 
 
 def is_batch(text: bytes) -> bool:
@@ -306,25 +319,7 @@ def _decoder(type: object) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type)
 
 
-def _message(frame: _Frame) -> Message:
-    id = None if frame.id is msgspec.UNSET else frame.id
-    if frame.jsonrpc != "2.0":
-        raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', id=id)
-    if frame.method is not msgspec.UNSET:
-        params = NO_PARAMS if frame.params is msgspec.UNSET else frame.params
-        if not bytes(params).lstrip().startswith(b"{"):
-            raise RpcError(INVALID_REQUEST, "params must be an object", id=id)
-        return (
-            Notification(frame.method, params) if id is None else Request(id, frame.method, params)
-        )
-    is_response = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
-    if id is None or not is_response:
-        raise RpcError(INVALID_REQUEST, "neither a request, a notification nor a response", id=id)
-    return Response(id, None if frame.result is msgspec.UNSET else frame.result)
-
-
 def _malformed(text: bytes, exc: Exception) -> RpcError:
-    """Return the error for a malformed message, with its id if readable."""
     if isinstance(exc, InvalidJson):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     try:
@@ -342,7 +337,6 @@ def result_frame(id: Id, result: bytes) -> bytes:
 
 
 def large_result_frame(id: Id, pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return the frame's pieces for a result's *pieces*."""
     return (b'{"jsonrpc":"2.0","id":%b,"result":' % _encode(id) + pieces[0], *pieces[1:], b"}")
 
 

@@ -67,7 +67,6 @@ def entry_error(error: Error) -> RpcError:
 
 
 def _members(error: Error) -> JsonObject:
-    """Return the error's members except the message."""
     more = without_none(details=error.details, hint=error.hint, kind=error.kind)
     return {"code": error.code, "retryable": is_retryable(error), **more}
 
@@ -132,9 +131,9 @@ def find_resource(
     served = [*(() if exact is None else (exact,)), *registry.resources.values()]
     if registry.has_budgets:
         # Imported here, so that other apps do not pay for it.
-        from ..calls.fitted_reply import whole_resource
+        from ..calls.fitted_reply import stored_reply_resource
 
-        served.insert(0, whole_resource(registry))
+        served.insert(0, stored_reply_resource(registry))
     for resource in served:
         arguments = resource.arguments_for(uri)
         if arguments is not None and (seen is None or seen(resource)):
@@ -174,7 +173,7 @@ def described_if_hiding(registry: Registry, peer: McpPeer) -> RequestInfo | None
 
 
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
-    """Return a predicate: may the request's client see an entry?."""
+    """Return a predicate: may the request's client see an entry?"""
     return _is_visible_in(peer.describe_request("mcp"))
 
 
@@ -233,8 +232,9 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     if tool.description:
         entry["description"] = tool.description
     entry["inputSchema"] = tool.input_schema
-    if version.structured and tool.settings.structured and tool.output_schema is not None:
-        entry["outputSchema"] = _output_schema(tool)
+    is_structured = version.structured and tool.settings.structured
+    if is_structured and (schema := tool.output_schema) is not None:
+        entry["outputSchema"] = _output_schema(tool, schema)
     if version.tool_annotations:
         hints: JsonObject = {**tool.settings.hints}
         # The version before titles has the title here.
@@ -269,11 +269,9 @@ def _schemes_of_gates(tool: Tool) -> list[Any]:
     return security_schemes(tool)
 
 
-def _output_schema(tool: Tool) -> JsonObject | None:
+def _output_schema(tool: Tool, schema: JsonObject) -> JsonObject:
     """Return the data's schema; FastMCP clients unwrap `{"result": …}` if the schema says so."""
-    shape, schema = tool.returns.shape, tool.output_schema
-    if schema is None:
-        return None
+    shape = tool.returns.shape
     if tool.shape.message:
         from ..dialects.model_text import schema_with_message
 
@@ -302,17 +300,13 @@ def prompt_entry(prompt: Prompt, version: Version) -> JsonObject:
     if prompt.description:
         entry["description"] = prompt.description
     if prompt.parameters:
+        schemas = prompt.input_schema["properties"]
         entry["arguments"] = [
-            {"name": each.name, "required": each.required} | _described(prompt, each.name)
+            {"name": each.name, "required": each.required}
+            | without_none(description=schemas[each.name].get("description"))
             for each in prompt.parameters
         ]
     return entry | _extras(prompt.settings, version)
-
-
-def _described(prompt: Prompt, name: str) -> dict[str, str]:
-    """Return the description of an argument, from its docstring, `Annotated` or `Field`."""
-    schema = prompt.input_schema["properties"][name]
-    return {"description": schema["description"]} if "description" in schema else {}
 
 
 def icons_of(icons: Sequence[Icon]) -> list[JsonObject]:

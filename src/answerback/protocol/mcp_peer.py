@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .session_id import SessionId
 
 
+_INFINITE = float("inf")
+
+
 class HttpMessage(RequestSource, Protocol):
     """The part of an HTTP request that the protocol needs."""
 
@@ -70,7 +73,7 @@ class McpPeer(Peer):
     session: Session | SessionId | None = None
     """The session of the request, in the stateful era."""
     _questions = 0
-    _last_progress = float("-inf")
+    _last_progress = -_INFINITE
 
     def send(self, frame: bytes) -> None:
         """Send a notification. Never blocks for long; any thread may call it."""
@@ -111,37 +114,32 @@ class McpPeer(Peer):
     def notify(self, note: Progress | Log) -> None:
         if self.cancelled:
             return  # The protocol forbids notifications about a cancelled request.
-        if isinstance(note, Progress):
-            self._send_progress(note)
-        elif self.level is not None and reaches(note.level, self.level):
-            params = {"level": note.level, "data": note.data}
-            if note.logger is not None:
-                params["logger"] = note.logger
-            self.send(notification_frame("notifications/message", params))
+        params: JsonObject
+        if isinstance(note, Log):
+            if self.level is not None and reaches(note.level, self.level):
+                params = {"level": note.level, "data": note.data}
+                if note.logger is not None:
+                    params["logger"] = note.logger
+                self.send(notification_frame("notifications/message", params))
+        # The protocol requires increasing progress; other values are dropped.
+        elif self.progress_token is not None and self._last_progress < note.progress < _INFINITE:
+            self._last_progress = note.progress
+            params = {"progressToken": self.progress_token, "progress": note.progress}
+            if note.total is not None:
+                params["total"] = note.total
+            if note.message is not None and self.version.progress_messages:
+                params["message"] = note.message
+            self.send(notification_frame("notifications/progress", params))
 
     async def ask(self, question: Question) -> Json:
         """Send a request in the stateful era; look up the answer in the stateless era."""
         if self.version.stateless:
             self._questions += 1
             return find_answer(question, self._questions, self.answers)
-        if not (self.client.can_answer(question) and _version_has(question, self.version)):
+        # Only some versions have fields with several choices.
+        fields = question.params.get("requestedSchema", {}).get("properties", {})
+        has_choices = any(field.get("type") == "array" for field in fields.values())
+        is_known = self.version.choices or not has_choices
+        if not (is_known and self.client.can_answer(question)):
             raise NeedsInput({"question": question})
         return msgspec.json.decode(await self.send_request(question.method, question.params))
-
-    def _send_progress(self, note: Progress) -> None:
-        # The protocol requires increasing progress; other values are dropped.
-        if self.progress_token is None or not self._last_progress < note.progress < float("inf"):
-            return
-        self._last_progress = note.progress
-        params: JsonObject = {"progressToken": self.progress_token, "progress": note.progress}
-        if note.total is not None:
-            params["total"] = note.total
-        if note.message is not None and self.version.progress_messages:
-            params["message"] = note.message
-        self.send(notification_frame("notifications/progress", params))
-
-
-def _version_has(question: Question, version: Version) -> bool:
-    """Return whether the version supports the kinds of fields in the question's form."""
-    fields = question.params.get("requestedSchema", {}).get("properties", {})
-    return version.choices or all(field.get("type") != "array" for field in fields.values())

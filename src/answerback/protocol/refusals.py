@@ -211,8 +211,6 @@ def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
         return NeedsInput({key: Question("elicitation/create", params, key)})
     if peer.version is not V2025_11_25:
         return None
-    from hashlib import blake2b
-
     # Each link is a different question, identified by its digest.
     params["elicitationId"] = blake2b(url.encode(), digest_size=12).hexdigest()
     raise RpcError(URL_ELICITATION_REQUIRED, message, {"elicitations": [params]})

@@ -121,7 +121,6 @@ class Session:
 
     @property
     def info(self) -> ClientInfo | None:
-        """The client's name and version."""
         from .mcp_request_info import client_info
 
         return client_info(self._sent_info)
@@ -156,7 +155,7 @@ class ServerInfo:
         result: JsonObject = {
             "protocolVersion": version.name,
             "capabilities": self.capabilities(version, has_user=has_user, has_session=has_session),
-            "serverInfo": self._whole_info(version),
+            "serverInfo": self._full_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
         session = Session(version, client, asked.info)
@@ -168,7 +167,7 @@ class ServerInfo:
             "supportedVersions": sorted(STATELESS, reverse=True),
             "capabilities": self.capabilities(version),
         }
-        result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
+        result |= self._instructions() | {"_meta": {SERVER_INFO: self._full_info(version)}}
         return self.encode_result(result, version, cacheable=True)
 
     def capabilities(
@@ -209,7 +208,7 @@ class ServerInfo:
         return found
 
     def offers(self, family: str, version: Version) -> bool:
-        """Return whether the methods of *family*, the part before the slash, are served."""
+        """Return whether the methods of *family*, a name in the engine's table, are served."""
         registry = self._registry
         match family:
             case "resources":
@@ -227,10 +226,8 @@ class ServerInfo:
                 return registry.has_tasks and version.stateless
             case "core tasks":
                 return registry.has_tasks and version.tasks
-            case "task list":
+            case _:  # "task list"
                 return registry.has_tasks and version.tasks and registry.auth is not None
-            case _:
-                return family in ("tools", "logging")
 
     def server_info(self, version: Version) -> JsonObject:
         info: JsonObject = {"name": self._registry.name, "version": self._registry.version}
@@ -238,7 +235,7 @@ class ServerInfo:
             info["title"] = self._registry.title
         return info
 
-    def _whole_info(self, version: Version) -> JsonObject:
+    def _full_info(self, version: Version) -> JsonObject:
         """Return the server info with icons, which can be large and are sent once."""
         info, registry = self.server_info(version), self._registry
         if version.icons and registry.icons:

@@ -60,7 +60,7 @@ class TaskMethods:
 
     def __init__(self, runtime: Runtime, server_info: ServerInfo) -> None:
         self._runtime = runtime
-        self._registry = runtime.registry
+        self.registry = runtime.registry
         self._server_info = server_info
         self._methods: dict[str, Callable[[McpPeer, Params], Coroutine[Any, Any, bytes]]] = {
             "tasks/get": self._get,
@@ -69,11 +69,6 @@ class TaskMethods:
             "tasks/result": self._result,
             "tasks/list": self._list,
         }
-
-    @property
-    def has_budgets(self) -> bool:
-        """Whether a result may be cut when it is sent."""
-        return self._registry.has_budgets
 
     @property
     def service(self) -> TaskService:
@@ -97,11 +92,10 @@ class TaskMethods:
         self, call: Call, asked: ToolCall, peer: McpPeer
     ) -> Callable[[Call], Coroutine[Any, Any, Outcome | bytes]]:
         """Return a call's handler: one that creates a task, or the usual one; raises RpcError."""
-        tool = self._registry.tools.get(call.name)
+        tool = self.registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
-        has_tasks = self._registry.has_tasks
-        if has_tasks and self._is_wanted(support, call.name, asked, peer):
-            return lambda call: self._create(call, asked, peer)
+        if self.registry.has_tasks and self._is_wanted(support, call.name, asked, peer):
+            return partial(self._create, asked=asked, peer=peer)
         key = _key(asked)
         if key is not None and tool is not None and tool.settings.idempotency_key:
             from ..tasks.service import run_once
@@ -163,8 +157,7 @@ class TaskMethods:
 
     async def _update(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, TaskUpdate)
-        owner = _owner(peer)
-        if await self.service.answer(asked.id, owner, asked.responses) is None:
+        if await self.service.answer(asked.id, _owner(peer), asked.responses) is None:
             raise _unknown()
         return self._server_info.encode_result({}, peer.version)
 
@@ -230,8 +223,8 @@ class TaskMethods:
     async def _tool_result(self, task: TaskRecord, peer: McpPeer) -> bytes:
         """Return the result of the call itself."""
         reply, version = task.reply(), peer.version
-        tool = self._registry.tools.get(task.tool)
-        contract = self._registry.contract if tool is None else tool.contract
+        tool = self.registry.tools.get(task.tool)
+        contract = self.registry.contract if tool is None else tool.contract
         shape = reply.shape or RESULT
         if tool is not None:
             shape = tool.shape_of_stored(shape)
@@ -286,9 +279,7 @@ def _members(task: TaskRecord, version: Version) -> JsonObject:
 
 
 def _rpc_error(task: TaskRecord) -> JsonObject:
-    """Return a failed or cancelled task's JSON-RPC error."""
-    found = task.reply().error
-    error = found or Error("UNKNOWN_ERROR", "Unknown error")
+    error = task.reply().error or Error("UNKNOWN_ERROR", "Unknown error")
     data: JsonObject = {"code": error.code, "details": error.details, "hint": error.hint}
     return {
         "code": error.row.rpc or INTERNAL_ERROR,
@@ -310,8 +301,8 @@ class TaskFeed:
         self._peer = peer
         self._owners = {task.id: task.owner for task in tasks}
         self._sent: JsonObject = {}
-        # The whole of a result that is too large may be written to a disk or a database.
-        self._may_block = methods.has_budgets
+        # A result that is too large may be written to a disk or a database.
+        self._may_block = methods.registry.has_budgets
         self._lock = threading.Lock()
 
     def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], None]:
@@ -342,6 +333,6 @@ class TaskFeed:
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:
     """Return the feed of the tasks that belong to the client."""
-    owner = owner_of(peer.describe_request("mcp").user)
+    owner = _owner(peer)
     found = [await methods.service.get(id, owner) for id in dict.fromkeys(ids[:MAX_TASKS])]
     return TaskFeed(methods, [task for task in found if task is not None], peer)

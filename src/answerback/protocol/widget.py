@@ -73,7 +73,14 @@ def check_origin(
     is_socket = origin.startswith(("wss:", "ws:"))
     if _is_origin(origin) and (sockets or not is_socket) and (wildcards or "*" not in origin):
         return
-    raise ValueError(f"{what} has {origin!r}, which is not an origin; {_hint(origin, sockets)}")
+    # The origin that was probably meant.
+    within = _WITHIN.fullmatch(origin.lower())
+    scheme = "wss" if sockets and is_socket else "https"
+    meant = f"{scheme}://{within[1]}" if within else ""
+    hint = "write 'https://example.com' or 'https://*.example.com'"
+    if _is_origin(meant):
+        hint = f"write {meant!r}"
+    raise ValueError(f"{what} has {origin!r}, which is not an origin; {hint}")
 
 
 def _is_origin(text: str) -> bool:
@@ -81,36 +88,7 @@ def _is_origin(text: str) -> bool:
     return found is not None and 0 < int(found["port"] or 443) < 65536
 
 
-def _hint(origin: str, sockets: bool) -> str:
-    """Return how to write the origin probably meant."""
-    scheme = "wss" if sockets and origin.startswith(("ws:", "wss:")) else "https"
-    within = _WITHIN.fullmatch(origin.lower())
-    meant = f"{scheme}://{within[1]}" if within else ""
-    if _is_origin(meant):
-        return f"write {meant!r}"
-    return "write 'https://example.com' or 'https://*.example.com'"
-
-
-def ui_csp(csp: CSP) -> dict[str, list[str]]:
-    """Return the `csp` of MCP Apps; the first two are always present, even if empty."""
-    optional = {"frameDomains": csp.frames, "baseUriDomains": csp.base_uris}
-    return _lists({"connectDomains": csp.connect, "resourceDomains": csp.resources}, optional)
-
-
-def openai_csp(csp: CSP) -> dict[str, list[str]]:
-    """Return ChatGPT's `openai/widgetCSP`."""
-    optional = {"frame_domains": csp.frames, "redirect_domains": csp.redirects}
-    return _lists({"connect_domains": csp.connect, "resource_domains": csp.resources}, optional)
-
-
-def _lists(
-    always: dict[str, Collection[str]], optional: dict[str, Collection[str]]
-) -> dict[str, list[str]]:
-    given = {name: origins for name, origins in optional.items() if origins}
-    return {name: list(origins) for name, origins in (always | given).items()}
-
-
-_BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
+_BRIDGE = os.path.join(os.path.dirname(__file__), "widgets", "bridge.js")
 _DOCTYPE = "<!doctype html>"
 _BEGINS = tuple(
     # A tag within a comment is skipped, because the comment matches first.
@@ -244,28 +222,42 @@ class Widget(Resource):
     def __init__(
         self, app: Registry, name: object, options: WidgetOptions, author: str | None
     ) -> None:
-        checked = _check(name, options)
-        source, file = _source(checked, options, author)
-        self._ui, described = _ui(options), _openai(options)
-        uri = widget_uri(checked)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} cannot be the name of a widget; "
+                "use 1 to 64 of the characters A-Z a-z 0-9 _ -, as in app.widget('accounts')"
+            )
+        if (options.get("html") is None) == (options.get("path") is None):
+            raise TypeError(
+                f"widget {name!r} needs either html= with the text of the page, "
+                "or path= with its file"
+            )
+        self._host = host = options.get("host")
+        if host is not None and host not in HOST_NAMES:
+            raise ValueError(f"host={host!r} should be one of {', '.join(map(repr, HOST_NAMES))}")
+        for option in ("border", "bridge"):
+            value = options.get(option)
+            if value is not None and not isinstance(value, bool):
+                raise TypeError(f"{option}={value!r} should be True or False")
+        source, file = _source(name, options, author)
+        self._ui, self._openai = _page_keys(options)
+        uri = widget_uri(name)
         self.page = WidgetPage(app, uri, source, file, bridge=options.get("bridge", True))
         given = {
-            "name": checked,
+            "name": name,
             "mime": MIME,
             "description": options.get("description"),
-            "meta": {"ui": self._ui, **described},
+            "meta": {"ui": self._ui, **self._openai},
             "requires": options.get("requires"),
             "inline": True,
         }
-        self._described = described
-        self._host = options.get("host")
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
         """Return the content's `_meta`: that of the list, and for Claude the page's domain."""
         domain = page_domain(endpoint, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
-        return {"ui": ui, **self._described}
+        return {"ui": ui, **self._openai}
 
 
 def add_widget(app: Registry, name: object, options: WidgetOptions, author: str | None) -> Widget:
@@ -276,25 +268,6 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
         raise ValueError(f"there is a widget {name!r} already; give one another name")
     put_resource(app, widget)
     return widget
-
-
-def _check(name: object, options: WidgetOptions) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot be the name of a widget; "
-            "use 1 to 64 of the characters A-Z a-z 0-9 _ -, as in app.widget('accounts')"
-        )
-    if (options.get("html") is None) == (options.get("path") is None):
-        raise TypeError(
-            f"widget {name!r} needs either html= with the text of the page, or path= with its file"
-        )
-    if (host := options.get("host")) is not None and host not in HOST_NAMES:
-        raise ValueError(f"host={host!r} should be one of {', '.join(map(repr, HOST_NAMES))}")
-    for option in ("border", "bridge"):
-        value = options.get(option)
-        if value is not None and not isinstance(value, bool):
-            raise TypeError(f"{option}={value!r} should be True or False")
-    return name
 
 
 def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str, str | None]:
@@ -310,38 +283,35 @@ def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str,
     return read_html(file), file
 
 
-def _ui(options: WidgetOptions) -> JsonObject:
-    """Return MCP Apps' keys."""
-    ui: JsonObject = {"csp": ui_csp(_csp(options))}
-    if permissions := _permissions(options.get("permissions") or ()):
-        ui["permissions"] = permissions
-    if (border := options.get("border")) is not None:
-        ui["prefersBorder"] = border
-    return ui
-
-
-def _openai(options: WidgetOptions) -> JsonObject:
-    """Return ChatGPT's equivalent keys, and those that MCP Apps lacks."""
-    keys: JsonObject = {"openai/widgetCSP": openai_csp(_csp(options))}
-    if description := options.get("description"):
-        keys["openai/widgetDescription"] = description
-    if (border := options.get("border")) is not None:
-        keys["openai/widgetPrefersBorder"] = border
-    if (domain := options.get("domain")) is not None:
-        check_origin(domain, "domain", wildcards=False)
-        keys["openai/widgetDomain"] = domain
-    return keys
-
-
-def _csp(options: WidgetOptions) -> CSP:
+def _page_keys(options: WidgetOptions) -> tuple[JsonObject, JsonObject]:
+    """Return the page's keys of MCP Apps, and ChatGPT's equivalents with some of its own."""
     csp: object = options.get("csp")
-    if csp is None:
-        return CSP()
+    csp = CSP() if csp is None else csp
     if not isinstance(csp, CSP):
         raise TypeError(
             f"csp={csp!r} should be a CSP, such as CSP(connect=['https://example.com'])"
         )
-    return csp
+    # The first two are always present, even if empty.
+    ui_csp = {"connectDomains": list(csp.connect), "resourceDomains": list(csp.resources)}
+    openai_csp = {"connect_domains": list(csp.connect), "resource_domains": list(csp.resources)}
+    if csp.frames:
+        ui_csp["frameDomains"] = openai_csp["frame_domains"] = list(csp.frames)
+    if csp.base_uris:
+        ui_csp["baseUriDomains"] = list(csp.base_uris)
+    if csp.redirects:
+        openai_csp["redirect_domains"] = list(csp.redirects)
+    ui: JsonObject = {"csp": ui_csp}
+    openai: JsonObject = {"openai/widgetCSP": openai_csp}
+    if permissions := _permissions(options.get("permissions") or ()):
+        ui["permissions"] = permissions
+    if description := options.get("description"):
+        openai["openai/widgetDescription"] = description
+    if (border := options.get("border")) is not None:
+        ui["prefersBorder"] = openai["openai/widgetPrefersBorder"] = border
+    if (domain := options.get("domain")) is not None:
+        check_origin(domain, "domain", wildcards=False)
+        openai["openai/widgetDomain"] = domain
+    return ui, openai
 
 
 def _permissions(given: Collection[str]) -> dict[str, JsonObject]:

@@ -1,8 +1,7 @@
-"""Composition: apps within apps.
+"""Composition: apps within apps, and what is enabled in each.
 
-An app's tables are replaced as a whole when the app, or one it includes, changes. So a call finds
-its tool with one dict lookup. A new name is added to copies of the tables; any other change
-rebuilds them.
+An app's tables are replaced when the app, or one it includes, changes. So a call finds its tool
+with one dict lookup. A new name is added to copies of the tables; any other change rebuilds them.
 """
 
 from __future__ import annotations
@@ -25,119 +24,6 @@ from .lifespan import Lifespan
 LISTED: tuple[ListedKind, ...] = ("tools", "resources", "prompts")
 # One lock for all apps, because changing an app also changes the apps that include it.
 lock = RLock()
-
-
-class Switch(msgspec.Struct, frozen=True, array_like=True):
-    """Something was enabled or disabled in one of the combined apps."""
-
-    app: int
-    """The position of its app in `Registry.apps()`."""
-    what: Literal["name", "tag"]
-    value: str
-    on: bool
-
-
-class Enabled:
-    """The names and tags that were enabled or disabled in one app."""
-
-    def __init__(self) -> None:
-        self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
-        """The last one that applies to an entry wins."""
-        self.only: frozenset[str] = frozenset()
-        self.without: frozenset[str] = frozenset()
-        """The command line's tags; an entry they exclude cannot be enabled."""
-
-    def serves(self, name: str, entry: Tool) -> bool:
-        """Return whether an entry is served under this name."""
-        tags = entry.settings.tags
-        # Tags select tools, and a widget follows its tools.
-        if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
-            return False
-        if not self.without.isdisjoint(tags):
-            return False
-        served = True
-        for (what, value), on in self.switches.items():
-            if value == name if what == "name" else value in tags:
-                served = on
-        return served
-
-
-def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> None:
-    """Enable or disable by name or by tag, here and in the other processes that serve it."""
-    if (name is None) == (tag is None):
-        raise TypeError("give a name or a tag: app.disable('add') or app.disable(tag='write')")
-    if name is not None:
-        known = app.composed().merged
-        if not any(name in known[kind].entries for kind in LISTED):
-            raise ValueError(f"{app.name!r} has no tool, prompt or resource {name!r}")
-    what: Literal["name", "tag"] = "tag" if name is None else "name"
-    value = name or tag or ""
-    # The other processes first: they may be out of reach, and then nothing changes.
-    _forward_switch(app, app, what, value, on)
-    for kind in _apply(app, what, value, on=on):
-        app.changes.publish(Change(kind))
-
-
-def apply_switch(root: Registry, received: Switch) -> None:
-    """Apply what another process enabled or disabled; it sends the notifications itself."""
-    apps = list(root.apps())
-    if received.app < len(apps):
-        _apply(apps[received.app], received.what, received.value, on=received.on)
-
-
-def apply_switches(root: Registry, received: Sequence[Switch]) -> None:
-    """Make these the last switches of their apps, in this order."""
-    current = switches_of(root)
-    for number in {each.app for each in received}:
-        wanted = [each for each in received if each.app == number]
-        if [each for each in current if each.app == number][-len(wanted) :] != wanted:
-            for each in wanted:
-                apply_switch(root, each)
-
-
-def switches_of(root: Registry) -> list[Switch]:
-    """Return every switch so far, for a starting process."""
-    return [
-        Switch(number, what, value, on)
-        for number, app in enumerate(root.apps())
-        if app.composition is not None
-        for (what, value), on in app.composition.enabled.switches.items()
-    ]
-
-
-def _apply(
-    app: Registry, what: Literal["name", "tag"], value: str, *, on: bool
-) -> list[ListedKind]:
-    """Enable or disable here; return the lists that changed."""
-    composition = app.composed()
-    with lock:
-        before = {kind: composition.merged[kind].served for kind in LISTED}
-        composition.enabled.switches.pop((what, value), None)
-        composition.enabled.switches[what, value] = on
-        composition.change(lambda: None)
-        return [kind for kind in LISTED if before[kind] != composition.merged[kind].served]
-
-
-def _forward_switch(
-    app: Registry, root: Registry, what: Literal["name", "tag"], value: str, on: bool
-) -> None:
-    """Send a switch of *app* to the other processes that serve it, or an app that includes it."""
-    number = next(number for number, each in enumerate(root.apps()) if each is app)
-    root.changes.publish_switch(Switch(number, what, value, on))
-    if root.composition is not None:
-        for each in root.composition.including():
-            _forward_switch(app, each.app, what, value, on)
-
-
-def select_tags(app: Registry, only: Collection[str], without: Collection[str]) -> None:
-    """Serve only the entries with one of the tags *only*, and none with one of *without*."""
-    if only or without:
-        composition = app.composed()
-        enabled = composition.enabled
-        enabled.only, enabled.without = frozenset(only), frozenset(without)
-        composition.change(lambda: None)
-
-
 Kind: TypeAlias = Literal["tools", "resources", "prompts", "completions"]
 KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts", "completions")
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,64}")
@@ -165,7 +51,7 @@ class Composition:
         self.enabled = Enabled()
         self._views: dict[tuple[Kind, str], tuple[Tool, Tool]] = {}
         self.merged: dict[Kind, _Merged] = {}
-        self.change(lambda: None)
+        self.change()
 
     def apps(self) -> Iterator[Registry]:
         """Return the app and the apps it includes, each once."""
@@ -234,12 +120,12 @@ class Composition:
                     f"{name!r} belongs to the included app {owner!r}; remove it there or disable it"
                 )
             del table.own[name]
-            self.change(lambda: None)
+            self.change()
 
-    def change(self, undo: Callable[[], object]) -> None:
+    def change(self, undo: Callable[[], object] | None = None) -> None:
         """Rebuild the tables of this app and of those that include it, after it changed.
 
-        Raises ValueError if two entries would have one name; nothing has changed then.
+        Raises ValueError if two entries would have one name, after *undo* has undone the change.
         """
         try:
             planned: dict[Composition, dict[Kind, _Merged]] = {}
@@ -249,7 +135,8 @@ class Composition:
                 planned[each] = each._merge(planned)
                 waiting += each.including()
         except BaseException:
-            undo()
+            if undo is not None:
+                undo()
             raise
         for composition, merged in planned.items():
             composition.merged = merged
@@ -262,11 +149,19 @@ class Composition:
                 composition.app.tables[kind].serve(entries.served)
 
     def check_include(self, other: Registry) -> None:
-        """Check with the runtimes that serve the app, or an app that includes it."""
+        """Raise ValueError if the app, or one above it, is served and cannot take *other* now."""
+        hint = f"include it before {self.app.name!r} is served or called"
         for runtime in self.app.changes.attached():
-            _check_while_served(self.app, other, runs_middleware=runtime.runs_middleware)
-        for each in self.including():
-            each.check_include(other)
+            if other.lifespan is not None:
+                raise ValueError(f"{other.name!r} has a lifespan; {hint}")
+            for each in other.apps():
+                if each.visible:
+                    raise ValueError(f"{each.name!r} has @app.visible; {hint}")
+                if not runtime.runs_middleware and (each.middleware or each.observers):
+                    raise ValueError(f"{each.name!r} has middleware or observers; {hint}")
+            check_auth(self.app, other.apps())
+        for parent in self.including():
+            parent.check_include(other)
 
     def join_lifespan(self, other: Registry) -> None:
         """Start and stop the lifespan of *other* with those of the app and the apps above it."""
@@ -351,26 +246,6 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
             app.changes.publish(Change(kind))
 
 
-def _check_while_served(app: Registry, other: Registry, *, runs_middleware: bool) -> None:
-    """Raise ValueError if *app*, which is served, cannot include *other* any more."""
-    if other.lifespan is not None:
-        raise ValueError(
-            f"{other.name!r} has a lifespan; include it before {app.name!r} is served or called"
-        )
-    for each in other.apps():
-        if each.visible:
-            raise ValueError(
-                f"{each.name!r} has @app.visible; "
-                f"include it before {app.name!r} is served or called"
-            )
-        if not runs_middleware and (each.middleware or each.observers):
-            raise ValueError(
-                f"{each.name!r} has middleware or observers; "
-                f"include it before {app.name!r} is served or called"
-            )
-    check_auth(app, other.apps())
-
-
 def check_auth(app: Registry, included: Iterable[Registry]) -> None:
     """Raise ValueError if *app* would serve tools to callers that the tools' own app refuses.
 
@@ -445,3 +320,110 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     with suppress(NameError):
         _ = made.returns
     return made
+
+
+class Switch(msgspec.Struct, frozen=True, array_like=True):
+    """Something was enabled or disabled in one of the combined apps."""
+
+    app: int
+    """The position of its app in `Registry.apps()`."""
+    what: Literal["name", "tag"]
+    value: str
+    on: bool
+
+
+class Enabled:
+    """The names and tags that were enabled or disabled in one app."""
+
+    def __init__(self) -> None:
+        self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
+        """The last one that applies to an entry wins."""
+        self.only: frozenset[str] = frozenset()
+        self.without: frozenset[str] = frozenset()
+        """The command line's tags; an entry they exclude cannot be enabled."""
+
+    def serves(self, name: str, entry: Tool) -> bool:
+        """Return whether an entry is served under this name."""
+        tags = entry.settings.tags
+        # Tags select tools, and a widget follows its tools.
+        if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
+            return False
+        if not self.without.isdisjoint(tags):
+            return False
+        served = True
+        for (what, value), on in self.switches.items():
+            if value == name if what == "name" else value in tags:
+                served = on
+        return served
+
+
+def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> None:
+    """Enable or disable by name or by tag, here and in the other processes that serve it."""
+    if (name is None) == (tag is None):
+        raise TypeError("give a name or a tag: app.disable('add') or app.disable(tag='write')")
+    if name is not None:
+        known = app.composed().merged
+        if not any(name in known[kind].entries for kind in LISTED):
+            raise ValueError(f"{app.name!r} has no tool, prompt or resource {name!r}")
+    wanted = Switch(0, "tag" if name is None else "name", name or tag or "", on)
+    # The other processes first: they may be out of reach, and then nothing changes.
+    _forward_switch(app, app, wanted)
+    for kind in _apply(app, wanted):
+        app.changes.publish(Change(kind))
+
+
+def apply_switch(root: Registry, received: Switch) -> None:
+    """Apply what another process enabled or disabled; it sends the notifications itself."""
+    apps = list(root.apps())
+    if received.app < len(apps):
+        _apply(apps[received.app], received)
+
+
+def apply_switches(root: Registry, received: Sequence[Switch]) -> None:
+    """Make these the last switches of their apps, in this order."""
+    current = switches_of(root)
+    for number in {each.app for each in received}:
+        wanted = [each for each in received if each.app == number]
+        if [each for each in current if each.app == number][-len(wanted) :] != wanted:
+            for each in wanted:
+                apply_switch(root, each)
+
+
+def switches_of(root: Registry) -> list[Switch]:
+    """Return every switch so far, for a starting process."""
+    return [
+        Switch(number, what, value, on)
+        for number, app in enumerate(root.apps())
+        if app.composition is not None
+        for (what, value), on in app.composition.enabled.switches.items()
+    ]
+
+
+def _apply(app: Registry, wanted: Switch) -> list[ListedKind]:
+    """Enable or disable here; return the lists that changed."""
+    composition = app.composed()
+    with lock:
+        before = {kind: composition.merged[kind].served for kind in LISTED}
+        # As the last one, because the last one wins.
+        composition.enabled.switches.pop((wanted.what, wanted.value), None)
+        composition.enabled.switches[wanted.what, wanted.value] = wanted.on
+        composition.change()
+        return [kind for kind in LISTED if before[kind] != composition.merged[kind].served]
+
+
+def _forward_switch(app: Registry, root: Registry, wanted: Switch) -> None:
+    """Send a switch of *app* to the other processes that serve it, or an app that includes it."""
+    number = next(number for number, each in enumerate(root.apps()) if each is app)
+    root.changes.publish_switch(msgspec.structs.replace(wanted, app=number))
+    if root.composition is not None:
+        for each in root.composition.including():
+            _forward_switch(app, each.app, wanted)
+
+
+def select_tags(app: Registry, only: Collection[str], without: Collection[str]) -> None:
+    """Serve only the entries with one of the tags *only*, and none with one of *without*."""
+    if only or without:
+        composition = app.composed()
+        enabled = composition.enabled
+        enabled.only, enabled.without = frozenset(only), frozenset(without)
+        composition.change()

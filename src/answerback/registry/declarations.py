@@ -6,7 +6,7 @@ that exists only while it is served is in a `Runtime` (`calls/runtime.py`).
 
 from __future__ import annotations
 
-from _weakref import ref
+from _weakref import ref  # Importing `weakref` would add a millisecond to each start-up.
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
 
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from .composition import Composition, Switch
     from .lifespan import Lifespan
 
-
-# The C module: importing `weakref` would add a millisecond to each start-up.
-
-
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=Tool)
 ListedKind: TypeAlias = Literal["tools", "resources", "prompts"]
 
@@ -210,8 +205,8 @@ class Registry:
     """Whether any tool served here may run as a task."""
     has_budgets = False
     """Whether a tool has a budget."""
-    whole_replies: Resource | None = None
-    """The resource of kept replies, created when a client first reads one."""
+    stored_reply_resource: Resource | None = None
+    """The resource of stored replies, created when a client first reads one."""
     has_keys = False
     """Whether any tool served here takes an idempotency key in a plain call."""
 
@@ -351,7 +346,6 @@ class HasRegistry:
 
 
 def registry_of(app: HasRegistry) -> Registry:
-    """Return *app*'s registry."""
     return app._registry
 
 

@@ -93,7 +93,7 @@ class Lifespan:
         try:
             await self.open()
         except BaseException:
-            self._let_go(holder)
+            self._release(holder)
             raise
 
     async def open(self, managers: Managers | None = None) -> None:
@@ -119,12 +119,12 @@ class Lifespan:
 
     async def stop(self, holder: object) -> None:
         """Close it if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
-        if self._let_go(holder):
+        if self._release(holder):
             run, self._loop_run = self._loop_run, None
             if run is not None:
                 await run.stop(self.seconds)
 
-    def _let_go(self, holder: object) -> bool:
+    def _release(self, holder: object) -> bool:
         """Forget *holder*; True if nothing keeps it open any more."""
         with self._lock:
             self._holders.discard(holder)

@@ -15,8 +15,8 @@ from ..errors import Unavailable
 from ..state.database import NOW, NOW_ONCE, Database
 from ..state.sealing import CannotOpen, place_of
 from ..state.shared import Notices, SharedState
-from .task_record import FORMAT, TaskRecord, check_room, checked_repeat
-from .task_store import Change, Claim
+from .task_record import FORMAT, TaskRecord
+from .task_store import Change, Claim, check_room, checked_repeat
 from .transitions import claimed
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class PostgresStore:
         self._sealer = shared.sealer
         self._fingerprints = shared.fingerprints
         self._app = app
-        self._kept = _Estimates(self._database, app)
+        self._estimates = _Estimates(self._database, app)
         self._unreadable: set[str] = set()
         """Tasks whose records could not be read, which is logged once."""
 
@@ -92,7 +92,7 @@ class PostgresStore:
         return self._database.now()
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        self._kept.refresh(task.tool, limits.queue)
+        self._estimates.refresh(task.tool, limits.queue)
         # Before the transaction, because the first one reads the key from the database.
         owner, key = self._owner(task.owner), None
         if task.idempotency_key is not None:
@@ -101,7 +101,7 @@ class PostgresStore:
             found = self._with_key(cursor, owner, key)
             if found is not None:
                 return checked_repeat(found, task)
-            check_room(task, self._kept.counting(cursor, owner), limits)
+            check_room(task, _Usage(self._estimates, cursor, owner), limits)
             # Count the task's times from the database's clock, which all workers share.
             cursor.execute(f"SELECT {NOW}")
             now = float(_first(cursor)[0])
@@ -125,8 +125,8 @@ class PostgresStore:
                     self._seal(task, "answers", _encode(task.answers)),
                 ),
             )
-            is_kept = cursor.rowcount == 1
-        if not is_kept:
+            is_added = cursor.rowcount == 1
+        if not is_added:
             # Another host has just added a call with this key.
             return self.add(task, limits)
         self._tell(task.id)
@@ -227,23 +227,21 @@ class PostgresStore:
             return 0
         removed = 0
         for _ in range(_BATCHES):
-            batch = self._remove_batch()
+            with self._database.transaction(durable=False) as cursor:
+                # One process removes them; the others do not wait for it.
+                cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (_EXPIRY_LOCK,))
+                if not _first(cursor)[0]:
+                    break
+                cursor.execute(
+                    "DELETE FROM answerback.tasks WHERE number IN"
+                    f" (SELECT number FROM answerback.tasks WHERE {_EXPIRED}"
+                    f" ORDER BY expires LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
+                )
+                batch = cursor.rowcount
             removed += batch
             if batch < _BATCH:
                 break
         return removed
-
-    def _remove_batch(self) -> int:
-        with self._database.transaction(durable=False) as cursor:
-            # One process removes them; the others do not wait for it.
-            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (_EXPIRY_LOCK,))
-            if not _first(cursor)[0]:
-                return 0
-            cursor.execute(
-                "DELETE FROM answerback.tasks WHERE number IN (SELECT number FROM answerback.tasks"
-                f" WHERE {_EXPIRED} ORDER BY expires LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)"
-            )
-            return cursor.rowcount
 
     @property
     def is_failing(self) -> bool:
@@ -336,12 +334,12 @@ class PostgresStore:
             task = _records.decode(opened("record", record) or b"")
             if task.format > FORMAT:
                 raise CannotOpen("a later version wrote it")
-            kept = opened("answers", answers)
+            given = opened("answers", answers)
             return _replace(
                 task,
                 lease=lease,
                 arguments=opened("arguments", arguments) or b"",
-                answers={} if kept is None else msgspec.msgpack.decode(kept),
+                answers={} if given is None else msgspec.msgpack.decode(given),
                 result=opened("result", result),
             )
         except (msgspec.MsgspecError, CannotOpen) as exc:
@@ -407,17 +405,17 @@ _SIZE = (
 
 
 class _Estimates:
-    """Counts for a new task: estimates of all tasks, and the unfinished ones of its owner."""
+    """The length of each tool's queue and the size of the table, as last read."""
 
     def __init__(self, database: Database, app: str) -> None:
         self._database = database
-        self._app = app
-        self._waiting: dict[str, int] = {}
-        self._bytes = 0
+        self.app = app
+        self.waiting: dict[str, int] = {}
+        self.bytes = 0
         self._until: dict[str, float] = {}
 
     def refresh(self, tool: str, limit: int) -> None:
-        """Read the length of a tool's queue and the size of the table, at most once a second."""
+        """Read them for a tool, at most once a second."""
         now = monotonic()
         if now < self._until.get(tool, 0.0):
             return
@@ -425,36 +423,31 @@ class _Estimates:
         [row] = self._database.rows(
             f"SELECT (SELECT count(*) FROM (SELECT 1 {_WAITING} AND tool = %s LIMIT %s) AS queue),"
             f" {_SIZE} FROM pg_class WHERE oid = 'answerback.tasks'::regclass",
-            *(self._app, tool, limit),
+            *(self.app, tool, limit),
         )
-        self._waiting[tool], self._bytes = row
-
-    def counting(self, cursor: Cursor[Row], owner: str) -> _Kept:
-        """Return the counts for a new task; *owner* is the fingerprint of its owner."""
-        return _Kept(self._waiting, self._bytes, (self._app, owner), cursor)
+        self.waiting[tool], self.bytes = row
 
 
-class _Kept:
-    def __init__(
-        self, waiting: dict[str, int], size: int, of_owner: tuple[str, str], cursor: Cursor[Row]
-    ) -> None:
-        self._waiting = waiting
-        self._bytes = size
-        self._of_owner = of_owner
+class _Usage:
+    """Estimates for all tasks, and counts for *owner*, which is the fingerprint of one."""
+
+    def __init__(self, estimates: _Estimates, cursor: Cursor[Row], owner: str) -> None:
+        self._estimates = estimates
         self._cursor = cursor
+        self._owner = owner
 
     def bytes_with(self, task: TaskRecord) -> int:
-        return self._bytes + len(task.arguments)
+        return self._estimates.bytes + len(task.arguments)
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         # Nothing is known while another thread reads it, or after that has failed.
-        return self._waiting.get(tool, 0) >= count
+        return self._estimates.waiting.get(tool, 0) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:
         self._cursor.execute(
             "SELECT 1 FROM answerback.tasks WHERE app = %s AND owner = %s AND owner <> ''"
             " AND state IN ('working', 'input_required') LIMIT 1 OFFSET %s",
-            (*self._of_owner, count - 1),
+            (self._estimates.app, self._owner, count - 1),
         )
         return self._cursor.fetchone() is not None
 

@@ -30,11 +30,10 @@ from .task_record import (
     checked_key,
     dump_reply,
     fingerprint_of,
-    first_expiry,
-    kept_user,
     new_id,
+    task_user,
 )
-from .task_runner import LEASE, TaskRunner, TaskWatch, new_worker_name
+from .task_runner import LEASE, TaskRunner, TaskWatch
 from .task_store import MemoryStore, TaskStore
 from .transitions import answered, cancelled, claimed, finished, given_up
 
@@ -65,17 +64,13 @@ class TaskService:
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         self._waiting: Counter[str] = Counter()
         """How many requests wait for each task."""
-        worker = new_worker_name()
         self._watch: TaskWatch | None = None
-        self.runner = TaskRunner(
-            runtime, self.store, self.limits, worker, self.wake, self._watch_closely
-        )
+        self.runner = TaskRunner(runtime, self.store, self.wake, self._watch_closely)
         self.runner.use_loop()
         changes = self.store.changes()
         if changes is not None:
-            waits = self._waiters.__len__
             self._watch = TaskWatch(
-                self.store, changes, self.runner, lambda: waits() > 0, self.wake
+                self.store, changes, self.runner, lambda: bool(self._waiters), self.wake
             )
             runtime.checks["tasks"] = partial(_health, self.store, self.runner)
 
@@ -96,22 +91,21 @@ class TaskService:
         call.stage = "admit"
         answers = call.kept_answers = {}
         outcome = await self.admit(call)
-        is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
-        if not is_admitted:
+        if outcome is not ADMITTED and not (asks_later and isinstance(outcome, NeedsInput)):
             return await self.refuse(call, outcome)
-        undo_count = _do_nothing
+        undo_count: Callable[[], None] | None = None
         try:
-            kept_key = None if key is None else checked_key(key)
-            task = self.new_task(call, answers, ttl, kept_key)
+            task = self.new_task(call, answers, ttl, checked_key(key))
             if call.tool is not None and call.tool.policy is not None:
                 undo_count = await call.tool.policy.count(call)
-            kept = await self._to_the_end(self._start(task))
+            stored = await self._to_the_end(self._start(task))
         except ToolError as exc:
-            undo_count()
+            if undo_count is not None:
+                undo_count()
             return await self.refuse(call, Reply(error=Error.of(exc)))
-        if kept.id != task.id:
+        if stored.id != task.id and undo_count is not None:
             undo_count()
-        return kept
+        return stored
 
     async def get(self, id: str, owner: str) -> TaskRecord | None:
         """Return the task with this id, if it belongs to *owner*."""
@@ -176,15 +170,23 @@ class TaskService:
             raise Unavailable("Too many requests wait for this task", retryable=True, retry_after=5)
         self._waiting[id] += 1
         until = monotonic() + seconds
-        waiter = _Waiter()
-        stop = self.subscribe(lambda changed: waiter.wake() if changed in (None, id) else None)
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(changed: str | None) -> None:
+            if changed in (None, id) and not loop.is_closed():
+                loop.call_soon_threadsafe(woken.set)
+
+        stop = self.subscribe(wake)
         try:
             while True:
                 task = await self.get(id, owner)
                 left = until - monotonic()
                 if task is None or is_done(task) or left <= 0:
                     return task
-                await waiter.wait(left)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await woken.wait()
+                woken.clear()
         finally:
             stop()
             self._waiting[id] -= 1
@@ -232,21 +234,21 @@ class TaskService:
             assert taken is not None
             task = taken
         try:
-            kept = await runner.off_loop(self.store.add, task, self.limits)
+            stored = await runner.off_loop(self.store.add, task, self.limits)
         except BaseException as exc:
             runner.slots.free(int(has_slot))
             if has_slot and isinstance(exc, Uncertain):
                 claim = {"worker": task.worker, "fence": task.fence}
-                runner.doubt(partial(runner.release, task.id, claim))
+                runner.undo_later(partial(runner.release, task.id, claim))
             raise
         if not has_slot:
             # A slot may have become free before the task was in the store.
             await self._fill()
-        elif kept.id == task.id:
+        elif stored.id == task.id:
             runner.start(task)
         else:
             runner.slots.free(1)
-        return kept
+        return stored
 
     async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:
         """Run to the end even if the client disconnects: a recorded task must be started."""
@@ -268,14 +270,17 @@ class TaskService:
         tool = call.tool
         assert tool is not None
         now = time()
+        limits = self.limits
+        retention = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
         request = (call.request or call.peer).describe_request(call.wire)
         user = call.user if call.user is not None or request is None else request.user
+        owner = owner_of(user)
         return TaskRecord(
             id=new_id(),
             tool=call.name,
             arguments=call.arguments,
-            owner=owner_of(user),
-            user=kept_user(user),
+            owner=owner,
+            user=task_user(user),
             fingerprint=fingerprint_of(call.name, call.arguments),
             wire=call.wire,
             protocol=call.peer.protocol,
@@ -283,14 +288,13 @@ class TaskService:
             can=call.peer.can,
             created=now,
             changed=now,
-            expires=first_expiry(now, ttl, self.limits),
+            expires=now + retention,
             answers=dict(answers),
             idempotency_key=key,
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),
         )
 
     def remove_expired(self) -> None:
-        """Remove expired tasks."""
         # For a store that may block, the watch does it.
         if self._watch is None:
             self.store.remove_expired()
@@ -301,34 +305,9 @@ class TaskService:
             listener(id)
 
 
-def _do_nothing() -> None:
-    pass
-
-
-class _Waiter:
-    """Waits on the running event loop for a wake-up from any thread."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._event = asyncio.Event()
-
-    def wake(self) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._event.set)
-
-    async def wait(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        self._event.clear()
-
-
 def _health(store: TaskStore, runner: TaskRunner) -> HealthState:
     """Report the server as ready: plain calls are served even while the task file fails."""
     return HealthState(True, {"failing": store.is_failing, "running": len(runner.runs)})
-
-
-_replace = msgspec.structs.replace
 
 
 async def run_once(service: TaskService, call: Call, key: str, handle: Handler) -> Outcome:
@@ -337,20 +316,25 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     outcome = await service.admit(call)
     if outcome is not ADMITTED:
         return await service.refuse(call, outcome)
-    runner = service.runner
+    store, runner = service.store, service.runner
     try:
-        record = _record(service, call, checked_key(key))
+        record = _claimed_record(service, call, checked_key(key))
         service.remove_expired()
-        kept = await _added(service, record)
-        if kept.id != record.id:
-            if not kept.is_final:
+        try:
+            stored = await runner.off_loop(store.add, record, service.limits)
+        except Uncertain:
+            # The call does not run, so the key must stay free for its repetition.
+            runner.undo_later(partial(store.remove, record.id))
+            raise
+        if stored.id != record.id:
+            if not stored.is_final:
                 raise Conflict(
                     "A call with this idempotency key still runs",
                     retryable=True,
                     retry_after=1,
                     hint="repeat the call with the same key in a moment",
                 )
-            reply = kept.reply()
+            reply = stored.reply()
             if reply.shape is not None and call.tool is not None:
                 call.shape = call.tool.shape_of_stored(reply.shape)
             return await service.refuse(call, reply)
@@ -364,16 +348,6 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
         runner.keyed.discard(record.worker)
 
 
-async def _added(service: TaskService, record: TaskRecord) -> TaskRecord:
-    store, runner = service.store, service.runner
-    try:
-        return await runner.off_loop(store.add, record, service.limits)
-    except Uncertain:
-        # The call does not run, so the key must stay free for its repetition.
-        runner.doubt(partial(store.remove, record.id))
-        raise
-
-
 async def _run_claimed(
     service: TaskService, call: Call, record: TaskRecord, handle: Handler
 ) -> Outcome:
@@ -384,8 +358,7 @@ async def _run_claimed(
     try:
         outcome = await handle(call)
     except BaseException:
-        give_up = partial(given_up, **claim)
-        runner.soon(store.change, record.id, give_up)
+        runner.soon(store.change, record.id, partial(given_up, **claim))
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
         # The next call with this key runs.
@@ -393,7 +366,7 @@ async def _run_claimed(
         try:
             await runner.off_loop(remove)
         except Unavailable:
-            runner.doubt(remove)
+            runner.undo_later(remove)
         return outcome
     fits = len(dump_reply(outcome)) <= service.limits.result_bytes
     reply = outcome if fits else _TOO_LARGE
@@ -404,9 +377,9 @@ async def _run_claimed(
     return outcome
 
 
-def _record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
+def _claimed_record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
     made = service.new_task(call, {}, None, key)
-    return _replace(
+    return msgspec.structs.replace(
         made,
         owner=KEYS + made.owner,
         # The call never runs from its record; the fingerprint identifies its arguments.

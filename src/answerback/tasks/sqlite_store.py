@@ -17,8 +17,8 @@ from ..core.files import FileIdentity, FileMoved, make_private
 from ..core.limits import TaskLimits
 from ..core.log import logger
 from ..errors import AnswerbackError, Unavailable
-from .task_record import FORMAT, ExpiryClock, TaskRecord, check_room, checked_repeat
-from .task_store import Change, Claim
+from .task_record import FORMAT, TaskRecord
+from .task_store import Change, Claim, ExpiryClock, check_room, checked_repeat
 from .transitions import claimed
 
 if TYPE_CHECKING:
@@ -216,8 +216,9 @@ class SQLiteStore:
         with self._opened(_WRITING) as connection:
             try:
                 return _in_transaction(connection, change)
-            except Exception as exc:
-                if not _may_need_room(exc):
+            except sqlite3.OperationalError as exc:
+                no_room = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+                if exc.sqlite_errorcode not in no_room:
                     raise
                 # The write-ahead log may have filled the disk; this empties it.
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -347,13 +348,6 @@ def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -
     return result
 
 
-def _may_need_room(error: Exception) -> bool:
-    """Return whether a write failed because the disk is full or the file too large."""
-    if not isinstance(error, sqlite3.OperationalError):
-        return False
-    return error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
-
-
 def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
     if task.idempotency_key is not None:
         query = "SELECT record FROM tasks WHERE owner = ? AND key = ?"
@@ -363,7 +357,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
             return checked_repeat(known, task)
         if found is not None:
             raise Unavailable("The call that has this idempotency key cannot be read")
-    check_room(task, _Kept(connection), limits)
+    check_room(task, _Usage(connection), limits)
     connection.execute(
         "INSERT INTO tasks (id, tool, owner, key, state, worker, lease, fence, expires, record)"
         " VALUES (?,?,?,?,?,?,?,?,?,?)",
@@ -372,7 +366,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
     return task
 
 
-class _Kept:
+class _Usage:
     """Counts the tasks of a file, and reads no more rows than a limit needs."""
 
     def __init__(self, connection: Connection) -> None:
@@ -385,7 +379,7 @@ class _Kept:
         pages, free, size = rows
         return int((pages - free) * size) + len(task.arguments)
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         # Each task has its own number, so there cannot be more waiting tasks than numbers from
         # the oldest to the newest. Usually that is below the limit, and no rows are counted.
         oldest, newest = self._connection.execute(_QUEUE_NUMBERS, (tool, tool)).fetchone()

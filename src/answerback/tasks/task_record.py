@@ -1,25 +1,19 @@
-"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it.
-
-The rules that every store follows are here too: keys, limits and expiry.
-"""
+"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from time import monotonic
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from ..core.authentication import User
 from ..core.content import BLOCKS, Block, changed_block
 from ..core.json_value import JsonObject
-from ..core.limits import TaskLimits
 from ..core.peer import Abilities
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
-from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
+from ..errors import InvalidInput
 
 _BLOCK_TYPES: dict[str, type[Any]] = {each.type: each for each in BLOCKS}
 # Their `_meta` was checked when the block was made, and the check depends on who made it.
@@ -44,10 +38,15 @@ def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
     encoded = reply.encoded
     if encoded is None and reply.has_data:
         encoded = msgspec.json.encode(reply.data)
+    content: list[tuple[str, JsonObject]] = []
+    for block in reply.content:
+        members: JsonObject = msgspec.to_builtins(block, builtin_types=(bytes,))
+        given = {name: value for name, value in members.items() if value is not None}
+        content.append((block.type, given))
     shape = reply.shape or shape
     return _encode(
         _StoredReply(
-            [(block.type, _members(block)) for block in reply.content],
+            content,
             encoded,
             reply.error,
             dict(reply.meta),
@@ -62,8 +61,13 @@ def load_reply(stored: bytes) -> Reply[Any]:
     """Return the reply; its data is the decoded JSON."""
     found = _replies.decode(stored)
     encoded = found.encoded
+    content: list[Block] = []
+    for type, members in found.content:
+        metadata = {name: members.pop(name) for name in _METADATA if name in members}
+        block: Block = msgspec.convert(members, _BLOCK_TYPES[type])
+        content.append(changed_block(block, **metadata) if metadata else block)
     return Reply(
-        content=tuple(_block(type, members) for type, members in found.content),
+        content=tuple(content),
         data=msgspec.UNSET if encoded is None else msgspec.json.decode(encoded),
         error=found.error,
         meta=found.meta,
@@ -71,17 +75,6 @@ def load_reply(stored: bytes) -> Reply[Any]:
         encoded=encoded,
         shape=found.shape,
     )
-
-
-def _members(block: Block) -> JsonObject:
-    members: JsonObject = msgspec.to_builtins(block, builtin_types=(bytes,))
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def _block(type: str, members: JsonObject) -> Block:
-    metadata = {name: members.pop(name) for name in _METADATA if name in members}
-    block: Block = msgspec.convert(members, _BLOCK_TYPES[type])
-    return changed_block(block, **metadata) if metadata else block
 
 
 FORMAT = 1
@@ -226,7 +219,7 @@ def new_id() -> str:
     return secrets.token_urlsafe(20)
 
 
-def kept_user(user: object) -> TaskUser | None:
+def task_user(user: object) -> TaskUser | None:
     """Return the part of *user* that a task keeps; None unless *user* is a User from `auth=`."""
     if not isinstance(user, User):
         return None
@@ -248,12 +241,6 @@ MAX_KEY = 255
 """Maximum characters in an idempotency key."""
 
 
-class KeyReused(Conflict):
-    """The idempotency key belongs to a call with another tool or other arguments."""
-
-    code = "KEY_REUSED"
-
-
 def checked_key(key: str | None) -> str | None:
     """Return the client's idempotency key; raises InvalidInput if it is not a valid name."""
     if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
@@ -262,90 +249,3 @@ def checked_key(key: str | None) -> str | None:
         f"The idempotency key should be 1 to {MAX_KEY} characters of ASCII, without spaces",
         hint="use a new random UUID for each call, and the same one to repeat it",
     )
-
-
-def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
-    """Return the task with the idempotency key of *task*; raises KeyReused if the calls differ."""
-    if found.fingerprint != task.fingerprint:
-        raise KeyReused(
-            "This idempotency key was used for another call",
-            hint="use a new key for each call; send the same arguments to repeat one",
-        )
-    return found
-
-
-_RETRY_AFTER = 5
-
-
-class Kept(Protocol):
-    """Counts the tasks that a store keeps."""
-
-    def bytes_with(self, task: TaskRecord) -> int:
-        """Return the size of all records, and of this one."""
-
-    def waits(self, tool: str, count: int) -> bool:
-        """Return whether at least so many tasks of a tool wait for a worker."""
-
-    def has_unfinished(self, owner: str, count: int) -> bool:
-        """Return whether an owner has at least so many unfinished tasks."""
-
-
-def check_room(task: TaskRecord, kept: Kept, limits: TaskLimits) -> None:
-    """Raise Unavailable or RateLimited if there is no room for a new task."""
-    if kept.bytes_with(task) > limits.total_bytes:
-        raise Unavailable(
-            f"The tasks that are kept take too much room, more than {limits.total_bytes} bytes",
-            retryable=True,
-            retry_after=_RETRY_AFTER,
-        )
-    if task.is_waiting and kept.waits(task.tool, limits.queue):
-        raise Unavailable(
-            f"Too many tasks of this tool wait, more than {limits.queue}",
-            retryable=True,
-            retry_after=_RETRY_AFTER,
-        )
-    # Anonymous callers own nothing together.
-    if task.owner and kept.has_unfinished(task.owner, limits.per_owner):
-        raise RateLimited(
-            f"You have too many unfinished tasks, more than {limits.per_owner}",
-            retryable=True,
-            retry_after=_RETRY_AFTER,
-        )
-
-
-_GRACE = 300.0
-"""The minimum seconds a client has to read a task's result."""
-_JUMP = 5.0
-"""The seconds that the clock may gain without a jump."""
-
-
-def first_expiry(now: float, ttl: float | None, limits: TaskLimits) -> float:
-    """Return when a new task expires; *ttl* is how many seconds the client wants it kept."""
-    kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
-    return now + kept
-
-
-def expiry_after_end(expires: float | None, now: float) -> float | None:
-    """Return when a task expires that ends now."""
-    return None if expires is None else max(expires, now + _GRACE)
-
-
-class ExpiryClock:
-    """The time by which a store's records expire; *clock* is the store's."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._clocks = clock(), monotonic()
-        self._stands_until = 0.0
-
-    def now(self) -> float:
-        """Return the time, or 0 for some minutes after the clock was set forward.
-
-        No record became older by that, clients may read them meanwhile, and the clock may be set
-        back.
-        """
-        then, ticks_then = self._clocks
-        now, ticks = self._clocks = self._clock(), monotonic()
-        if now - then - (ticks - ticks_then) > _JUMP:
-            self._stands_until = ticks + _GRACE
-        return now if ticks >= self._stands_until else 0.0

@@ -24,7 +24,6 @@ from ..calls.loop_thread import LoopThread
 from ..calls.runtime import Runtime, runtime_for_tasks
 from ..core.authentication import User
 from ..core.json_value import Json
-from ..core.limits import TaskLimits
 from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable, Uncertain
@@ -100,17 +99,15 @@ class TaskRunner:
         self,
         runtime: Runtime,
         store: TaskStore,
-        limits: TaskLimits,
-        worker: str,
         on_change: Callable[[str], None],
         on_start: Callable[[], None],
     ) -> None:
-        self._wire = runtime
+        self._wire_runtime = runtime
         self._store = store
-        self._limits = limits
-        self._worker = worker
+        self._limits = limits = runtime.registry.limits.tasks
+        self._worker = new_worker_name()
         self._claims = count(1)
-        self._doubts: dict[Callable[[], object], float | None] = {}
+        self._pending_undos: dict[Callable[[], object], float | None] = {}
         """What undoes writes when the store answers; after its first success, until when."""
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
@@ -140,21 +137,21 @@ class TaskRunner:
         """The names that hold this worker's claims."""
         return self.keyed | {run.task.worker for run in tuple(self.runs.values())}
 
-    def doubt(self, undo: Callable[[], object]) -> None:
+    def undo_later(self, undo: Callable[[], object]) -> None:
         """Call *undo* when the store answers: after a write that may have landed, for instance."""
-        self._doubts[undo] = None
+        self._pending_undos[undo] = None
 
-    def settle_doubts(self) -> None:
-        """Undo what is in doubt; may block.
+    def run_pending_undos(self) -> None:
+        """Undo the writes that may have landed; may block.
 
         Repeated for a while, because a store that was stopped may still carry out such a write.
         """
-        for undo, ends in tuple(self._doubts.items()):
+        for undo, ends in tuple(self._pending_undos.items()):
             undo()
             if ends is None:
-                self._doubts[undo] = monotonic() + LEASE / 3
+                self._pending_undos[undo] = monotonic() + LEASE / 3
             elif monotonic() > ends:
-                del self._doubts[undo]
+                del self._pending_undos[undo]
 
     def release(self, id: str, claim: dict[str, Any]) -> None:
         """Let another worker have a task that was claimed here and not started; may block."""
@@ -163,7 +160,7 @@ class TaskRunner:
     def start(self, task: TaskRecord) -> None:
         """Run a claimed task, whose slot is already taken."""
         if self._loop is None or self._loop.is_closed():
-            get_loop = self._wire.get_loop
+            get_loop = self._wire_runtime.get_loop
             self._loop = (
                 LoopThread("answerback-tasks-loop").loop if get_loop is None else get_loop()
             )
@@ -178,29 +175,27 @@ class TaskRunner:
 
     def fill(self) -> None:
         """Claim and start as many waiting tasks as there are free slots; may block."""
-        lifespan = self._wire.registry.lifespan
+        registry = self._wire_runtime.registry
+        lifespan = registry.lifespan
         if lifespan is not None and not lifespan.is_started:
             return
         # One thread at a time: a task added while another thread holds all the slots is claimed by
         # the next thread.
         with self._filling:
             count = self.slots.take(self._size)
+            if not count:
+                return
+            name = self.new_name()
             claimed: list[TaskRecord] = []
             try:
-                if count:
-                    claimed = self._claim(count)
+                claimed = self._store.claim(name, LEASE, count, registry.tools)
+            except Uncertain:
+                self.undo_later(partial(self._release_all, name))
+                raise
             finally:
                 self.slots.free(count - len(claimed))
             for task in claimed:
                 self.start(task)
-
-    def _claim(self, count: int) -> list[TaskRecord]:
-        name = self.new_name()
-        try:
-            return self._store.claim(name, LEASE, count, self._wire.registry.tools)
-        except Uncertain:
-            self.doubt(partial(self._release_all, name))
-            raise
 
     def _release_all(self, name: str) -> None:
         for claim in self._store.claims({name}):
@@ -255,8 +250,16 @@ class TaskRunner:
         """Run the function and record its outcome; on the loop."""
         try:
             change = await self._outcome(run)
-            if change is not None:
-                await self._write(run, change)
+            seconds = _FIRST_RETRY
+            while True:
+                try:
+                    changed = await self.off_loop(self._store.change, run.task.id, change)
+                    break
+                except Unavailable:  # The function has run, so its outcome must be written.
+                    await asyncio.sleep(seconds)
+                    seconds = min(2 * seconds, _LAST_RETRY)
+            if changed is not None:
+                self._on_change(changed.id)
         except asyncio.CancelledError:
             # The canceller has recorded it, or the loop is ending and the claim will expire.
             pass
@@ -268,7 +271,7 @@ class TaskRunner:
             with suppress(Unavailable):
                 await self.off_loop(self.fill)
 
-    async def _outcome(self, run: TaskRun) -> Change | None:
+    async def _outcome(self, run: TaskRun) -> Change:
         task, peer = run.task, run.peer
         call = Call(
             task.tool,
@@ -303,20 +306,6 @@ class TaskRunner:
                 hint="ask for less, or in parts",
             )
         return partial(finished, **run.claim, reply=reply, shape=call.shape)
-
-    async def _write(self, run: TaskRun, change: Change) -> None:
-        """Write the outcome, and retry while the store cannot be written."""
-        seconds = _FIRST_RETRY
-        while True:
-            try:
-                changed = await self.off_loop(self._store.change, run.task.id, change)
-            except Unavailable:
-                await asyncio.sleep(seconds)
-                seconds = min(2 * seconds, _LAST_RETRY)
-            else:
-                break
-        if changed is not None:
-            self._on_change(changed.id)
 
     def _report(self, task: TaskRecord, message: str) -> None:
         run = self.runs.get(task.id)
@@ -414,12 +403,12 @@ class TaskWatch:
         self._next_step = 0.0
         self._clocks: tuple[float, float] | None = None
         self._leases_count_from = 0.0
-        self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
         self._every = {
             self._reconcile: _RECONCILE,
             self._renew: LEASE / 3,
             self._runner.write_messages: _REPORTS,
         }
+        self._due = dict.fromkeys(self._every, 0.0)
         self._stopped = threading.Event()
         name = "answerback-tasks-watch"
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -484,7 +473,7 @@ class TaskWatch:
     def _reconcile(self) -> None:
         if self._store.is_failing:
             self._store.try_to_write()
-        self._runner.settle_doubts()
+        self._runner.run_pending_undos()
         self._store.remove_expired()
         now = self._store.now()
         # After the clock jumps or the store was away, workers get time to renew their claims;

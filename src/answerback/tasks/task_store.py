@@ -1,4 +1,4 @@
-"""TaskStore: where task records are kept."""
+"""TaskStore: where task records are kept; the rules for every store, and the store in memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection
 from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
-from time import time
+from time import monotonic, time
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..core.limits import TaskLimits
-from .task_record import ExpiryClock, TaskRecord, check_room, checked_repeat
-from .transitions import claimed
+from ..errors import Conflict, RateLimited, Unavailable
+from .task_record import TaskRecord
+from .transitions import GRACE, claimed
 
 Change: TypeAlias = Callable[[TaskRecord, float], "TaskRecord | None"]
 """A function of `transitions` with its arguments; it gets the record and the store's time.
@@ -114,6 +115,86 @@ class TaskStore(Protocol):
     def close(self) -> None: ...
 
 
+class KeyReused(Conflict):
+    """The idempotency key belongs to a call with another tool or other arguments."""
+
+    code = "KEY_REUSED"
+
+
+def checked_repeat(found: TaskRecord, task: TaskRecord) -> TaskRecord:
+    """Return the task with the idempotency key of *task*; raises KeyReused if the calls differ."""
+    if found.fingerprint != task.fingerprint:
+        raise KeyReused(
+            "This idempotency key was used for another call",
+            hint="use a new key for each call; send the same arguments to repeat one",
+        )
+    return found
+
+
+_RETRY_AFTER = 5
+
+
+class StoreUsage(Protocol):
+    """Counts the tasks that a store keeps."""
+
+    def bytes_with(self, task: TaskRecord) -> int:
+        """Return the size of all records, and of this one."""
+
+    def has_queued(self, tool: str, count: int) -> bool:
+        """Return whether at least so many tasks of a tool wait for a worker."""
+
+    def has_unfinished(self, owner: str, count: int) -> bool:
+        """Return whether an owner has at least so many unfinished tasks."""
+
+
+def check_room(task: TaskRecord, usage: StoreUsage, limits: TaskLimits) -> None:
+    """Raise Unavailable or RateLimited if there is no room for a new task."""
+    if usage.bytes_with(task) > limits.total_bytes:
+        raise Unavailable(
+            f"The tasks that are kept take too much room, more than {limits.total_bytes} bytes",
+            retryable=True,
+            retry_after=_RETRY_AFTER,
+        )
+    if task.is_waiting and usage.has_queued(task.tool, limits.queue):
+        raise Unavailable(
+            f"Too many tasks of this tool wait, more than {limits.queue}",
+            retryable=True,
+            retry_after=_RETRY_AFTER,
+        )
+    # Anonymous callers own nothing together.
+    if task.owner and usage.has_unfinished(task.owner, limits.per_owner):
+        raise RateLimited(
+            f"You have too many unfinished tasks, more than {limits.per_owner}",
+            retryable=True,
+            retry_after=_RETRY_AFTER,
+        )
+
+
+_JUMP = 5.0
+"""The seconds that the clock may gain without a jump."""
+
+
+class ExpiryClock:
+    """The time by which a store's records expire; *clock* is the store's."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._clocks = clock(), monotonic()
+        self._stands_until = 0.0
+
+    def now(self) -> float:
+        """Return the time, or 0 for some minutes after the clock was set forward.
+
+        No record became older by that, clients may read them meanwhile, and the clock may be set
+        back.
+        """
+        then, ticks_then = self._clocks
+        now, ticks = self._clocks = self._clock(), monotonic()
+        if now - then - (ticks - ticks_then) > _JUMP:
+            self._stands_until = ticks + GRACE
+        return now if ticks >= self._stands_until else 0.0
+
+
 _RECORD_BYTES = 1024
 """Approximate size of a record without its arguments and result."""
 _EXPIRED_AT_A_TIME = 1_000
@@ -160,7 +241,7 @@ class MemoryStore:
     def bytes_with(self, task: TaskRecord) -> int:
         return self._bytes + _size(task)
 
-    def waits(self, tool: str, count: int) -> bool:
+    def has_queued(self, tool: str, count: int) -> bool:
         return len(self._queues.get(tool, ())) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:

@@ -15,10 +15,12 @@ import msgspec
 from ..core.reply import Error, Reply
 from ..core.shape import Shape
 from ..errors import Conflict, ToolError
-from .task_record import FINAL, OpenQuestion, State, TaskRecord, dump_reply, expiry_after_end
+from .task_record import FINAL, OpenQuestion, State, TaskRecord, dump_reply
 
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
+GRACE = 300.0
+"""The minimum seconds a client has to read a task's result."""
 MAX_LOSSES = 5
 """After this many dead workers an idempotent task is not restarted."""
 
@@ -67,8 +69,7 @@ def finished(
     error = reply.error
     # MCP sends such an error as a JSON-RPC error, not as a result.
     state: State = "failed" if error is not None and error.row.rpc is not None else "completed"
-    message = "" if error is None else error.message
-    return _ended(task, state, message, now, dump_reply(reply, shape))
+    return _ended(task, state, now, reply, shape)
 
 
 def asked(
@@ -103,14 +104,16 @@ def cancelled(task: TaskRecord, now: float) -> TaskRecord | None:
     if task.state in FINAL:
         return None
     error = Conflict("The task was cancelled", code="CANCELLED")
-    return _ended(task, "cancelled", error.message, now, dump_reply(Reply(error=Error.of(error))))
+    return _ended(task, "cancelled", now, Reply(error=Error.of(error)))
 
 
 def refused(
     task: TaskRecord, now: float, *, worker: str, fence: int, error: ToolError
 ) -> TaskRecord | None:
     """Fail a task that cannot be carried out."""
-    return _failed(task, error, now) if _holds(task, worker, fence) else None
+    if not _holds(task, worker, fence):
+        return None
+    return _ended(task, "failed", now, Reply(error=Error.of(error)))
 
 
 def given_up(
@@ -131,12 +134,7 @@ def given_up(
         retryable=False,
         hint="look at what the call changes before you call again",
     )
-    return _failed(task, error, now)
-
-
-def _failed(task: TaskRecord, error: ToolError, now: float) -> TaskRecord:
-    reply: Reply[Any] = Reply(error=Error.of(error))
-    return _ended(task, "failed", error.message, now, dump_reply(reply))
+    return _ended(task, "failed", now, Reply(error=Error.of(error)))
 
 
 def _holds(task: TaskRecord, worker: str, fence: int) -> bool:
@@ -144,14 +142,17 @@ def _holds(task: TaskRecord, worker: str, fence: int) -> bool:
     return task.state == "working" and task.worker == worker and task.fence == fence
 
 
-def _ended(task: TaskRecord, state: State, message: str, now: float, result: bytes) -> TaskRecord:
+def _ended(
+    task: TaskRecord, state: State, now: float, reply: Reply[Any], shape: Shape | None = None
+) -> TaskRecord:
+    message = "" if reply.error is None else reply.error.message
     return _replace(
         task,
         state=state,
-        expires=expiry_after_end(task.expires, now),
+        expires=None if task.expires is None else max(task.expires, now + GRACE),
         message=message[:_MAX_MESSAGE],
         changed=now,
-        result=result,
+        result=dump_reply(reply, shape),
         questions={},
         worker="",
         lease=0.0,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from ..core.authentication import AppAuth
-    from ..core.list_page import KeptPart, Page
+    from ..core.list_page import Page, StoredPart
     from ..core.reply import Error
     from ..core.request_info import RequestInfo
 
@@ -140,7 +140,7 @@ class Running(Protocol):
     def endpoint(self) -> str:
         """The MCP endpoint's URL, as clients know it; empty if it is not known."""
 
-    async def kept_page(self, part: KeptPart, owner: str, room: int | None) -> Page[Any] | None:
+    async def stored_page(self, part: StoredPart, owner: str, room: int | None) -> Page[Any] | None:
         """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
 
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:

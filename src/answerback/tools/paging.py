@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_a
 import msgspec
 
 from ..core.authentication import owner_of
-from ..core.list_page import KeptPart, Page
+from ..core.list_page import Page, StoredPart
 from ..core.reply import Reply
 from ..core.signing import process_signer
 from ..errors import INVALID_ARGUMENTS, ToolError
@@ -56,7 +56,7 @@ class CursorToken(msgspec.Struct, array_like=True):
     """A digest of the user; empty if nothing authenticates calls."""
     own: str | None = None
     """The author's own cursor; None if it points into a kept whole."""
-    part: KeptPart | None = None
+    part: StoredPart | None = None
     arguments: bytes = b""
     """A digest of the other arguments, for a part: those are already decided."""
 
@@ -65,8 +65,8 @@ class PagedCall(RunningCall, Protocol):
     """The part of a Call that its pages need; a Call belongs to a higher layer."""
 
     arguments: bytes
-    part: KeptPart | None
-    kept_sizes: Sequence[int]
+    part: StoredPart | None
+    item_sizes: Sequence[int]
     stage: Literal["whole", "admit", "run"]
 
     @property
@@ -242,7 +242,7 @@ def cursor_expired() -> ToolError:
     return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
 
 
-def part_cursor(part: KeptPart, call: PagedCall) -> str:
+def part_cursor(part: StoredPart, call: PagedCall) -> str:
     """Return the cursor with which a call like *call* continues at *part*."""
     return _signed(CursorToken(call.name, _owner(call), None, part, _digest(call.arguments)))
 
@@ -266,7 +266,7 @@ def _digest(arguments: bytes) -> bytes:
     return hashlib.sha256(msgspec.json.encode(found, order="deterministic")).digest()[:16]
 
 
-async def _continued(part: KeptPart) -> Page[Any]:
+async def _continued(part: StoredPart) -> Page[Any]:
     """Return the rest of a kept page; its function does not run again."""
     call = _call()
     runtime = call.runtime
@@ -276,9 +276,9 @@ async def _continued(part: KeptPart) -> Page[Any]:
     # than the JSON of its data.
     if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
         room = tool.budget
-    page = None if runtime is None else await runtime.kept_page(part, _owner(call), room)
+    page = None if runtime is None else await runtime.stored_page(part, _owner(call), room)
     if page is None:
         raise cursor_expired()
     call.part = part
-    call.kept_sizes = [memoryview(item).nbytes for item in page.items]
+    call.item_sizes = [memoryview(item).nbytes for item in page.items]
     return page

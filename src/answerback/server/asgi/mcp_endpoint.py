@@ -372,7 +372,7 @@ class Stateful:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
         await self.sync.end_session(client)
         if self._registry.has_budgets:
-            await self._engine.runtime.wholes.forget_session(client.nonce.hex())
+            await self._engine.runtime.stored_replies.forget_session(client.nonce.hex())
         await http.respond(204, (), b"")
 
     def open(self) -> None:

@@ -391,7 +391,7 @@ def _share_files(runtime: Runtime, folder: str) -> None:
         from ...tasks.sqlite_store import SQLiteStore
 
         runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
-    runtime.wholes_file = os.path.join(folder, "replies.db")
+    runtime.replies_file = os.path.join(folder, "replies.db")
 
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:

@@ -1,4 +1,4 @@
-"""Whole replies in PostgreSQL, for all hosts of an app; the replies are sealed."""
+"""Full replies in PostgreSQL, for all hosts of an app; the replies are sealed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..core.limits import ReplyLimits
 from ..core.log import logger
 from ..state.database import NOW
 from ..state.sealing import CannotOpen, place_of
-from .reply_store import KeptReply, Owner, surplus, surplus_of_all
+from .reply_store import Owner, StoredReply, surplus, surplus_of_all
 
 if TYPE_CHECKING:
     import psycopg
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BATCH = 500
 _HOLDER = 16
 """An account begins with so many bytes that all accounts of its user or address share."""
-# The first to go are the oldest of the users and addresses that hold most.
+# Evict the oldest replies of the users and addresses that hold most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
     f" sum(size) OVER (PARTITION BY substr(account, 1, {_HOLDER}) ORDER BY number DESC) AS held"
@@ -27,8 +27,8 @@ _IN_ORDER_OF_REMOVAL = (
 )
 
 
-class PostgresWholes:
-    """Keeps the wholes of one app. Their times are the database's."""
+class PostgresReplies:
+    """Stores the replies of one app. Their times are the database's."""
 
     blocks = True
 
@@ -39,10 +39,10 @@ class PostgresWholes:
         self._app = app
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        digest, user = _digest(id), self._owner(owner.user)
+        digest, user, size = _digest(id), self._owner(owner.user), len(body)
         holder = self._fingerprints.of(place_of("holder", owner.holder))[:_HOLDER]
         account = holder + self._fingerprints.of(place_of("account", owner.account))
-        # A whole need not survive a crash of the database's machine.
+        # A reply need not survive a crash of the database's machine.
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
                 f"UPDATE answerback.wholes SET expires = {NOW} + %s"
@@ -53,7 +53,22 @@ class PostgresWholes:
                 return
             _remove_expired(cursor)
             sealed = self._sealer.seal(body, self._place(user, digest))
-            self._make_room(cursor, account, len(body), limits)
+            # Make room: in the owner's limits, then in those of all.
+            cursor.execute(
+                "SELECT number, size FROM answerback.wholes WHERE app = %s AND account = %s"
+                " ORDER BY number",
+                (self._app, account),
+            )
+            _remove(cursor, surplus(cursor.fetchall(), size, limits.per_owner, limits.owner_bytes))
+            cursor.execute(
+                "SELECT count(*), coalesce(sum(size), 0)::bigint"
+                " FROM answerback.wholes WHERE app = %s",
+                (self._app,),
+            )
+            [(count, held)] = cursor.fetchall()
+            if count >= limits.count or held + size > limits.total_bytes:
+                cursor.execute(_IN_ORDER_OF_REMOVAL, (self._app,))
+                _remove(cursor, surplus_of_all(cursor.fetchall(), size, limits))
             cursor.execute(
                 "INSERT INTO answerback.wholes"
                 " (digest, app, account, owner, session, tool, expires, size, body)"
@@ -61,11 +76,11 @@ class PostgresWholes:
                 " ON CONFLICT (app, digest) DO UPDATE SET expires = excluded.expires",
                 (
                     *(digest, self._app, account, user, owner.session, owner.tool),
-                    *(limits.retention, len(body), sealed),
+                    *(limits.retention, size, sealed),
                 ),
             )
 
-    def get(self, id: str, user: str, *parts: slice) -> KeptReply | None:
+    def get(self, id: str, user: str, *parts: slice) -> StoredReply | None:
         digest = _digest(id)
         rows = self._database.rows(
             "SELECT owner, tool, body FROM answerback.wholes"
@@ -80,7 +95,7 @@ class PostgresWholes:
         except CannotOpen as exc:
             logger().error("a whole reply of %r cannot be read: %s", tool, exc)
             return None
-        return KeptReply(tool, b"".join(body[part] for part in parts) if parts else body)
+        return StoredReply(tool, b"".join(body[part] for part in parts) if parts else body)
 
     def forget_session(self, session: str) -> None:
         self._database.rows(
@@ -94,28 +109,6 @@ class PostgresWholes:
 
     def close(self) -> None:
         """Do nothing: the server closes the state."""
-
-    def _make_room(
-        self,
-        cursor: psycopg.Cursor[tuple[Any, ...]],
-        account: bytes,
-        size: int,
-        limits: ReplyLimits,
-    ) -> None:
-        cursor.execute(
-            "SELECT number, size FROM answerback.wholes WHERE app = %s AND account = %s"
-            " ORDER BY number",
-            (self._app, account),
-        )
-        _remove(cursor, surplus(cursor.fetchall(), size, limits.per_owner, limits.owner_bytes))
-        cursor.execute(
-            "SELECT count(*), coalesce(sum(size), 0)::bigint FROM answerback.wholes WHERE app = %s",
-            (self._app,),
-        )
-        [(count, held)] = cursor.fetchall()
-        if count >= limits.count or held + size > limits.total_bytes:
-            cursor.execute(_IN_ORDER_OF_REMOVAL, (self._app,))
-            _remove(cursor, surplus_of_all(cursor.fetchall(), size, limits))
 
     def _owner(self, user: str) -> str:
         """Return the user's fingerprint; empty without one."""
