@@ -21,6 +21,7 @@ from .problems import (
     TooManyProblems,
     describe,
     describe_value,
+    refusal,
 )
 
 if TYPE_CHECKING:
@@ -226,9 +227,18 @@ def converted(types: MsgspecTypes, coerced: Any, kind: Any, aliases: frozenset[s
     except RecursionError:
         raise
     except msgspec.ValidationError as error:
-        raise InvalidArguments((_problem_from_msgspec(error, coerced, aliases),)) from None
+        message = str(error)
+        text, _, path = message.rpartition(" - at `$")
+        path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
+        if error.__cause__ is not None:
+            text = refusal(error.__cause__, coerced, aliases=aliases)
+        else:
+            text = (text or message).replace("`", "")
+            text = text[:1].lower() + text[1:]
+        raise InvalidArguments((Problem(path=path, message=text),)) from None
     except Exception as error:
-        raise InvalidArguments((_refused_by_author("", error, coerced, aliases),)) from error
+        problem = Problem(path="", message=refusal(error, coerced, aliases=aliases))
+        raise InvalidArguments((problem,)) from error
 
 
 def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
@@ -315,23 +325,3 @@ def report_unknown(name: str, known: Collection[str], coercion: Coercion) -> Non
         more = ", …" if len(known) > _MAX_NAMES else ""
         hint = f"the arguments are {names}{more}" if known else "it takes no arguments"
     coercion.report(name[:MAX_SHOWN], "unknown argument", hint=hint)
-
-
-def _problem_from_msgspec(
-    error: msgspec.ValidationError, sent: dict[str, Any], aliases: frozenset[str]
-) -> Problem:
-    message = str(error)
-    text, _, path = message.rpartition(" - at `$")
-    path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
-    if error.__cause__ is not None:
-        return _refused_by_author(path, error.__cause__, sent, aliases)
-    text = (text or message).replace("`", "")
-    return Problem(path=path, message=text[:1].lower() + text[1:])
-
-
-def _refused_by_author(
-    path: str, error: BaseException, sent: dict[str, Any], aliases: frozenset[str]
-) -> Problem:
-    from .schema_check import refusal
-
-    return Problem(path=path, message=refusal(error, sent, aliases=aliases))

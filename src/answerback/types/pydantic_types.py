@@ -25,8 +25,16 @@ from .json_schema import format_keyword, join_descriptions
 from .json_text import ENCODER, MAX_DEPTH, encode_with_nan, is_too_deep
 from .nodes import Model, Node, Scalar, ValueLimits
 from .output import OutputCheck, may_be_not_finite, refuse_unencodable
-from .problems import Coercion, InvalidOutput, describe, dict_item, item, member, without_metadata
-from .schema_check import refusal
+from .problems import (
+    Coercion,
+    InvalidOutput,
+    describe,
+    dict_item,
+    item,
+    member,
+    refusal,
+    without_metadata,
+)
 
 # Each string that is read makes pydantic validate the whole value again.
 _LONG_JSON = 32_768

@@ -1,7 +1,6 @@
 """Checks data against a JSON Schema, with jsonschema-rs, in a bounded time.
 
-Before a check, the cost of the schema and of the data is counted. The texts of refusals by an
-author's class are here too.
+Before a check, the cost of the schema and of the data is counted.
 """
 
 from __future__ import annotations
@@ -18,32 +17,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from ..core.log import logger
-from ..core.secrets import is_secret_name, mask, quotes_secret
+from ..core.secrets import is_secret_name, mask
 from ..errors import needs_extra
 
 with needs_extra("lint"):
     import jsonschema_rs
-
-
-_MAX_LENGTH = 500
-
-
-def refusal(
-    error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
-) -> str:
-    """Return a refusal's text: the author's own, or one with only the error's class.
-
-    *sent* is the refused value at *path*, and *aliases* are further secret names. A text that is
-    not for the caller is logged.
-    """
-    text = str(error)
-    is_for_caller = isinstance(error, ValueError | AssertionError)
-    if is_for_caller and not quotes_secret(text, sent, path, aliases):
-        return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
-    message = "a validator or __post_init__ raised an exception; callers do not see its text"
-    logger().warning(message, exc_info=error)
-    return f"refused by its class ({type(error).__name__})"
 
 
 _MAX_CHECKS = 3_000_000
