@@ -46,7 +46,7 @@ from .nodes import (
     has_mark,
     without_mark,
 )
-from .problems import UnservableType, name_of
+from .problems import UnservableType, explain_unservable, name_of
 
 _LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _NOTE_NAMES = ("title", "description", "examples")
@@ -74,18 +74,6 @@ class Metadata(msgspec.Struct, kw_only=True):
     """The metadata has pydantic objects (a validator, `strip_whitespace`) that only it applies."""
 
 
-def read_metadata(items: Iterable[Any]) -> Metadata:
-    """Read the items of an `Annotated`, the innermost first."""
-    metadata = Metadata()
-    for item in _flatten(items):
-        _read_item(item, metadata)
-    return metadata
-
-
-def _library_of(item: Any) -> str:
-    return type(item).__module__.partition(".")[0]
-
-
 def _flatten(items: Iterable[Any]) -> Iterator[Any]:
     for item in items:
         if getattr(item, "__is_annotated_types_grouped_metadata__", False):
@@ -105,36 +93,41 @@ def is_field_info(item: Any) -> bool:
     )
 
 
-def _read_item(item: Any, metadata: Metadata) -> None:
-    if isinstance(item, msgspec.Meta):
-        _add_limits(metadata, item, (*_LIMIT_NAMES, "tz"))
-        _add_notes(metadata, item, item.extra_json_schema)
-    elif isinstance(item, str):
-        metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
-    elif is_field_info(item):
-        extra = item.json_schema_extra if isinstance(item.json_schema_extra, dict) else {}
-        deprecated = {"deprecated": True} if getattr(item, "deprecated", None) else {}
-        _add_notes(metadata, item, {**deprecated, **extra})
-    elif type(item).__name__ == "Doc":
-        metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
-    elif _library_of(item) == "annotated_types":
-        metadata.foreign_limits = True
-        match type(item).__name__:
-            case "Predicate" | "Not":
-                _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
-            case "Timezone":
-                aware = item.tz is not None
-                metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
-            case _:
-                _add_limits(metadata, item, _LIMIT_NAMES)
-    elif _library_of(item) in ("pydantic", "pydantic_core"):
-        members = getattr(item, "__dict__", {})
-        names = {name for name, value in members.items() if value is not None}
-        if names and names <= set(_LIMIT_NAMES):
+def read_metadata(items: Iterable[Any]) -> Metadata:
+    """Read the items of an `Annotated`, the innermost first."""
+    metadata = Metadata()
+    for item in _flatten(items):
+        library = type(item).__module__.partition(".")[0]
+        if isinstance(item, msgspec.Meta):
+            _add_limits(metadata, item, (*_LIMIT_NAMES, "tz"))
+            _add_notes(metadata, item, item.extra_json_schema)
+        elif isinstance(item, str):
+            metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
+        elif is_field_info(item):
+            extra = item.json_schema_extra if isinstance(item.json_schema_extra, dict) else {}
+            deprecated = {"deprecated": True} if getattr(item, "deprecated", None) else {}
+            _add_notes(metadata, item, {**deprecated, **extra})
+        elif type(item).__name__ == "Doc":
+            metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
+        elif library == "annotated_types":
             metadata.foreign_limits = True
-            _add_limits(metadata, item, _LIMIT_NAMES)
-        else:
-            metadata.needs_pydantic = True
+            match type(item).__name__:
+                case "Predicate" | "Not":
+                    _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
+                case "Timezone":
+                    aware = item.tz is not None
+                    metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
+                case _:
+                    _add_limits(metadata, item, _LIMIT_NAMES)
+        elif library in ("pydantic", "pydantic_core"):
+            members = getattr(item, "__dict__", {})
+            names = {name for name, value in members.items() if value is not None}
+            if names and names <= set(_LIMIT_NAMES):
+                metadata.foreign_limits = True
+                _add_limits(metadata, item, _LIMIT_NAMES)
+            else:
+                metadata.needs_pydantic = True
+    return metadata
 
 
 def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
@@ -239,35 +232,9 @@ def start_record(annotation: Any, cls: Any, style: str) -> Record:
     return record
 
 
-def mark_record(record: Record) -> None:
-    """Change a record with content blocks: its data is a plain object with their names."""
-    # Another annotation, so that the class's schema gets a separate definition.
-    record.annotation = Annotated[record.annotation, BLOCKS_AS_NAMES]
-    if not record.array:
-        record.style = "typeddict"
-    for field in record.fields:
-        if field.default is not None:
-            # It may be a block, which the schema must not show.
-            field.default = msgspec.NODEFAULT
-
-
 def read_fields(record: Record, read: ReadField) -> Iterator[Field]:
-    """Yield the fields of *record*; *read* reads their annotations."""
-    yield from _FIELDS[record.style](record, read)
-
-
-def refuse_field_defaults(record: Record, where: str) -> None:
-    """Raise UnservableType for a field with pydantic's `Field(...)` as its default.
-
-    Such a class is not pydantic's, so each object would have the `Field` itself as its value.
-    """
-    for field in record.fields:
-        if is_field_info(field.default):
-            raise UnservableType(
-                f"{where}.{field.name}",
-                f"pydantic's Field as a default works in pydantic's own classes only; "
-                f"write {field.name}: Annotated[T, Field(...)], or use pydantic.dataclasses",
-            )
+    """Return the fields of *record*; *read* reads their annotations."""
+    return _FIELDS[record.style](record, read)
 
 
 def _typeddict(record: Record, read: ReadField) -> Iterator[Field]:
@@ -374,7 +341,8 @@ def object_members(value: object) -> dict[str, Any]:
         return value
     if isinstance(value, Mapping):
         return dict(value)
-    found = {name: getattr(value, own, None) for name, own in member_names(type(value)).items()}
+    names = member_names(type(value))
+    found = {name: getattr(value, attribute, None) for name, attribute in names.items()}
     return {name: each for name, each in found.items() if each is not msgspec.UNSET}
 
 
@@ -429,7 +397,15 @@ def read_type(annotation: Any, where: str = "") -> Node:
         node = _Reader(block_names=True).read(bare, where)
         for each in nodes.reachable(node):
             if isinstance(each, nodes.Record) and holds_blocks(each):
-                mark_record(each)
+                # Its data is a plain object with the blocks' names. Another annotation, so that
+                # the class's schema gets a separate definition.
+                each.annotation = Annotated[each.annotation, BLOCKS_AS_NAMES]
+                if not each.array:
+                    each.style = "typeddict"
+                for field in each.fields:
+                    if field.default is not None:
+                        # It may be a block, which the schema must not show.
+                        field.default = msgspec.NODEFAULT
         return node
     except RecursionError:
         raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
@@ -515,7 +491,10 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
         if hasattr(annotation, "__metadata__"):
             metadata = annotation.__metadata__ + metadata
             annotation = origin
-        elif _is_wrapper(origin):
+        elif origin in _WRAPPERS or "ReadOnly" in (
+            getattr(origin, "_name", None),
+            getattr(origin, "__name__", None),
+        ):
             annotation = annotation.__args__[0]
         elif type(origin).__name__ == "TypeAliasType":
             annotation = typing.cast(Any, origin).__value__[annotation.__args__]
@@ -525,11 +504,6 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             annotation = annotation.__supertype__
         else:
             return annotation, metadata
-
-
-def _is_wrapper(origin: Any) -> bool:
-    name = getattr(origin, "_name", None) or getattr(origin, "__name__", None)
-    return origin is not None and (origin in _WRAPPERS or name == "ReadOnly")
 
 
 class _Reader:
@@ -580,31 +554,25 @@ class _Reader:
             # Forward references were resolved before; one that remains is a recursive alias.
             raise UnservableType(where, _RECURSIVE_ALIAS.format(bare.__forward_arg__))
         if isinstance(bare, typing.TypeVar):
-            return self._type_var(bare, where)
+            if not self._record_depth:
+                raise UnservableType(where, f"{bare} has no type here; write the type itself")
+            return nodes.Anything() if bare.__bound__ is None else self.read(bare.__bound__, where)
         origin = typing.get_origin(bare) or bare
         if origin in _CONTAINERS or origin is tuple:
             return self._array(bare, origin, where, metadata)
         if origin in _MAPPINGS:
             return self._mapping(bare, where, metadata)
         _check_limits(metadata.limits, frozenset(), bare, where)
-        if origin is typing.Literal:
-            return _literal(bare, where)
-        if isinstance(origin, type) and issubclass(origin, enum.Enum):
-            return _enum(origin, where)
+        is_enum = isinstance(origin, type) and issubclass(origin, enum.Enum)
+        if is_enum or origin is typing.Literal:
+            return _choice(bare, where)
         if style := style_of(origin):
             return self._record(bare, origin, style, where)
         if plain := _PLAIN_NODES.get(bare):
             return plain
         if codec := codec_for(origin):
             return nodes.Custom(origin, codec)
-        from .problems import explain_unservable
-
         raise UnservableType(where, explain_unservable(bare))
-
-    def _type_var(self, var: Any, where: str) -> Node:
-        if not self._record_depth:
-            raise UnservableType(where, f"{var} has no type here; write the type itself")
-        return nodes.Anything() if var.__bound__ is None else self.read(var.__bound__, where)
 
     def _union(self, bare: Any, where: str, metadata: tuple[Any, ...]) -> Node:
         limits = read_metadata(metadata).limits
@@ -651,13 +619,20 @@ class _Reader:
         try:
             fields = read_fields(record, lambda hint, name: self.read(hint, f"{where}.{name}"))
             record.fields = tuple(fields)
-            refuse_field_defaults(record, where)
         except (TypeError, NotImplementedError) as error:
             if isinstance(error, UnservableType):
                 raise
             raise UnservableType(where, f"{cls.__name__} cannot be read: {error}") from error
         finally:
             self._record_depth -= 1
+        for field in record.fields:
+            # The class is not pydantic's, so each object would have the `Field` as its value.
+            if is_field_info(field.default):
+                raise UnservableType(
+                    f"{where}.{field.name}",
+                    f"pydantic's Field as a default works in pydantic's own classes only; "
+                    f"write {field.name}: Annotated[T, Field(...)], or use pydantic.dataclasses",
+                )
         return record
 
 
@@ -707,20 +682,12 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
     return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
 
 
-def _literal(bare: Any, where: str) -> Node:
-    values = typing.get_args(bare)
-    pairs = tuple((v.value if isinstance(v, enum.Enum) else v, v) for v in values)
-    return _choice(bare, pairs, where)
-
-
-def _enum(cls: type[enum.Enum], where: str) -> Node:
-    if issubclass(cls, enum.Flag):
-        problem = f"{cls.__name__} has more values than it lists; write list of an Enum"
+def _choice(bare: Any, where: str) -> Node:
+    if isinstance(bare, type) and issubclass(bare, enum.Flag):
+        problem = f"{bare.__name__} has more values than it lists; write list of an Enum"
         raise UnservableType(where, problem)
-    return _choice(cls, tuple((member.value, member) for member in cls), where)
-
-
-def _choice(bare: Any, pairs: tuple[tuple[Any, Any], ...], where: str) -> Node:
+    members: Any = bare if isinstance(bare, type) else typing.get_args(bare)
+    pairs = tuple((each.value if isinstance(each, enum.Enum) else each, each) for each in members)
     for value, _ in pairs:
         if not isinstance(value, str | int | float | None):
             problem = f"{value!r} of {bare!r} is not a JSON value; use str or int"

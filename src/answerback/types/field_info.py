@@ -1,8 +1,8 @@
 """Reads a parameter's pydantic `Field(...)`: its default, its aliases, whether it is required.
 
 FastAPI's `Query`, `Path`, `Body` and `Form` are subclasses of the same class. Neither library is
-imported: their objects are recognised by their classes' modules. `annotated` reads limits and
-descriptions, as everywhere.
+imported: their objects are recognised by their classes' modules. `annotation_reader` reads limits
+and descriptions, as everywhere.
 """
 
 from __future__ import annotations
@@ -130,10 +130,9 @@ def _without_default(item: Any) -> Any:
         setattr(field, name, value)
     # The value that pydantic itself uses for "no default".
     field.default = type(item)().default
-    kept = {
+    field._attributes_set = {
         name: value
         for name, value in getattr(item, "_attributes_set", {}).items()
         if name not in _FIELD_SPECIFICS and name != "default"
     }
-    field._attributes_set = kept
     return field

@@ -587,7 +587,16 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
     """
     uses: Counter[Any] = Counter()
     for tree in trees:
-        uses.update(_count_records(tree))
+        pending, seen = [tree], set[int]()
+        while pending:
+            node = pending.pop()
+            if isinstance(node, nodes.Record):
+                # Before `seen`, so that a record that contains itself counts twice.
+                uses[node.annotation] += 1
+                if id(node) in seen:
+                    continue
+                seen.add(id(node))
+            pending.extend(nodes.children(node))
     defined = [annotation for annotation in uses if name_all or uses[annotation] > 1]
     short_names = Counter(map(_short_name, defined))
     names: dict[Any, str] = {}
@@ -605,22 +614,6 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
             unused = f"{name}_{number}"
         names[annotation] = unused
     return names
-
-
-def _count_records(tree: Node) -> Counter[Any]:
-    """Return how often each record occurs; a record that contains itself counts twice."""
-    uses: Counter[Any] = Counter()
-    seen: set[int] = set()
-    pending = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, nodes.Record):
-            uses[node.annotation] += 1
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-        pending.extend(nodes.children(node))
-    return uses
 
 
 def _short_name(annotation: Any) -> str:

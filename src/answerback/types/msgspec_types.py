@@ -37,10 +37,6 @@ class StandIn(metaclass=_AnyInstance):
     node: Node
 
 
-def _stand_in(node: Node) -> Any:
-    return _AnyInstance("StandIn", (StandIn,), {"node": node})
-
-
 def is_stand_in(annotation: Any) -> bool:
     """Return whether the type takes the place of a node's type."""
     return isinstance(annotation, _AnyInstance)
@@ -64,10 +60,12 @@ class MsgspecTypes:
         """Return the type that msgspec decodes for *node*."""
         if id(node) not in self._types:
             found: Any = None
-            if not isinstance(node, nodes.Record) or self._is_native_record(node):
+            # msgspec reads a class's own annotations, so all nodes below it must be native too.
+            inside = nodes.reachable(node) if isinstance(node, nodes.Record) else ()
+            if not any(map(self._needs_stand_in, inside)):
                 found = _NATIVE[type(node)](self, node)
             if found is None or not _is_accepted(found):
-                found = _stand_in(node)
+                found = _AnyInstance("StandIn", (StandIn,), {"node": node})
             self._types[id(node)] = (node, found)
         return self._types[id(node)][1]
 
@@ -125,10 +123,6 @@ class MsgspecTypes:
             return False
         return is_loose_in_msgspec(node)
 
-    def _is_native_record(self, record: nodes.Record) -> bool:
-        below = nodes.reachable(record)
-        return not any(map(self._needs_stand_in, below)) and _is_accepted(record.annotation)
-
     def _needs_stand_in(self, node: Node) -> bool:
         match node:
             case nodes.Scalar(foreign_limits=foreign_limits):
@@ -175,14 +169,19 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     if limits is nodes.NO_LIMITS:
         return node.kind
     given = limits.as_dict()
-    if limits.checks or not _fits_meta(node.kind, given) or not _has_simple_pattern(node):
+    if limits.checks or not _has_simple_pattern(node):
         return None
     if node.kind is int:
+        # msgspec's Meta accepts no larger limits.
+        if not all(-(2**62) < limit < 2**62 for limit in given.values()):
+            return None
         # A limit may be a float: these are the whole numbers that limit an int as it does.
         given = {
             name: math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
             for name, limit in given.items()
         }
+    elif node.kind not in (float, str, *nodes.BYTES_TYPES) and given.keys() - {"tz"}:
+        return None
     return _with_meta(node.kind, given)
 
 
@@ -192,13 +191,6 @@ def _has_simple_pattern(node: nodes.Scalar) -> bool:
     from .patterns import is_simple
 
     return is_simple(node.limits.pattern)
-
-
-def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
-    """Return whether msgspec's Meta accepts these limits for *kind*."""
-    if kind is int:
-        return all(-(2**62) < limit < 2**62 for limit in limits.values())
-    return kind in (float, str, *nodes.BYTES_TYPES) or limits.keys() <= {"tz"}
 
 
 def _with_meta(annotation: Any, limits: dict[str, Any]) -> Any:

@@ -84,13 +84,14 @@ def describe_length(node: Node, value: Any) -> str:
     node = nodes.without_notes(node)
     if isinstance(value, str):
         members = node.members if isinstance(node, nodes.Union) else (node,)
-        return f" of length {len(value)}" if any(_limits(each, value) for each in members) else ""
+        is_wrong = any(_refuses_length(each, value) for each in members)
+        return f" of length {len(value)}" if is_wrong else ""
     is_array = isinstance(node, nodes.Array | nodes.Fixed) or getattr(node, "array", False)
     wanted = list if is_array else dict if isinstance(node, nodes.Mapping) else ()
     return f" of length {len(value)}" if isinstance(value, wanted) else ""
 
 
-def _limits(node: Node, text: str) -> bool:
+def _refuses_length(node: Node, text: str) -> bool:
     """Return whether *node* is a str type that allows only shorter or only longer texts."""
     node = nodes.without_notes(node)
     if not isinstance(node, nodes.Scalar) or node.kind is not str:

@@ -170,22 +170,17 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        number = _number(node.kind, text)
-        return text if number is None else number
+        # As Python reads it, which also accepts `+7` and `1_000`.
+        digits = text.strip()
+        try:
+            if node.kind is float:
+                return float(digits) if math.isfinite(float(digits)) else text
+            number = float(digits) if "." in digits or "e" in digits.lower() else int(digits)
+            return int(number) if number == int(number) else text
+        except (ValueError, OverflowError):
+            return text
     # A file may end with a line break, which only text keeps.
     return text if node.kind is str else text.strip()
-
-
-def _number(kind: type, text: str) -> int | float | None:
-    """Return the number that *text* is for Python, which also accepts `+7` and `1_000`."""
-    text = text.strip()
-    try:
-        if kind is int:
-            number = float(text) if "." in text or "e" in text.lower() else int(text)
-            return int(number) if number == int(number) else None
-        return float(text) if math.isfinite(float(text)) else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _null(node: nodes.Null, text: str) -> Any:
