@@ -66,7 +66,7 @@ class Metadata(msgspec.Struct, kw_only=True):
 
     limits: ValueLimits = NO_LIMITS
     notes: Notes = NO_NOTES
-    foreign_limits: bool = False
+    msgspec_ignores_limits: bool = False
     """Some of the limits are not in a msgspec `Meta`, so msgspec does not apply them."""
     replaced_patterns: tuple[str, ...] = ()
     """Patterns that are kept as checks, because a later one is the limit."""
@@ -110,7 +110,7 @@ def read_metadata(items: Iterable[Any]) -> Metadata:
         elif type(item).__name__ == "Doc":
             metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
         elif library == "annotated_types":
-            metadata.foreign_limits = True
+            metadata.msgspec_ignores_limits = True
             match type(item).__name__:
                 case "Predicate" | "Not":
                     _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
@@ -123,7 +123,7 @@ def read_metadata(items: Iterable[Any]) -> Metadata:
             members = getattr(item, "__dict__", {})
             names = {name for name, value in members.items() if value is not None}
             if names and names <= set(_LIMIT_NAMES):
-                metadata.foreign_limits = True
+                metadata.msgspec_ignores_limits = True
                 _add_limits(metadata, item, _LIMIT_NAMES)
             else:
                 metadata.needs_pydantic = True
@@ -588,7 +588,7 @@ class _Reader:
         if origin is tuple and (args or bare is not tuple) and args[-1:] != (...,):
             if bare is typing.Tuple:  # noqa: UP006 -- the old spelling of a bare tuple
                 return nodes.Array(
-                    tuple, nodes.Anything(), metadata.limits, metadata.foreign_limits
+                    tuple, nodes.Anything(), metadata.limits, metadata.msgspec_ignores_limits
                 )
             _check_limits(metadata.limits, frozenset(), bare, where)
             items = () if args == ((),) else args
@@ -600,7 +600,7 @@ class _Reader:
         container = _CONTAINERS.get(origin, tuple)
         if container in (set, frozenset) and not _can_be_set_item(item):
             raise UnservableType(where, f"{bare!r} has items that no set can hold; write list[...]")
-        return nodes.Array(container, item, metadata.limits, metadata.foreign_limits)
+        return nodes.Array(container, item, metadata.limits, metadata.msgspec_ignores_limits)
 
     def _mapping(self, bare: Any, where: str, metadata: Metadata) -> Node:
         _check_limits(metadata.limits, _LENGTHS, bare, where)
@@ -609,7 +609,7 @@ class _Reader:
         if not _can_be_key(key):
             raise UnservableType(where, f"{bare!r}: JSON keys are strings; write dict[str, ...]")
         value = self.read(args[1], f"{where}[]")
-        return nodes.Mapping(key, value, metadata.limits, metadata.foreign_limits)
+        return nodes.Mapping(key, value, metadata.limits, metadata.msgspec_ignores_limits)
 
     def _record(self, bare: Any, cls: Any, style: str, where: str) -> nodes.Record:
         if bare in self._records:
@@ -679,7 +679,7 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
         for pattern in (metadata.limits.pattern, *metadata.replaced_patterns):
             if problem := find_pattern_problem(pattern):
                 raise UnservableType(where, problem)
-    return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
+    return nodes.Scalar(kind, metadata.limits, metadata.msgspec_ignores_limits)
 
 
 def _choice(bare: Any, where: str) -> Node:

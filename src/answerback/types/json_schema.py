@@ -89,20 +89,17 @@ def format_keyword(node: Scalar, mode: str) -> dict[str, str]:
     return {"description": _TIME_TEXTS[kind, node.limits.tz]}
 
 
-def join_descriptions(own: str, of_type: str | None) -> str:
+def join_descriptions(text: str, of_type: str | None) -> str:
     """Return the author's description, followed by this module's words for a type."""
-    is_ours = of_type in _TIME_TEXTS.values()
-    return f"{own} ({of_type})" if is_ours else own
+    return f"{text} ({of_type})" if of_type in _TIME_TEXTS.values() else text
 
 
 def format_in_words(description: str | None) -> str | None:
     """Return the format that this module's words in a description stand for."""
-    found = (
-        _FORMAT_CHECKS[kind]
-        for (kind, _), text in _TIME_TEXTS.items()
-        if text in (description or "")
-    )
-    return next(found, None)
+    for (kind, _), text in _TIME_TEXTS.items():
+        if text in (description or ""):
+            return _FORMAT_CHECKS[kind]
+    return None
 
 
 def pattern_of(kind: type, limits: ValueLimits) -> str | None:
@@ -126,7 +123,16 @@ def read_scalar(node: Scalar, value: Any) -> Any:
         Annotated[node.kind, msgspec.Meta(tz=node.limits.tz)] if node.limits.tz else node.kind
     )
     typed = msgspec.convert(value, base)
-    if not _is_within(node.limits, typed):
+    limits = node.limits
+    if limits is NO_LIMITS:
+        return typed
+    try:
+        is_within = all(_COMPARE[name](typed, limit) for name, limit in limits.as_dict().items())
+        is_within = is_within and all(check(typed) for check in limits.checks)
+    except (TypeError, ValueError, ArithmeticError):
+        # A naive time was compared with an aware one, or a predicate raised.
+        is_within = False
+    if not is_within:
         raise ValueError("exceeds its limits")
     return typed
 
@@ -161,17 +167,6 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "pattern": _has_match,
     "tz": lambda value, limit: (value.tzinfo is not None) == limit,
 }
-
-
-def _is_within(limits: ValueLimits, value: Any) -> bool:
-    if limits is NO_LIMITS:
-        return True
-    try:
-        compared = all(_COMPARE[name](value, limit) for name, limit in limits.as_dict().items())
-        return compared and all(check(value) for check in limits.checks)
-    except (TypeError, ValueError, ArithmeticError):
-        # A naive time was compared with an aware one, or a predicate raised.
-        return False
 
 
 Schema = dict[str, Any]
@@ -480,8 +475,8 @@ def _union(renderer: Renderer, node: nodes.Union) -> Schema:
 def _noted(renderer: Renderer, node: nodes.Noted) -> Schema:
     schema, keywords = renderer.render(node.inner), _note_keywords(node.notes)
     if "description" in keywords:
-        own = str(keywords["description"])
-        keywords["description"] = join_descriptions(own, schema.get("description"))
+        text = str(keywords["description"])
+        keywords["description"] = join_descriptions(text, schema.get("description"))
     return {**schema, **keywords}
 
 
@@ -530,9 +525,10 @@ def argument_object_schema(annotation: Any) -> Schema:
     schema = {"type": "object", "properties": {}, **renderer.render_root(node)}
     if isinstance(nodes.without_notes(node), nodes.Record | nodes.Model):
         schema.setdefault("additionalProperties", False)
-    # The name and the description of the class, which are not the tool's.
-    own = {name: each for name, each in schema.items() if name not in ("title", "description")}
-    return _with_definitions(own, renderer)
+    # They are the class's, and not the tool's.
+    schema.pop("title", None)
+    schema.pop("description", None)
+    return _with_definitions(schema, renderer)
 
 
 def add_description(schema: Schema, text: str | None) -> None:

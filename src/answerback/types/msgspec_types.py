@@ -125,10 +125,11 @@ class MsgspecTypes:
 
     def _needs_stand_in(self, node: Node) -> bool:
         match node:
-            case nodes.Scalar(foreign_limits=foreign_limits):
-                return foreign_limits or self.is_loose(node) or not _has_simple_pattern(node)
-            case nodes.Array(foreign_limits=foreign) | nodes.Mapping(foreign_limits=foreign):
-                return foreign
+            case nodes.Scalar():
+                is_read_well = not self.is_loose(node) and _has_simple_pattern(node)
+                return node.msgspec_ignores_limits or not is_read_well
+            case nodes.Array() | nodes.Mapping():
+                return node.msgspec_ignores_limits
             case nodes.Record(style="dataclass"):
                 return not self._canonical and _loses_defaults(node)
             case nodes.Union():

@@ -36,7 +36,7 @@ from .problems import (
     without_metadata,
 )
 
-# Each string that is read makes pydantic validate the whole value again.
+# Each string that is read makes pydantic validate the value again.
 _LONG_JSON = 32_768
 
 
@@ -150,7 +150,7 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
         changed = with_texts_read(value, problems)
     if changed is value and coercion.repair:
         kinds_and_inputs = ((each["type"], each["input"]) for each in problems)
-        if any(kind == "int_type" and _is_whole(sent) for kind, sent in kinds_and_inputs):
+        if any(kind == "int_type" and _is_integral(sent) for kind, sent in kinds_and_inputs):
             changed = _with_ints(value)
     if changed is not value:
         coercion.repairs += 1
@@ -179,10 +179,10 @@ def _with_ints(value: Any) -> Any:
         return {key: _with_ints(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_with_ints(each) for each in value]
-    return int(value) if _is_whole(value) else value
+    return int(value) if _is_integral(value) else value
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integral(value: Any) -> bool:
     # msgspec does not encode larger numbers.
     return isinstance(value, float) and value.is_integer() and abs(value) < 2**63
 
@@ -374,27 +374,18 @@ def _mismatch(node: Node, value: Any, path: str) -> InvalidOutput:
 
 
 def _model(check: ModelOutputCheck, node: Model, value: Any, path: str) -> Written:
-    checked = _check(node, value, path)
+    cls = node.annotation
     try:
-        data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
-    except Exception as error:
-        problem = f"{type(value).__name__} cannot be written as JSON"
-        raise InvalidOutput(path, problem) from error
-    return data, checked
-
-
-def _check(node: Model, value: Any, path: str) -> Any:
-    try:
-        cls = node.annotation
         items = getattr(cls, "__metadata__", None)
         # A description does not change the class; a validator must see the value.
         if items is not None and not read_metadata(items).needs_pydantic:
             cls = cls.__origin__
-        if not isinstance(cls, type) or not isinstance(value, cls):
+        if isinstance(cls, type) and isinstance(value, cls):
+            _recheck(node, value)
+            checked = value
+        else:
             encode = encode_with_nan if node.nan_is_null else ENCODER.encode
-            return _validate(node, encode(value), lenient=True)
-        _recheck(node, value)
-        return value
+            checked = _validate(node, encode(value), lenient=True)
     except ValidationError as error:
         if many := _counted(error):
             raise InvalidOutput(path, many) from None
@@ -406,11 +397,15 @@ def _check(node: Model, value: Any, path: str) -> Any:
                 # pydantic does not distinguish inner models' fields from dict keys.
                 path = dict_item(path, key) if index else member(path, key)
         raise InvalidOutput(path, _message_without_value(first, node)) from None
-    except InvalidOutput:
-        raise
     except Exception as error:
         problem = f"expected {describe(node)}, got {type(value).__name__}"
         raise InvalidOutput(path, problem) from error
+    try:
+        data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
+    except Exception as error:
+        problem = f"{type(value).__name__} cannot be written as JSON"
+        raise InvalidOutput(path, problem) from error
+    return data, checked
 
 
 def _message_without_value(problem: Any, node: Model) -> str:

@@ -80,7 +80,7 @@ class SchemaCost:
         self._indexes = {id(root): 0}
         self._unevaluated: list[int] = []
         self._has_reference = self._has_inner_id = False
-        # The list grows meanwhile.
+        # `_node` appends the schemas that it finds to the list.
         self._nodes = [self._node(schema) for schema in self._schemas]
         if self._has_reference and self._has_inner_id:
             raise TooCostly("references next to an inner $id are not followed")
@@ -135,20 +135,40 @@ class SchemaCost:
         for at in self._order:
             node = self._nodes[at]
             for counts, groups in ((members, node.members), (items, node.items)):
-                own = node.weight
+                count = node.weight
                 if above:
-                    own = sum(max(above[each] for each in group) for group in groups)
-                counts[at] = own + sum(counts[each] for each in node.same_value)
+                    count = sum(max(above[each] for each in group) for group in groups)
+                counts[at] = count + sum(counts[each] for each in node.same_value)
         # A value is an object or an array. The numbers would get thousands of digits.
         return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
 
     def _node(self, schema: dict[str, Any]) -> _Node:
-        by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
-        found_by_name = [each for found in by_name for each in found.values()]
-        beside = [*_several(schema, *_SAME_VALUE), *found_by_name, *self._target(schema)]
-        same_value = self._group(beside)
-        members = [found for each in _member_schemas(schema) if (found := self._group(each))]
-        items = [found for each in _item_schemas(schema) if (found := self._group(each))]
+        same_value = self._group(
+            [
+                *_several(schema, *_SAME_VALUE),
+                *_named(schema, "dependentSchemas").values(),
+                *_named(schema, "dependencies").values(),
+                *self._target(schema),
+            ]
+        )
+        patterns = _named(schema, "patternProperties")
+        member_schemas: list[list[Any]] = [
+            [*_named(schema, "properties").values(), schema.get("additionalProperties")],
+            *([each] for each in patterns.values()),
+            # The name of each member is compared with all patterns.
+            *([{"pattern": each}] for each in patterns),
+            [schema.get("propertyNames")],
+            [schema.get("unevaluatedProperties")],
+        ]
+        item_schemas: list[list[Any]] = [
+            _several(schema, "prefixItems", "items", "additionalItems"),
+            [schema.get("contains")],
+            [schema.get("unevaluatedItems")],
+            # To compare two values takes as long as four checks.
+            *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
+        ]
+        members = [found for each in member_schemas if (found := self._group(each))]
+        items = [found for each in item_schemas if (found := self._group(each))]
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self._unevaluated.append(self._indexes[id(schema)])
             # The validator checks all of them three times, and looks up each member in them.
@@ -178,8 +198,8 @@ class SchemaCost:
             return []
         self._has_reference = True
         base, _, pointer = reference.partition("#")
-        own = str(self._root.get("$id", "")).rstrip("#")
-        if base not in ("", own) or (pointer and not pointer.startswith("/")):
+        root_id = str(self._root.get("$id", "")).rstrip("#")
+        if base not in ("", root_id) or (pointer and not pointer.startswith("/")):
             raise TooCostly(f"a reference to {reference[:200]} is not followed")
         found: Any = self._root
         for step in unquote(pointer).split("/")[1:]:
@@ -209,28 +229,6 @@ def _several(schema: dict[str, Any], *keywords: str) -> list[Any]:
 def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
     value = schema.get(keyword)
     return value if isinstance(value, dict) else {}
-
-
-def _member_schemas(schema: dict[str, Any]) -> list[list[Any]]:
-    patterns = _named(schema, "patternProperties")
-    return [
-        [*_named(schema, "properties").values(), schema.get("additionalProperties")],
-        *([each] for each in patterns.values()),
-        # The name of each member is compared with all patterns.
-        *([{"pattern": each}] for each in patterns),
-        [schema.get("propertyNames")],
-        [schema.get("unevaluatedProperties")],
-    ]
-
-
-def _item_schemas(schema: dict[str, Any]) -> list[list[Any]]:
-    return [
-        _several(schema, "prefixItems", "items", "additionalItems"),
-        [schema.get("contains")],
-        [schema.get("unevaluatedItems")],
-        # To compare two values takes as long as four checks.
-        *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
-    ]
 
 
 def _weight(schema: dict[str, Any]) -> int:

@@ -37,8 +37,8 @@ def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
         return copies[id(node)]
     match node:
         case nodes.Scalar(kind=kind, limits=limits) if kind is float:
-            # As foreign limits, because msgspec must not decode a class with its own annotations.
-            number = nodes.Scalar(float, limits, foreign_limits=True)
+            # So that msgspec does not decode a class with such a field by its annotations.
+            number = nodes.Scalar(float, limits, msgspec_ignores_limits=True)
             return nodes.Union(float | None, (number, nodes.Null()))
         case nodes.Record():
             return _record(node, copies)
