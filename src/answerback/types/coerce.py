@@ -297,7 +297,6 @@ def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
 
 
 def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
-    """Return whether the container's length is within *limits*."""
     minimum, maximum = limits.min_length or 0, limits.max_length
     return minimum <= len(value) and (maximum is None or len(value) <= maximum)
 

@@ -111,13 +111,7 @@ def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
     return ()
 
 
-_FIELD_SPECIFICS = {
-    "default_factory": None,
-    "alias": None,
-    "alias_priority": None,
-    "validation_alias": None,
-    "serialization_alias": None,
-}
+_ALIASES = ("alias", "alias_priority", "validation_alias", "serialization_alias")
 
 
 def _without_default(item: Any) -> Any:
@@ -126,13 +120,13 @@ def _without_default(item: Any) -> Any:
     from copy import copy
 
     field = copy(item)
-    for name, value in _FIELD_SPECIFICS.items():
-        setattr(field, name, value)
+    for name in ("default_factory", *_ALIASES):
+        setattr(field, name, None)
     # The value that pydantic itself uses for "no default".
     field.default = type(item)().default
     field._attributes_set = {
         name: value
         for name, value in getattr(item, "_attributes_set", {}).items()
-        if name not in _FIELD_SPECIFICS and name != "default"
+        if name not in ("default", "default_factory", *_ALIASES)
     }
     return field

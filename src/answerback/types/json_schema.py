@@ -367,19 +367,6 @@ def _base64_pattern(limits: ValueLimits) -> str:
     return f"^({'|'.join(forms)})$"
 
 
-def _key(node: Node) -> Schema:
-    """Return the schema for an object's keys, which are strings for every key type."""
-    if isinstance(node, nodes.Choice):
-        return {"enum": [str(value) for value, _ in node.values]}
-    if isinstance(node, nodes.Scalar) and node.kind is int:
-        return {"pattern": _INT_KEY}
-    if isinstance(node, nodes.Scalar):
-        schema = _scalar(node)
-        del schema["type"]
-        return schema
-    return {}
-
-
 def _choice(renderer: Renderer, node: nodes.Choice) -> Schema:
     values = [value for value, _ in node.values]
     kinds = {nodes.kind_of(value) for value in values}
@@ -410,7 +397,16 @@ def _mapping(renderer: Renderer, node: nodes.Mapping) -> Schema:
     value = renderer.render(node.value)
     if value:
         schema["additionalProperties"] = value
-    names = _key(nodes.without_notes(node.key))
+    key = nodes.without_notes(node.key)
+    names: Schema = {}
+    if isinstance(key, nodes.Choice):
+        names = {"enum": [str(value) for value, _ in key.values]}
+    elif isinstance(key, nodes.Scalar) and key.kind is int:
+        names = {"pattern": _INT_KEY}
+    elif isinstance(key, nodes.Scalar):
+        names = _scalar(key)
+        # All keys are strings in JSON.
+        del names["type"]
     if names:
         schema["propertyNames"] = names
     return schema | _length_keywords(node.limits, "Properties")

@@ -248,9 +248,25 @@ _NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
 
 
 def _is_misread(union: nodes.Union) -> bool:
-    """Return whether msgspec would crash on the union, or mix its members' limits."""
+    """Return whether msgspec (0.20 to 0.22) would crash on the union, or mix its members' limits.
+
+    It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
+    behind the other limits although it puts them before.
+    """
     members = list(_flatten(union))
-    return _crashes(members) or any(_is_mixed(*pair) for pair in combinations(members, 2))
+    limits = set().union(*map(_limit_names, members))
+    if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
+        return True
+    if limits - {"pattern"} and any(isinstance(m, nodes.Fixed) for m in members):
+        return True
+    for one, other in combinations(members, 2):
+        # It would apply one member's limits or choices to the other.
+        shared = nodes.kinds(one) & nodes.kinds(other)
+        if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
+            return True
+        if shared and (_limit_names(one) or _limit_names(other)):
+            return True
+    return False
 
 
 def _flatten(node: Node) -> Iterator[Node]:
@@ -267,23 +283,3 @@ def _limit_names(node: Node) -> set[str]:
     limits = getattr(node, "limits", nodes.NO_LIMITS)
     # msgspec does not store `tz` in the slots that it mixes up.
     return set(limits.as_dict()) - {"tz"}
-
-
-def _crashes(members: list[Node]) -> bool:
-    """Return whether msgspec (0.20 to 0.22) would take one detail of the type for another.
-
-    It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
-    behind the other limits although it puts them before.
-    """
-    limits = set().union(*map(_limit_names, members))
-    if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
-        return True
-    return bool(limits - {"pattern"}) and any(isinstance(m, nodes.Fixed) for m in members)
-
-
-def _is_mixed(one: Node, other: Node) -> bool:
-    """Return whether msgspec would apply one member's limits or choices to the other."""
-    shared = nodes.kinds(one) & nodes.kinds(other)
-    if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
-        return True
-    return bool(shared) and bool(_limit_names(one) or _limit_names(other))

@@ -51,25 +51,25 @@ def from_strings(
 
 
 def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
-    """Return the problem with a repeated name or binary content, if the type excludes it."""
+    """Return why the type excludes a repeated name, binary content or a malformed object."""
     if len(values) > 1 and _array_in(node) is None and not isinstance(node, nodes.Anything):
         return f"given {len(values)} times, and takes one value"
-    if not _takes_bytes(node) and any(not _is_text(value) for value in values):
-        return "expected text, got bytes that are not UTF-8"
+    if not _takes_bytes(node):
+        try:
+            for value in values:
+                if isinstance(value, bytes):
+                    value.decode()
+        except UnicodeDecodeError:
+            return "expected text, got bytes that are not UTF-8"
     if isinstance(node, nodes.Record | nodes.Mapping):
-        return next(filter(None, map(_json_problem, values)), None)
-    return None
-
-
-def _json_problem(value: str | bytes) -> str | None:
-    """Return why a value that begins like a JSON object is not one."""
-    text = _as_text(value)
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        load(text.encode())
-    except (ValueError, msgspec.ValidationError) as error:
-        return f"""not JSON: {error}; write it in single quotes, as in '{{"name": "value"}}'"""
+        for text in map(_as_text, values):
+            if not text.lstrip().startswith("{"):
+                continue
+            try:
+                load(text.encode())
+            except (ValueError, msgspec.ValidationError) as error:
+                advice = """write it in single quotes, as in '{"name": "value"}'"""
+                return f"not JSON: {error}; {advice}"
     return None
 
 
@@ -80,16 +80,6 @@ def _takes_bytes(node: Node) -> bool:
     if isinstance(array, nodes.Array):
         return _takes_bytes(nodes.without_notes(array.item))
     return isinstance(node, nodes.Scalar) and node.kind in nodes.BYTES_TYPES
-
-
-def _is_text(value: str | bytes) -> bool:
-    if isinstance(value, str):
-        return True
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _read_all(node: Node, values: list[str | bytes]) -> Any:
