@@ -319,7 +319,7 @@ _FIELDS: dict[str, Callable[[Record, ReadField], Iterator[Field]]] = {
 
 
 def member_names(cls: Any) -> dict[str, str]:
-    """Return the names of a class's attributes by their JSON names; empty if it is no record."""
+    """Return the names of a class's attributes by their JSON names; empty if it is not a record."""
     match style_of(cls):
         case "struct" if not cls.__struct_config__.array_like:
             return dict(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))
@@ -336,7 +336,7 @@ def member_names(cls: Any) -> dict[str, str]:
 
 
 def object_members(value: object) -> dict[str, Any]:
-    """Return an object's members by their JSON names; empty if it is no record."""
+    """Return an object's members by their JSON names; empty if it is not a record."""
     if isinstance(value, dict):
         return value
     if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
 """Builds the values of types that msgspec cannot decode, and checks parameters' defaults.
 
-Of a default only the type counts: pydantic, like Python, lets it be outside the limits.
+Only a default's type is checked: as in Python and pydantic, it may be outside the limits.
 """
 
 from __future__ import annotations

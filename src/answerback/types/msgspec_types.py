@@ -251,7 +251,7 @@ def _is_misread(union: nodes.Union) -> bool:
     """Return whether msgspec (0.20 to 0.22) would crash on the union, or mix its members' limits.
 
     It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
-    behind the other limits although it puts them before.
+    after the other limits, although it stores them first.
     """
     members = list(_flatten(union))
     limits = set().union(*map(_limit_names, members))

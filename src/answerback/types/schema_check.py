@@ -28,11 +28,11 @@ _MAX_CHECKS = 3_000_000
 """How often a schema may be applied to a value; that takes about 50 nanoseconds."""
 _MAX_SCHEMAS, _MAX_SCHEMA_VALUES, _MAX_LITERAL_VALUES, _MIN_FACTOR = 2_000, 20_000, 100, 1e-9
 _MAX_PATTERNS = 10_000
-"""How large all patterns may be: the characters plus 100, times the backslashes plus one."""
+"""The limit for all patterns: the sum of (characters plus 100) times (backslashes plus one)."""
 _MAX_NUMBERS = 100_000
 """How many numbers are worked out for the schemas and the depths of the data."""
 _SLOW = 40
-"""As how many schemas a slow keyword counts, such as `pattern`."""
+"""A slow keyword, such as `pattern`, counts as this many schemas."""
 _BACKTRACKING = 60
 """How much slower a pattern is that looks around or refers back: the time is quadratic."""
 _BACKTRACKS = re.compile(r"\(\?(?!:)|\\[1-9kKgGRX]|[*+?}]\+")
@@ -101,7 +101,7 @@ class SchemaCost:
         most = max(map(self._schemas_at, range(_USUAL_DEPTH)))
         # Each bit of a long number counts as a value.
         self.small = 0 if any(self._levels[-1]) else _MAX_CHECKS // (8 * most)
-        """How many bytes of data are never too much."""
+        """Data of at most this many bytes is never too costly."""
 
     def checks(self, data: Any) -> tuple[int, int]:
         """Return how often schemas are applied, and how many values their errors would quote.
@@ -119,7 +119,7 @@ class SchemaCost:
         return checks, quoted
 
     def _schemas_at(self, depth: int) -> int:
-        """Return how many schemas apply to one value of a depth, at most."""
+        """Return the maximum number of schemas that apply to one value at a depth."""
         while len(self._levels) <= depth and any(self._levels[-1]):
             if len(self._levels) * len(self._nodes) > _MAX_NUMBERS:
                 raise TooCostly
@@ -164,7 +164,7 @@ class SchemaCost:
             _several(schema, "prefixItems", "items", "additionalItems"),
             [schema.get("contains")],
             [schema.get("unevaluatedItems")],
-            # To compare two values takes as long as four checks.
+            # Comparing two values takes as long as four checks.
             *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
         ]
         members = [found for each in member_schemas if (found := self._group(each))]
@@ -190,7 +190,6 @@ class SchemaCost:
         return [self._indexes[id(each)] for each in schemas]
 
     def _target(self, schema: dict[str, Any]) -> list[Any]:
-        """Return the target of the schema's reference, if it has one."""
         if "$dynamicRef" in schema or "$recursiveRef" in schema:
             raise TooCostly("a dynamic reference is not followed")
         reference = schema.get("$ref")
@@ -232,7 +231,7 @@ def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
 
 
 def _weight(schema: dict[str, Any]) -> int:
-    """Return as how many schemas the schema counts for one value."""
+    """Return how many schemas this one counts as, for one value."""
     literals = [*_several(schema, "enum"), schema.get("const")]
     containers = [each for each in literals if isinstance(each, dict | list)]
     factor = schema.get("multipleOf")
@@ -242,9 +241,12 @@ def _weight(schema: dict[str, Any]) -> int:
         raise TooCostly
     names = sum(_values_by_depth([schema[each] for each in _NAMES if each in schema]))
     quick = len(literals) // 4 + 4 * inner + 4 * ("format" in schema)
-    # To compare a number with a fraction takes a microsecond.
+    # Comparing a number with a fraction takes a microsecond.
     quick += _numbers(literals) * (4 if schema.get("type") == "integer" else _SLOW)
-    slow = sum(_is_slow(schema.get(each)) for each in _BOUNDS)
+    slow = 0
+    for bound in map(schema.get, _BOUNDS):
+        is_long = isinstance(bound, int) and not -_LONG_NUMBER < bound < _LONG_NUMBER
+        slow += is_long or isinstance(bound, float)
     slow += ("multipleOf" in schema) + ("contentMediaType" in schema) + bool(containers)
     slow += schema.get("format") in _SLOW_FORMATS
     pattern = _pattern_weight(str(schema["pattern"])) if "pattern" in schema else 0
@@ -256,11 +258,6 @@ def _numbers(value: Any) -> int:
     if isinstance(value, dict | list):
         return sum(map(_numbers, value.values() if isinstance(value, dict) else value))
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_slow(bound: Any) -> bool:
-    is_long = isinstance(bound, int) and not -_LONG_NUMBER < bound < _LONG_NUMBER
-    return is_long or isinstance(bound, float)
 
 
 def _pattern_weight(pattern: str) -> int:
@@ -379,8 +376,7 @@ def compile_schema(schema: dict[str, Any]) -> CompiledSchema:
 def schema_check(schema: dict[str, Any]) -> SchemaCheck:
     """Return a function that checks data against *schema*; needs the extra `lint`.
 
-    Its work is bounded: the only violation of a schema that would take too long is that it is not
-    checked.
+    Its work is bounded: for a schema that would take too long, the only violation says so.
     """
     try:
         compiled = compile_schema(schema)
