@@ -74,33 +74,30 @@ def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
 
 
 def _takes_bytes(node: Node) -> bool:
+    node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
-        return any(_takes_bytes(nodes.without_notes(member)) for member in node.members)
-    array = _array_in(node)
-    if isinstance(array, nodes.Array):
-        return _takes_bytes(nodes.without_notes(array.item))
+        return any(map(_takes_bytes, node.members))
+    if isinstance(node, nodes.Array):
+        return _takes_bytes(node.item)
     return isinstance(node, nodes.Scalar) and node.kind in nodes.BYTES_TYPES
 
 
 def _read_all(node: Node, values: list[str | bytes]) -> Any:
-    if len(values) == 1:
-        return _read(node, values[0])
     array = _array_in(node)
-    if array is None:
+    if len(values) == 1 or array is None:
         return _read(node, values[-1])
+    if isinstance(array, nodes.Fixed) and len(array.items) == len(values):
+        return [_read(each, value) for each, value in zip(array.items, values, strict=True)]
     item = array.item if isinstance(array, nodes.Array) else nodes.Anything()
-    items = [nodes.without_notes(each) for each in getattr(array, "items", ())]
-    if len(items) == len(values):
-        return [_read(each, value) for each, value in zip(items, values, strict=True)]
-    return [_read(nodes.without_notes(item), value) for value in values]
+    return [_read(item, value) for value in values]
 
 
-def _array_in(node: Node) -> Node | None:
+def _array_in(node: Node) -> nodes.Array | nodes.Fixed | None:
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Array | nodes.Fixed):
         return node
     if isinstance(node, nodes.Union):
-        return next(filter(None, map(_array_in, node.members)), None)
+        return next((found for each in node.members if (found := _array_in(each))), None)
     return None
 
 
@@ -138,7 +135,7 @@ def _read(node: Node, value: str | bytes) -> Any:
 
 def _items_of_file(node: nodes.Array | nodes.Fixed, content: bytes) -> Any:
     """Read JSON, or one item from each line; for a list of bytes, the file is the only item."""
-    if isinstance(node, nodes.Array) and _takes_bytes(nodes.without_notes(node.item)):
+    if isinstance(node, nodes.Array) and _takes_bytes(node.item):
         return [_read(node.item, content)]
     text = _as_text(content)
     if text.lstrip().startswith("["):
