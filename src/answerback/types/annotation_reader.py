@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Any, get_args, get_type_hints
 from uuid import UUID
 
@@ -135,15 +134,17 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
     for name in found.keys() & _NARROWER.keys():
         earlier = getattr(metadata.limits, name)
         found[name] = found[name] if earlier is None else _NARROWER[name](earlier, found[name])
+    # A second pattern or factor replaces the first, which stays as a check.
+    pattern, factor = metadata.limits.pattern, metadata.limits.multiple_of
     if "pattern" in found:
-        from .patterns import searcher
-
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
-        if metadata.limits.pattern is not None:
-            metadata.replaced_patterns += (metadata.limits.pattern,)
-        _keep_as_check(metadata, "pattern", lambda limit, value: searcher(limit)(value) is not None)
-    if "multiple_of" in found:
-        _keep_as_check(metadata, "multiple_of", lambda limit, value: value % limit == 0)
+        if pattern is not None:
+            from .patterns import searcher
+
+            metadata.replaced_patterns += (pattern,)
+            _add_check(metadata, lambda value: searcher(pattern)(value) is not None)
+    if "multiple_of" in found and factor is not None:
+        _add_check(metadata, lambda value: value % factor == 0)
     if not found:
         return
     limits = msgspec.structs.replace(metadata.limits, **found)
@@ -155,13 +156,6 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
         dropped = "le" if limits.lt <= limits.le else "lt"
         limits = msgspec.structs.replace(limits, **{dropped: None})
     metadata.limits = limits
-
-
-def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], bool]) -> None:
-    """Keep an earlier limit as a check, because a second limit with its name replaces it."""
-    earlier = getattr(metadata.limits, name)
-    if earlier is not None:
-        _add_check(metadata, partial(fits, earlier))
 
 
 def _add_check(metadata: Metadata, check: Callable[[Any], Any]) -> None:
@@ -421,10 +415,8 @@ def check_type(annotation: Any, where: str) -> None:
 
     A name that is not yet defined passes: the first call reads the annotation again.
     """
-    try:
+    with suppress(NameError):
         read_type(annotation, where)
-    except NameError:
-        return
 
 
 def is_object(annotation: Any) -> bool:

@@ -257,10 +257,8 @@ def _choice(node: nodes.Choice, value: Any, path: str, coercion: Coercion) -> An
             return value
     may_read = coercion.may_read(value)
     for choice, _ in node.values:
-        if coercion.repair and choice == value and nodes.kind_of(choice) == nodes.kind_of(value):
-            coercion.repairs += 1
-            return choice
-        if may_read and is_text_of(choice, value):
+        is_equal = choice == value and nodes.kind_of(choice) == nodes.kind_of(value)
+        if (coercion.repair and is_equal) or (may_read and is_text_of(choice, value)):
             coercion.repairs += 1
             return choice
     return coercion.report_mismatch(node, value, path)
