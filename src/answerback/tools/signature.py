@@ -200,11 +200,7 @@ class _SignatureReader:
         if len(self._contexts) > 1:
             raise TypeError(f"{self._owner} takes more than one Context; one is enough")
         if self._objects or self._keywords is not None:
-            from ..types.argument_object import (
-                ArgumentObject,
-                keyword_parameters,
-                refuse_other_parameters,
-            )
+            from ..types.argument_object import ArgumentObject, keyword_parameters, refuse_others
 
             names = all_names(self._source)
             if self._by_schema:
@@ -214,7 +210,7 @@ class _SignatureReader:
                     self._keywords_hint, self._keywords, names, self._owner
                 )
             if self._objects:
-                refuse_other_parameters(self._objects, self.parameters, self._owner, self._schema)
+                refuse_others(self._objects, self.parameters, self._owner, self._schema)
                 self.parameters = []
         if any(each.keyword for each in self.parameters):
             from ..types.field_info import refuse_shared_names

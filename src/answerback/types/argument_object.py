@@ -136,7 +136,7 @@ def _refuse_taken(names: Iterable[str], named: frozenset[str], where: str, owner
         )
 
 
-def refuse_other_parameters(
+def refuse_others(
     found: list[ArgumentObject],
     parameters: list[Parameter],
     owner: str,
