@@ -316,7 +316,7 @@ app = App("plain")
 @app.tool
 def add(x: int) -> int: return x
 app.add_tool(add, name="shown", input_schema={"type": "object"})
-names = ("jsonschema_rs", "answerback.types.schema_check", "answerback.types.whole_arguments")
+names = ("jsonschema_rs", "answerback.types.schema_check", "answerback.types.argument_object")
 sys.exit(any(name in sys.modules for name in names))
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -256,7 +256,7 @@ def _naming_advice(words: Sequence[str], place: int, tool: Tool) -> str:
     if word in names:
         return f"write {word}={in_quotes(later[0]) if later else 'VALUE'}"
     value = in_quotes(word.removeprefix("="))
-    is_free = tool.signature.whole is not None
+    is_free = tool.signature.argument_object is not None
     given = [each.partition("=")[0] for each in words[:place]]
     unused = [each for each in names if each not in given] or (["NAME"] if is_free else [])
     if given:

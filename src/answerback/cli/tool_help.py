@@ -74,8 +74,8 @@ def _example_call(tool: Tool) -> str:
 
 def _takes_any(tool: Tool) -> bool:
     """Return whether callers may send arguments that the schema does not name."""
-    is_whole = tool.signature.whole is not None
-    return is_whole and tool.input_schema.get("additionalProperties") is not False
+    takes_object = tool.signature.argument_object is not None
+    return takes_object and tool.input_schema.get("additionalProperties") is not False
 
 
 def _properties(tool: Tool) -> JsonObject:

@@ -103,7 +103,7 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
     returns = paged_type(signature.returns)
     if returns is None:
         return signature
-    if signature.whole is not None:
+    if signature.argument_object is not None:
         raise TypeError(
             f"{tool.owner} returns pages and takes all arguments as one object; name each "
             "argument, so that the argument cursor can be added"

@@ -127,8 +127,9 @@ class Gate:
         if not self.parameters:
             return
         known = {each.target: each.annotation for each in tool.signature.parameters}
-        if (whole := tool.signature.whole) is not None and whole.parameter is not None:
-            known[whole.parameter] = whole.annotation
+        received = tool.signature.argument_object
+        if received is not None and received.parameter is not None:
+            known[received.parameter] = received.annotation
         for name in self.parameters:
             if name not in known:
                 names = ", ".join(known)
@@ -147,8 +148,8 @@ class Gate:
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
         """Return the gate's parameter values; one from a default factory is kept for the tool."""
         found: dict[str, Any] = {}
-        if (whole := tool.signature.whole) is not None:
-            return {name: decoded[name] for name in self.parameters if name == whole.parameter}
+        if (received := tool.signature.argument_object) is not None:
+            return {name: decoded[name] for name in self.parameters if name == received.parameter}
         for each in tool.signature.parameters:
             name = each.target
             if name not in self.parameters:

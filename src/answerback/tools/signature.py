@@ -17,7 +17,7 @@ from .callable_source import Source, all_names, keywords_name, open_parameters, 
 from .context import Context
 
 if TYPE_CHECKING:
-    from ..types.whole_arguments import Whole
+    from ..types.argument_object import ArgumentObject
 
 
 MarkerT = TypeVar("MarkerT")
@@ -93,8 +93,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """A function's parameters, by what fills them, and its return annotation."""
 
     parameters: tuple[Parameter, ...]
-    """The tool's arguments; none if it has `whole`."""
-    whole: Whole | None = None
+    """The tool's arguments; none if it has `argument_object`."""
+    argument_object: ArgumentObject | None = None
     """For a function that takes all arguments as one object."""
     context: str | None
     """The parameter that receives the call's Context; a tool with dependencies always has one."""
@@ -159,7 +159,7 @@ class _SignatureReader:
         self._contexts: list[str] = []
         self._questions: list[Parameter] = []
         self._dependencies: dict[str, Callable[..., Any]] = {}
-        self._wholes: list[Whole] = []
+        self._objects: list[ArgumentObject] = []
 
     def add(self, parameter: str, annotation: object, default: object) -> None:
         """Add a parameter that is not plain."""
@@ -178,9 +178,9 @@ class _SignatureReader:
         elif (depends := marker_of(Depends, annotation)) is not None:
             self._dependencies[parameter] = depends.function
         elif is_all_arguments(annotation):
-            from ..types.whole_arguments import Whole
+            from ..types.argument_object import ArgumentObject
 
-            self._wholes.append(Whole(parameter, annotation))
+            self._objects.append(ArgumentObject(parameter, annotation))
         elif not keeps_default:
             from ..types.field_info import read_parameter
 
@@ -199,20 +199,19 @@ class _SignatureReader:
         """Return all parameters; raise TypeError for parameters that exclude each other."""
         if len(self._contexts) > 1:
             raise TypeError(f"{self._owner} takes more than one Context; one is enough")
-        if self._wholes or self._keywords is not None:
-            from ..types.whole_arguments import Whole, checked_whole, keyword_parameters
+        if self._objects or self._keywords is not None:
+            from ..types.argument_object import ArgumentObject, keyword_parameters, refuse_others
 
             names = all_names(self._source)
             if self._by_schema:
-                self._wholes.append(Whole(None, dict, names))
+                self._objects.append(ArgumentObject(None, dict, names))
             elif self._keywords is not None:
                 self.parameters += keyword_parameters(
                     self._keywords_hint, self._keywords, names, self._owner
                 )
-            if self._wholes:
-                self.parameters = checked_whole(
-                    self._wholes, self.parameters, self._owner, self._schema
-                )
+            if self._objects:
+                refuse_others(self._objects, self.parameters, self._owner, self._schema)
+                self.parameters = []
         if any(each.keyword for each in self.parameters):
             from ..types.field_info import refuse_shared_names
 
@@ -225,7 +224,7 @@ class _SignatureReader:
         hidden = HIDDEN_CONTEXT if self._dependencies else None
         return Signature(
             parameters=tuple(self.parameters),
-            whole=self._wholes[0] if self._wholes else None,
+            argument_object=self._objects[0] if self._objects else None,
             context=self._contexts[0] if self._contexts else hidden,
             questions=tuple(self._questions),
             dependencies=self._dependencies,

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Any, get_args, get_type_hints
 from uuid import UUID
 
@@ -46,7 +45,7 @@ from .nodes import (
     has_mark,
     without_mark,
 )
-from .problems import UnservableType, name_of
+from .problems import UnservableType, explain_unservable, name_of
 
 _LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _NOTE_NAMES = ("title", "description", "examples")
@@ -66,24 +65,12 @@ class Metadata(msgspec.Struct, kw_only=True):
 
     limits: ValueLimits = NO_LIMITS
     notes: Notes = NO_NOTES
-    foreign_limits: bool = False
+    msgspec_ignores_limits: bool = False
     """Some of the limits are not in a msgspec `Meta`, so msgspec does not apply them."""
     replaced_patterns: tuple[str, ...] = ()
     """Patterns that are kept as checks, because a later one is the limit."""
     needs_pydantic: bool = False
     """The metadata has pydantic objects (a validator, `strip_whitespace`) that only it applies."""
-
-
-def read_metadata(items: Iterable[Any]) -> Metadata:
-    """Read the items of an `Annotated`, the innermost first."""
-    metadata = Metadata()
-    for item in _flatten(items):
-        _read_item(item, metadata)
-    return metadata
-
-
-def _library_of(item: Any) -> str:
-    return type(item).__module__.partition(".")[0]
 
 
 def _flatten(items: Iterable[Any]) -> Iterator[Any]:
@@ -105,36 +92,41 @@ def is_field_info(item: Any) -> bool:
     )
 
 
-def _read_item(item: Any, metadata: Metadata) -> None:
-    if isinstance(item, msgspec.Meta):
-        _add_limits(metadata, item, (*_LIMIT_NAMES, "tz"))
-        _add_notes(metadata, item, item.extra_json_schema)
-    elif isinstance(item, str):
-        metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
-    elif is_field_info(item):
-        extra = item.json_schema_extra if isinstance(item.json_schema_extra, dict) else {}
-        deprecated = {"deprecated": True} if getattr(item, "deprecated", None) else {}
-        _add_notes(metadata, item, {**deprecated, **extra})
-    elif type(item).__name__ == "Doc":
-        metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
-    elif _library_of(item) == "annotated_types":
-        metadata.foreign_limits = True
-        match type(item).__name__:
-            case "Predicate" | "Not":
-                _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
-            case "Timezone":
-                aware = item.tz is not None
-                metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
-            case _:
+def read_metadata(items: Iterable[Any]) -> Metadata:
+    """Read the items of an `Annotated`, the innermost first."""
+    metadata = Metadata()
+    for item in _flatten(items):
+        library = type(item).__module__.partition(".")[0]
+        if isinstance(item, msgspec.Meta):
+            _add_limits(metadata, item, (*_LIMIT_NAMES, "tz"))
+            _add_notes(metadata, item, item.extra_json_schema)
+        elif isinstance(item, str):
+            metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
+        elif is_field_info(item):
+            extra = item.json_schema_extra if isinstance(item.json_schema_extra, dict) else {}
+            deprecated = {"deprecated": True} if getattr(item, "deprecated", None) else {}
+            _add_notes(metadata, item, {**deprecated, **extra})
+        elif type(item).__name__ == "Doc":
+            metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
+        elif library == "annotated_types":
+            metadata.msgspec_ignores_limits = True
+            match type(item).__name__:
+                case "Predicate" | "Not":
+                    _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
+                case "Timezone":
+                    aware = item.tz is not None
+                    metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
+                case _:
+                    _add_limits(metadata, item, _LIMIT_NAMES)
+        elif library in ("pydantic", "pydantic_core"):
+            members = getattr(item, "__dict__", {})
+            names = {name for name, value in members.items() if value is not None}
+            if names and names <= set(_LIMIT_NAMES):
+                metadata.msgspec_ignores_limits = True
                 _add_limits(metadata, item, _LIMIT_NAMES)
-    elif _library_of(item) in ("pydantic", "pydantic_core"):
-        members = getattr(item, "__dict__", {})
-        names = {name for name, value in members.items() if value is not None}
-        if names and names <= set(_LIMIT_NAMES):
-            metadata.foreign_limits = True
-            _add_limits(metadata, item, _LIMIT_NAMES)
-        else:
-            metadata.needs_pydantic = True
+            else:
+                metadata.needs_pydantic = True
+    return metadata
 
 
 def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
@@ -142,15 +134,17 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
     for name in found.keys() & _NARROWER.keys():
         earlier = getattr(metadata.limits, name)
         found[name] = found[name] if earlier is None else _NARROWER[name](earlier, found[name])
+    # A second pattern or factor replaces the first, which stays as a check.
+    pattern, factor = metadata.limits.pattern, metadata.limits.multiple_of
     if "pattern" in found:
-        from .patterns import searcher
-
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
-        if metadata.limits.pattern is not None:
-            metadata.replaced_patterns += (metadata.limits.pattern,)
-        _keep_as_check(metadata, "pattern", lambda limit, value: searcher(limit)(value) is not None)
-    if "multiple_of" in found:
-        _keep_as_check(metadata, "multiple_of", lambda limit, value: value % limit == 0)
+        if pattern is not None:
+            from .patterns import searcher
+
+            metadata.replaced_patterns += (pattern,)
+            _add_check(metadata, lambda value: searcher(pattern)(value) is not None)
+    if "multiple_of" in found and factor is not None:
+        _add_check(metadata, lambda value: value % factor == 0)
     if not found:
         return
     limits = msgspec.structs.replace(metadata.limits, **found)
@@ -162,13 +156,6 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
         dropped = "le" if limits.lt <= limits.le else "lt"
         limits = msgspec.structs.replace(limits, **{dropped: None})
     metadata.limits = limits
-
-
-def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], bool]) -> None:
-    """Keep an earlier limit as a check, because a second limit with its name replaces it."""
-    earlier = getattr(metadata.limits, name)
-    if earlier is not None:
-        _add_check(metadata, partial(fits, earlier))
 
 
 def _add_check(metadata: Metadata, check: Callable[[Any], Any]) -> None:
@@ -239,35 +226,9 @@ def start_record(annotation: Any, cls: Any, style: str) -> Record:
     return record
 
 
-def mark_record(record: Record) -> None:
-    """Change a record with content blocks: its data is a plain object with their names."""
-    # Another annotation, so that the class's schema gets a separate definition.
-    record.annotation = Annotated[record.annotation, BLOCKS_AS_NAMES]
-    if not record.array:
-        record.style = "typeddict"
-    for field in record.fields:
-        if field.default is not None:
-            # It may be a block, which the schema must not show.
-            field.default = msgspec.NODEFAULT
-
-
 def read_fields(record: Record, read: ReadField) -> Iterator[Field]:
-    """Yield the fields of *record*; *read* reads their annotations."""
-    yield from _FIELDS[record.style](record, read)
-
-
-def refuse_field_defaults(record: Record, where: str) -> None:
-    """Raise UnservableType for a field with pydantic's `Field(...)` as its default.
-
-    Such a class is not pydantic's, so each object would have the `Field` itself as its value.
-    """
-    for field in record.fields:
-        if is_field_info(field.default):
-            raise UnservableType(
-                f"{where}.{field.name}",
-                f"pydantic's Field as a default works in pydantic's own classes only; "
-                f"write {field.name}: Annotated[T, Field(...)], or use pydantic.dataclasses",
-            )
+    """Return the fields of *record*; *read* reads their annotations."""
+    return _FIELDS[record.style](record, read)
 
 
 def _typeddict(record: Record, read: ReadField) -> Iterator[Field]:
@@ -352,7 +313,7 @@ _FIELDS: dict[str, Callable[[Record, ReadField], Iterator[Field]]] = {
 
 
 def member_names(cls: Any) -> dict[str, str]:
-    """Return the names of a class's attributes by their JSON names; empty if it is no record."""
+    """Return the names of a class's attributes by their JSON names; empty if it is not a record."""
     match style_of(cls):
         case "struct" if not cls.__struct_config__.array_like:
             return dict(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))
@@ -369,12 +330,13 @@ def member_names(cls: Any) -> dict[str, str]:
 
 
 def object_members(value: object) -> dict[str, Any]:
-    """Return an object's members by their JSON names; empty if it is no record."""
+    """Return an object's members by their JSON names; empty if it is not a record."""
     if isinstance(value, dict):
         return value
     if isinstance(value, Mapping):
         return dict(value)
-    found = {name: getattr(value, own, None) for name, own in member_names(type(value)).items()}
+    names = member_names(type(value))
+    found = {name: getattr(value, attribute, None) for name, attribute in names.items()}
     return {name: each for name, each in found.items() if each is not msgspec.UNSET}
 
 
@@ -429,7 +391,15 @@ def read_type(annotation: Any, where: str = "") -> Node:
         node = _Reader(block_names=True).read(bare, where)
         for each in nodes.reachable(node):
             if isinstance(each, nodes.Record) and holds_blocks(each):
-                mark_record(each)
+                # Its data is a plain object with the blocks' names. Another annotation, so that
+                # the class's schema gets a separate definition.
+                each.annotation = Annotated[each.annotation, BLOCKS_AS_NAMES]
+                if not each.array:
+                    each.style = "typeddict"
+                for field in each.fields:
+                    if field.default is not None:
+                        # It may be a block, which the schema must not show.
+                        field.default = msgspec.NODEFAULT
         return node
     except RecursionError:
         raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
@@ -445,10 +415,8 @@ def check_type(annotation: Any, where: str) -> None:
 
     A name that is not yet defined passes: the first call reads the annotation again.
     """
-    try:
+    with suppress(NameError):
         read_type(annotation, where)
-    except NameError:
-        return
 
 
 def is_object(annotation: Any) -> bool:
@@ -515,7 +483,10 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
         if hasattr(annotation, "__metadata__"):
             metadata = annotation.__metadata__ + metadata
             annotation = origin
-        elif _is_wrapper(origin):
+        elif origin in _WRAPPERS or "ReadOnly" in (
+            getattr(origin, "_name", None),
+            getattr(origin, "__name__", None),
+        ):
             annotation = annotation.__args__[0]
         elif type(origin).__name__ == "TypeAliasType":
             annotation = typing.cast(Any, origin).__value__[annotation.__args__]
@@ -525,11 +496,6 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             annotation = annotation.__supertype__
         else:
             return annotation, metadata
-
-
-def _is_wrapper(origin: Any) -> bool:
-    name = getattr(origin, "_name", None) or getattr(origin, "__name__", None)
-    return origin is not None and (origin in _WRAPPERS or name == "ReadOnly")
 
 
 class _Reader:
@@ -580,31 +546,25 @@ class _Reader:
             # Forward references were resolved before; one that remains is a recursive alias.
             raise UnservableType(where, _RECURSIVE_ALIAS.format(bare.__forward_arg__))
         if isinstance(bare, typing.TypeVar):
-            return self._type_var(bare, where)
+            if not self._record_depth:
+                raise UnservableType(where, f"{bare} has no type here; write the type itself")
+            return nodes.Anything() if bare.__bound__ is None else self.read(bare.__bound__, where)
         origin = typing.get_origin(bare) or bare
         if origin in _CONTAINERS or origin is tuple:
             return self._array(bare, origin, where, metadata)
         if origin in _MAPPINGS:
             return self._mapping(bare, where, metadata)
         _check_limits(metadata.limits, frozenset(), bare, where)
-        if origin is typing.Literal:
-            return _literal(bare, where)
-        if isinstance(origin, type) and issubclass(origin, enum.Enum):
-            return _enum(origin, where)
+        is_enum = isinstance(origin, type) and issubclass(origin, enum.Enum)
+        if is_enum or origin is typing.Literal:
+            return _choice(bare, where)
         if style := style_of(origin):
             return self._record(bare, origin, style, where)
         if plain := _PLAIN_NODES.get(bare):
             return plain
         if codec := codec_for(origin):
             return nodes.Custom(origin, codec)
-        from .problems import explain_unservable
-
         raise UnservableType(where, explain_unservable(bare))
-
-    def _type_var(self, var: Any, where: str) -> Node:
-        if not self._record_depth:
-            raise UnservableType(where, f"{var} has no type here; write the type itself")
-        return nodes.Anything() if var.__bound__ is None else self.read(var.__bound__, where)
 
     def _union(self, bare: Any, where: str, metadata: tuple[Any, ...]) -> Node:
         limits = read_metadata(metadata).limits
@@ -620,7 +580,7 @@ class _Reader:
         if origin is tuple and (args or bare is not tuple) and args[-1:] != (...,):
             if bare is typing.Tuple:  # noqa: UP006 -- the old spelling of a bare tuple
                 return nodes.Array(
-                    tuple, nodes.Anything(), metadata.limits, metadata.foreign_limits
+                    tuple, nodes.Anything(), metadata.limits, metadata.msgspec_ignores_limits
                 )
             _check_limits(metadata.limits, frozenset(), bare, where)
             items = () if args == ((),) else args
@@ -632,7 +592,7 @@ class _Reader:
         container = _CONTAINERS.get(origin, tuple)
         if container in (set, frozenset) and not _can_be_set_item(item):
             raise UnservableType(where, f"{bare!r} has items that no set can hold; write list[...]")
-        return nodes.Array(container, item, metadata.limits, metadata.foreign_limits)
+        return nodes.Array(container, item, metadata.limits, metadata.msgspec_ignores_limits)
 
     def _mapping(self, bare: Any, where: str, metadata: Metadata) -> Node:
         _check_limits(metadata.limits, _LENGTHS, bare, where)
@@ -641,7 +601,7 @@ class _Reader:
         if not _can_be_key(key):
             raise UnservableType(where, f"{bare!r}: JSON keys are strings; write dict[str, ...]")
         value = self.read(args[1], f"{where}[]")
-        return nodes.Mapping(key, value, metadata.limits, metadata.foreign_limits)
+        return nodes.Mapping(key, value, metadata.limits, metadata.msgspec_ignores_limits)
 
     def _record(self, bare: Any, cls: Any, style: str, where: str) -> nodes.Record:
         if bare in self._records:
@@ -651,13 +611,20 @@ class _Reader:
         try:
             fields = read_fields(record, lambda hint, name: self.read(hint, f"{where}.{name}"))
             record.fields = tuple(fields)
-            refuse_field_defaults(record, where)
         except (TypeError, NotImplementedError) as error:
             if isinstance(error, UnservableType):
                 raise
             raise UnservableType(where, f"{cls.__name__} cannot be read: {error}") from error
         finally:
             self._record_depth -= 1
+        for field in record.fields:
+            # The class is not pydantic's, so each object would have the `Field` as its value.
+            if is_field_info(field.default):
+                raise UnservableType(
+                    f"{where}.{field.name}",
+                    f"pydantic's Field as a default works in pydantic's own classes only; "
+                    f"write {field.name}: Annotated[T, Field(...)], or use pydantic.dataclasses",
+                )
         return record
 
 
@@ -704,23 +671,15 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
         for pattern in (metadata.limits.pattern, *metadata.replaced_patterns):
             if problem := find_pattern_problem(pattern):
                 raise UnservableType(where, problem)
-    return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
+    return nodes.Scalar(kind, metadata.limits, metadata.msgspec_ignores_limits)
 
 
-def _literal(bare: Any, where: str) -> Node:
-    values = typing.get_args(bare)
-    pairs = tuple((v.value if isinstance(v, enum.Enum) else v, v) for v in values)
-    return _choice(bare, pairs, where)
-
-
-def _enum(cls: type[enum.Enum], where: str) -> Node:
-    if issubclass(cls, enum.Flag):
-        problem = f"{cls.__name__} has more values than it lists; write list of an Enum"
+def _choice(bare: Any, where: str) -> Node:
+    if isinstance(bare, type) and issubclass(bare, enum.Flag):
+        problem = f"{bare.__name__} has more values than it lists; write list of an Enum"
         raise UnservableType(where, problem)
-    return _choice(cls, tuple((member.value, member) for member in cls), where)
-
-
-def _choice(bare: Any, pairs: tuple[tuple[Any, Any], ...], where: str) -> Node:
+    members: Any = bare if isinstance(bare, type) else typing.get_args(bare)
+    pairs = tuple((each.value if isinstance(each, enum.Enum) else each, each) for each in members)
     for value, _ in pairs:
         if not isinstance(value, str | int | float | None):
             problem = f"{value!r} of {bare!r} is not a JSON value; use str or int"

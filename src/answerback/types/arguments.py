@@ -21,6 +21,7 @@ from .problems import (
     TooManyProblems,
     describe,
     describe_value,
+    refusal,
 )
 
 if TYPE_CHECKING:
@@ -157,10 +158,9 @@ class ArgumentsDecoder:
             for each in parameters
             if not each.required
         }
-        self._targets = {each.name: each.target for each in parameters}
+        self._names = [(each.target, each.name, *each.other_names) for each in parameters]
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
-        renamed = {target: name for name, target in self._targets.items()}
         # Imported at the first call of a tool.
         from .msgspec_types import MsgspecTypes
 
@@ -168,7 +168,7 @@ class ArgumentsDecoder:
         self._struct = self._types.struct(
             "Arguments",
             fields,
-            rename=renamed,
+            rename={each.target: each.name for each in parameters},
             forbid_unknown_fields=True,
             kw_only=True,
         )
@@ -184,23 +184,22 @@ class ArgumentsDecoder:
         """All names of the arguments and fields that have a secret's name among theirs."""
         from ..core.secrets import aliases_of_secrets
 
-        return aliases_of_secrets(self._names())
-
-    def _names(self) -> Iterator[tuple[str, ...]]:
-        others = {name: [name] for name in self.nodes}
-        for other, name in self._other_names.items():
-            others[name].append(other)
-        for name, names in others.items():
-            yield self._targets[name], *names
+        names = list(self._names)
         for tree in self.nodes.values():
-            yield from names_in(tree)
+            names += names_in(tree)
+        return aliases_of_secrets(names)
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments as JSON that fits their types; *coercion* collects problems."""
         from .coerce import coerce
 
         if self._other_names:
-            sent = rename_arguments(sent, self._other_names)
+            # An argument gets its first name, unless that was sent too.
+            first = self._other_names
+            sent = {
+                name if first.get(name, name) in sent else first[name]: value
+                for name, value in sent.items()
+            }
         for name in self.required:
             if name not in sent:
                 expected = describe(self.nodes[name])
@@ -226,9 +225,18 @@ def converted(types: MsgspecTypes, coerced: Any, kind: Any, aliases: frozenset[s
     except RecursionError:
         raise
     except msgspec.ValidationError as error:
-        raise InvalidArguments((_problem_from_msgspec(error, coerced, aliases),)) from None
+        message = str(error)
+        text, _, path = message.rpartition(" - at `$")
+        path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
+        if error.__cause__ is not None:
+            text = refusal(error.__cause__, coerced, aliases=aliases)
+        else:
+            text = (text or message).replace("`", "")
+            text = text[:1].lower() + text[1:]
+        raise InvalidArguments((Problem(path=path, message=text),)) from None
     except Exception as error:
-        raise InvalidArguments((_refused_by_author("", error, coerced, aliases),)) from error
+        problem = Problem(path="", message=refusal(error, coerced, aliases=aliases))
+        raise InvalidArguments((problem,)) from error
 
 
 def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
@@ -244,14 +252,6 @@ def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
 
 # The value of an argument with a number out of range, whose problem is already reported.
 _OUT_OF_RANGE = object()
-
-
-def rename_arguments(sent: dict[str, Any], other_names: dict[str, str]) -> dict[str, Any]:
-    """Return the arguments with the first name for each that was sent under another name."""
-    return {
-        sent_name if other_names.get(sent_name, sent_name) in sent else other_names[sent_name]: each
-        for sent_name, each in sent.items()
-    }
 
 
 def default_copier(default: Any) -> Callable[[], Any] | None:
@@ -271,34 +271,32 @@ def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     try:
         sent = json_text.load(raw)
     except msgspec.ValidationError:
-        # One of the numbers is out of range; decode each argument separately.
-        return _load_each(raw, coercion)
-    if isinstance(sent, dict):
-        return sent
-    message = f"expected an object of arguments, got {describe_value(sent)}"
-    coercion.report("", message, expected="object")
-    raise InvalidArguments(tuple(coercion.problems))
-
-
-def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
-    sent: dict[str, Any] = {}
+        # One of the numbers is out of range: below, each argument is decoded separately.
+        pass
+    else:
+        if isinstance(sent, dict):
+            return sent
+        message = f"expected an object of arguments, got {describe_value(sent)}"
+        coercion.report("", message, expected="object")
+        raise InvalidArguments(tuple(coercion.problems))
     try:
         parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         coercion.report("", "expected an object of arguments", expected="object")
-        return sent
+        return {}
     except msgspec.DecodeError as error:
         # msgspec found the number out of range before the place where the JSON is malformed.
         raise InvalidJson(str(error)) from None
+    found: dict[str, Any] = {}
     for name, part in parts.items():
         try:
-            sent[name] = msgspec.json.decode(part)
+            found[name] = msgspec.json.decode(part)
         except msgspec.ValidationError:
-            sent[name] = _OUT_OF_RANGE
+            found[name] = _OUT_OF_RANGE
             coercion.report(name, "number out of range")
         except msgspec.DecodeError as error:
             raise InvalidJson(str(error)) from None
-    return sent
+    return found
 
 
 # A message lists at most this many arguments.
@@ -315,23 +313,3 @@ def report_unknown(name: str, known: Collection[str], coercion: Coercion) -> Non
         more = ", …" if len(known) > _MAX_NAMES else ""
         hint = f"the arguments are {names}{more}" if known else "it takes no arguments"
     coercion.report(name[:MAX_SHOWN], "unknown argument", hint=hint)
-
-
-def _problem_from_msgspec(
-    error: msgspec.ValidationError, sent: dict[str, Any], aliases: frozenset[str]
-) -> Problem:
-    message = str(error)
-    text, _, path = message.rpartition(" - at `$")
-    path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
-    if error.__cause__ is not None:
-        return _refused_by_author(path, error.__cause__, sent, aliases)
-    text = (text or message).replace("`", "")
-    return Problem(path=path, message=text[:1].lower() + text[1:])
-
-
-def _refused_by_author(
-    path: str, error: BaseException, sent: dict[str, Any], aliases: frozenset[str]
-) -> Problem:
-    from .schema_check import refusal
-
-    return Problem(path=path, message=refusal(error, sent, aliases=aliases))

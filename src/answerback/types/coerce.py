@@ -257,16 +257,14 @@ def _choice(node: nodes.Choice, value: Any, path: str, coercion: Coercion) -> An
             return value
     may_read = coercion.may_read(value)
     for choice, _ in node.values:
-        if coercion.repair and choice == value and nodes.kind_of(choice) == nodes.kind_of(value):
-            coercion.repairs += 1
-            return choice
-        if may_read and is_text_of(choice, value):
+        is_equal = choice == value and nodes.kind_of(choice) == nodes.kind_of(value)
+        if (coercion.repair and is_equal) or (may_read and is_text_of(choice, value)):
             coercion.repairs += 1
             return choice
     return coercion.report_mismatch(node, value, path)
 
 
-def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
+def _unpack_as(wanted: type, value: Any, coercion: Coercion) -> Any:
     """Return the array or object that a string contains as JSON text, if *lenient* allows it."""
     inside = unpack(value, coercion)
     if inside is value or not isinstance(inside, wanted):
@@ -276,7 +274,7 @@ def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
 
 
 def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
-    value = _unpack(value, list, coercion)
+    value = _unpack_as(list, value, coercion)
     if not isinstance(value, list) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     kind, coerce_item = node.item, _COERCE[type(node.item)]
@@ -297,13 +295,12 @@ def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
 
 
 def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
-    """Return whether the container's length is within *limits*."""
     minimum, maximum = limits.min_length or 0, limits.max_length
     return minimum <= len(value) and (maximum is None or len(value) <= maximum)
 
 
 def _fixed(node: nodes.Fixed, value: Any, path: str, coercion: Coercion) -> Any:
-    value = _unpack(value, list, coercion)
+    value = _unpack_as(list, value, coercion)
     if not isinstance(value, list) or len(value) != len(node.items):
         return coercion.report_mismatch(node, value, path)
     pairs = enumerate(zip(node.items, value, strict=True))
@@ -311,7 +308,7 @@ def _fixed(node: nodes.Fixed, value: Any, path: str, coercion: Coercion) -> Any:
 
 
 def _mapping(node: nodes.Mapping, value: Any, path: str, coercion: Coercion) -> Any:
-    value = _unpack(value, dict, coercion)
+    value = _unpack_as(dict, value, coercion)
     if not isinstance(value, dict) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     coerce_value = _COERCE[type(node.value)]
@@ -338,7 +335,7 @@ def _key_fits(node: Node, key: str) -> bool:
 def _record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> Any:
     if node.array:
         return _array_record(node, value, path, coercion)
-    value = _unpack(value, dict, coercion)
+    value = _unpack_as(dict, value, coercion)
     if not isinstance(value, dict):
         return coercion.report_mismatch(node, value, path)
     coerced = dict(value)
@@ -368,7 +365,7 @@ def _record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> An
 
 
 def _array_record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> Any:
-    value = _unpack(value, list, coercion)
+    value = _unpack_as(list, value, coercion)
     tag_length = int(node.tag is not None)
     max_items = len(node.fields) + tag_length
     if not isinstance(value, list) or len(value) < node.min_items:
@@ -395,7 +392,7 @@ def _model(node: nodes.Model, value: Any, path: str, coercion: Coercion) -> Any:
 def _custom(node: nodes.Custom, value: Any, path: str, coercion: Coercion) -> Any:
     kinds = nodes.kinds(node)
     if kinds in ({"array"}, {"object"}):
-        value = _unpack(value, list if kinds == {"array"} else dict, coercion)
+        value = _unpack_as(list if kinds == {"array"} else dict, value, coercion)
     if nodes.kind_of(value) not in kinds:
         return coercion.report_mismatch(node, value, path)
     try:

@@ -1,6 +1,6 @@
 """Builds the values of types that msgspec cannot decode, and checks parameters' defaults.
 
-Of a default only the type counts: pydantic, like Python, lets it be outside the limits.
+Only a default's type is checked: as in Python and pydantic, it may be outside the limits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,17 @@ class ValueBuilder:
         # Few frames for each level, because recursive types nest as deep as the text may.
         node = kind.node
         while isinstance(node, nodes.Union):
-            member = nodes.without_notes(self._member(node, value))
+            possible = candidates(node, value)
+            member: Node | None
+            if len(possible) == 1:
+                member = possible[0]
+            elif quick := quick_member(possible, value):
+                member = quick[0]
+            else:
+                member = choose_member(node, value, self._coercion)
+            if member is None:
+                raise ValueError("none of the types fits")
+            member = nodes.without_notes(member)
             native = self._types.type_of(member)
             if not is_stand_in(native):
                 return msgspec.convert(value, native, str_keys=True, dec_hook=self.hook)
@@ -58,17 +68,6 @@ class ValueBuilder:
             if (each := getattr(built, field_name(n))) is not msgspec.UNSET
         }
         return make_record(node, present)
-
-    def _member(self, node: nodes.Union, value: Any) -> Node:
-        possible = candidates(node, value)
-        if len(possible) == 1:
-            return possible[0]
-        if quick := quick_member(possible, value):
-            return quick[0]
-        member = choose_member(node, value, self._coercion)
-        if member is None:
-            raise ValueError("none of the types fits")
-        return member
 
 
 def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:

@@ -1,8 +1,8 @@
 """Reads a parameter's pydantic `Field(...)`: its default, its aliases, whether it is required.
 
 FastAPI's `Query`, `Path`, `Body` and `Form` are subclasses of the same class. Neither library is
-imported: their objects are recognised by their classes' modules. `annotated` reads limits and
-descriptions, as everywhere.
+imported: their objects are recognised by their classes' modules. `annotation_reader` reads limits
+and descriptions, as everywhere.
 """
 
 from __future__ import annotations
@@ -111,13 +111,7 @@ def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
     return ()
 
 
-_FIELD_SPECIFICS = {
-    "default_factory": None,
-    "alias": None,
-    "alias_priority": None,
-    "validation_alias": None,
-    "serialization_alias": None,
-}
+_ALIASES = ("alias", "alias_priority", "validation_alias", "serialization_alias")
 
 
 def _without_default(item: Any) -> Any:
@@ -126,14 +120,13 @@ def _without_default(item: Any) -> Any:
     from copy import copy
 
     field = copy(item)
-    for name, value in _FIELD_SPECIFICS.items():
-        setattr(field, name, value)
+    for name in ("default_factory", *_ALIASES):
+        setattr(field, name, None)
     # The value that pydantic itself uses for "no default".
     field.default = type(item)().default
-    kept = {
+    field._attributes_set = {
         name: value
         for name, value in getattr(item, "_attributes_set", {}).items()
-        if name not in _FIELD_SPECIFICS and name != "default"
+        if name not in ("default", "default_factory", *_ALIASES)
     }
-    field._attributes_set = kept
     return field

@@ -89,20 +89,17 @@ def format_keyword(node: Scalar, mode: str) -> dict[str, str]:
     return {"description": _TIME_TEXTS[kind, node.limits.tz]}
 
 
-def join_descriptions(own: str, of_type: str | None) -> str:
+def join_descriptions(text: str, of_type: str | None) -> str:
     """Return the author's description, followed by this module's words for a type."""
-    is_ours = of_type in _TIME_TEXTS.values()
-    return f"{own} ({of_type})" if is_ours else own
+    return f"{text} ({of_type})" if of_type in _TIME_TEXTS.values() else text
 
 
 def format_in_words(description: str | None) -> str | None:
     """Return the format that this module's words in a description stand for."""
-    found = (
-        _FORMAT_CHECKS[kind]
-        for (kind, _), text in _TIME_TEXTS.items()
-        if text in (description or "")
-    )
-    return next(found, None)
+    for (kind, _), text in _TIME_TEXTS.items():
+        if text in (description or ""):
+            return _FORMAT_CHECKS[kind]
+    return None
 
 
 def pattern_of(kind: type, limits: ValueLimits) -> str | None:
@@ -126,7 +123,16 @@ def read_scalar(node: Scalar, value: Any) -> Any:
         Annotated[node.kind, msgspec.Meta(tz=node.limits.tz)] if node.limits.tz else node.kind
     )
     typed = msgspec.convert(value, base)
-    if not _is_within(node.limits, typed):
+    limits = node.limits
+    if limits is NO_LIMITS:
+        return typed
+    try:
+        is_within = all(_COMPARE[name](typed, limit) for name, limit in limits.as_dict().items())
+        is_within = is_within and all(check(typed) for check in limits.checks)
+    except (TypeError, ValueError, ArithmeticError):
+        # A naive time was compared with an aware one, or a predicate raised.
+        is_within = False
+    if not is_within:
         raise ValueError("exceeds its limits")
     return typed
 
@@ -161,17 +167,6 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "pattern": _has_match,
     "tz": lambda value, limit: (value.tzinfo is not None) == limit,
 }
-
-
-def _is_within(limits: ValueLimits, value: Any) -> bool:
-    if limits is NO_LIMITS:
-        return True
-    try:
-        compared = all(_COMPARE[name](value, limit) for name, limit in limits.as_dict().items())
-        return compared and all(check(value) for check in limits.checks)
-    except (TypeError, ValueError, ArithmeticError):
-        # A naive time was compared with an aware one, or a predicate raised.
-        return False
 
 
 Schema = dict[str, Any]
@@ -372,19 +367,6 @@ def _base64_pattern(limits: ValueLimits) -> str:
     return f"^({'|'.join(forms)})$"
 
 
-def _key(node: Node) -> Schema:
-    """Return the schema for an object's keys, which are strings for every key type."""
-    if isinstance(node, nodes.Choice):
-        return {"enum": [str(value) for value, _ in node.values]}
-    if isinstance(node, nodes.Scalar) and node.kind is int:
-        return {"pattern": _INT_KEY}
-    if isinstance(node, nodes.Scalar):
-        schema = _scalar(node)
-        del schema["type"]
-        return schema
-    return {}
-
-
 def _choice(renderer: Renderer, node: nodes.Choice) -> Schema:
     values = [value for value, _ in node.values]
     kinds = {nodes.kind_of(value) for value in values}
@@ -415,7 +397,16 @@ def _mapping(renderer: Renderer, node: nodes.Mapping) -> Schema:
     value = renderer.render(node.value)
     if value:
         schema["additionalProperties"] = value
-    names = _key(nodes.without_notes(node.key))
+    key = nodes.without_notes(node.key)
+    names: Schema = {}
+    if isinstance(key, nodes.Choice):
+        names = {"enum": [str(value) for value, _ in key.values]}
+    elif isinstance(key, nodes.Scalar) and key.kind is int:
+        names = {"pattern": _INT_KEY}
+    elif isinstance(key, nodes.Scalar):
+        names = _scalar(key)
+        # All keys are strings in JSON.
+        del names["type"]
     if names:
         schema["propertyNames"] = names
     return schema | _length_keywords(node.limits, "Properties")
@@ -480,8 +471,8 @@ def _union(renderer: Renderer, node: nodes.Union) -> Schema:
 def _noted(renderer: Renderer, node: nodes.Noted) -> Schema:
     schema, keywords = renderer.render(node.inner), _note_keywords(node.notes)
     if "description" in keywords:
-        own = str(keywords["description"])
-        keywords["description"] = join_descriptions(own, schema.get("description"))
+        text = str(keywords["description"])
+        keywords["description"] = join_descriptions(text, schema.get("description"))
     return {**schema, **keywords}
 
 
@@ -530,9 +521,10 @@ def argument_object_schema(annotation: Any) -> Schema:
     schema = {"type": "object", "properties": {}, **renderer.render_root(node)}
     if isinstance(nodes.without_notes(node), nodes.Record | nodes.Model):
         schema.setdefault("additionalProperties", False)
-    # The name and the description of the class, which are not the tool's.
-    own = {name: each for name, each in schema.items() if name not in ("title", "description")}
-    return _with_definitions(own, renderer)
+    # They are the class's, and not the tool's.
+    schema.pop("title", None)
+    schema.pop("description", None)
+    return _with_definitions(schema, renderer)
 
 
 def add_description(schema: Schema, text: str | None) -> None:
@@ -587,7 +579,16 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
     """
     uses: Counter[Any] = Counter()
     for tree in trees:
-        uses.update(_count_records(tree))
+        pending, seen = [tree], set[int]()
+        while pending:
+            node = pending.pop()
+            if isinstance(node, nodes.Record):
+                # Before `seen`, so that a record that contains itself counts twice.
+                uses[node.annotation] += 1
+                if id(node) in seen:
+                    continue
+                seen.add(id(node))
+            pending.extend(nodes.children(node))
     defined = [annotation for annotation in uses if name_all or uses[annotation] > 1]
     short_names = Counter(map(_short_name, defined))
     names: dict[Any, str] = {}
@@ -605,22 +606,6 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
             unused = f"{name}_{number}"
         names[annotation] = unused
     return names
-
-
-def _count_records(tree: Node) -> Counter[Any]:
-    """Return how often each record occurs; a record that contains itself counts twice."""
-    uses: Counter[Any] = Counter()
-    seen: set[int] = set()
-    pending = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, nodes.Record):
-            uses[node.annotation] += 1
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-        pending.extend(nodes.children(node))
-    return uses
 
 
 def _short_name(annotation: Any) -> str:

@@ -56,7 +56,13 @@ def is_too_deep(raw: bytes) -> bool:
     # than a sixteenth: then the brackets are in few long runs, which are quick to count.
     while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
         brackets, levels = fewer, levels + 1
-    return levels > MAX_DEPTH or _is_deeper(brackets, MAX_DEPTH - levels)
+    depth = levels
+    for run in re.finditer(_RUN, brackets):
+        start, end = run.span()
+        depth += end - start if brackets.startswith(b"[", start) else start - end
+        if depth > MAX_DEPTH:
+            return True
+    return levels > MAX_DEPTH
 
 
 def with_whole_characters(text: str) -> str:
@@ -122,19 +128,6 @@ def slow_numbers(raw: bytes) -> int:
     msgspec takes ten microseconds for a number such as 1e300, and other threads wait meanwhile.
     """
     return 0 if len(raw) <= LARGE else raw.translate(_FOLDED, b"+-").count(b"0e000,")
-
-
-def _is_deeper(brackets: bytes, limit: int) -> bool:
-    depth = 0
-    for run in re.finditer(_RUN, brackets):
-        start, end = run.span()
-        if brackets.startswith(b"[", start):
-            depth += end - start
-            if depth > limit:
-                return True
-        else:
-            depth -= end - start
-    return False
 
 
 def _without_strings(raw: bytes, left_out: bytes) -> bytes:

@@ -37,10 +37,6 @@ class StandIn(metaclass=_AnyInstance):
     node: Node
 
 
-def _stand_in(node: Node) -> Any:
-    return _AnyInstance("StandIn", (StandIn,), {"node": node})
-
-
 def is_stand_in(annotation: Any) -> bool:
     """Return whether the type takes the place of a node's type."""
     return isinstance(annotation, _AnyInstance)
@@ -64,10 +60,12 @@ class MsgspecTypes:
         """Return the type that msgspec decodes for *node*."""
         if id(node) not in self._types:
             found: Any = None
-            if not isinstance(node, nodes.Record) or self._is_native_record(node):
+            # msgspec reads a class's own annotations, so all nodes below it must be native too.
+            inside = nodes.reachable(node) if isinstance(node, nodes.Record) else ()
+            if not any(map(self._needs_stand_in, inside)):
                 found = _NATIVE[type(node)](self, node)
             if found is None or not _is_accepted(found):
-                found = _stand_in(node)
+                found = _AnyInstance("StandIn", (StandIn,), {"node": node})
             self._types[id(node)] = (node, found)
         return self._types[id(node)][1]
 
@@ -125,16 +123,13 @@ class MsgspecTypes:
             return False
         return is_loose_in_msgspec(node)
 
-    def _is_native_record(self, record: nodes.Record) -> bool:
-        below = nodes.reachable(record)
-        return not any(map(self._needs_stand_in, below)) and _is_accepted(record.annotation)
-
     def _needs_stand_in(self, node: Node) -> bool:
         match node:
-            case nodes.Scalar(foreign_limits=foreign_limits):
-                return foreign_limits or self.is_loose(node) or not _has_simple_pattern(node)
-            case nodes.Array(foreign_limits=foreign) | nodes.Mapping(foreign_limits=foreign):
-                return foreign
+            case nodes.Scalar():
+                is_read_well = not self.is_loose(node) and _has_simple_pattern(node)
+                return node.msgspec_ignores_limits or not is_read_well
+            case nodes.Array() | nodes.Mapping():
+                return node.msgspec_ignores_limits
             case nodes.Record(style="dataclass"):
                 return not self._canonical and _loses_defaults(node)
             case nodes.Union():
@@ -175,14 +170,19 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     if limits is nodes.NO_LIMITS:
         return node.kind
     given = limits.as_dict()
-    if limits.checks or not _fits_meta(node.kind, given) or not _has_simple_pattern(node):
+    if limits.checks or not _has_simple_pattern(node):
         return None
     if node.kind is int:
+        # msgspec's Meta accepts no larger limits.
+        if not all(-(2**62) < limit < 2**62 for limit in given.values()):
+            return None
         # A limit may be a float: these are the whole numbers that limit an int as it does.
         given = {
             name: math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
             for name, limit in given.items()
         }
+    elif node.kind not in (float, str, *nodes.BYTES_TYPES) and given.keys() - {"tz"}:
+        return None
     return _with_meta(node.kind, given)
 
 
@@ -192,13 +192,6 @@ def _has_simple_pattern(node: nodes.Scalar) -> bool:
     from .patterns import is_simple
 
     return is_simple(node.limits.pattern)
-
-
-def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
-    """Return whether msgspec's Meta accepts these limits for *kind*."""
-    if kind is int:
-        return all(-(2**62) < limit < 2**62 for limit in limits.values())
-    return kind in (float, str, *nodes.BYTES_TYPES) or limits.keys() <= {"tz"}
 
 
 def _with_meta(annotation: Any, limits: dict[str, Any]) -> Any:
@@ -255,9 +248,25 @@ _NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
 
 
 def _is_misread(union: nodes.Union) -> bool:
-    """Return whether msgspec would crash on the union, or mix its members' limits."""
+    """Return whether msgspec (0.20 to 0.22) would crash on the union, or mix its members' limits.
+
+    It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
+    after the other limits, although it stores them first.
+    """
     members = list(_flatten(union))
-    return _crashes(members) or any(_is_mixed(*pair) for pair in combinations(members, 2))
+    limits = set().union(*map(_limit_names, members))
+    if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
+        return True
+    if limits - {"pattern"} and any(isinstance(m, nodes.Fixed) for m in members):
+        return True
+    for one, other in combinations(members, 2):
+        # It would apply one member's limits or choices to the other.
+        shared = nodes.kinds(one) & nodes.kinds(other)
+        if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
+            return True
+        if shared and (_limit_names(one) or _limit_names(other)):
+            return True
+    return False
 
 
 def _flatten(node: Node) -> Iterator[Node]:
@@ -274,23 +283,3 @@ def _limit_names(node: Node) -> set[str]:
     limits = getattr(node, "limits", nodes.NO_LIMITS)
     # msgspec does not store `tz` in the slots that it mixes up.
     return set(limits.as_dict()) - {"tz"}
-
-
-def _crashes(members: list[Node]) -> bool:
-    """Return whether msgspec (0.20 to 0.22) would take one detail of the type for another.
-
-    It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
-    behind the other limits although it puts them before.
-    """
-    limits = set().union(*map(_limit_names, members))
-    if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
-        return True
-    return bool(limits - {"pattern"}) and any(isinstance(m, nodes.Fixed) for m in members)
-
-
-def _is_mixed(one: Node, other: Node) -> bool:
-    """Return whether msgspec would apply one member's limits or choices to the other."""
-    shared = nodes.kinds(one) & nodes.kinds(other)
-    if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
-        return True
-    return bool(shared) and bool(_limit_names(one) or _limit_names(other))

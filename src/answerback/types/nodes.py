@@ -93,7 +93,7 @@ class Scalar(Node):
 
     kind: type
     limits: ValueLimits = NO_LIMITS
-    foreign_limits: bool = False
+    msgspec_ignores_limits: bool = False
     """Some limits are not in a msgspec `Meta`, so msgspec ignores them in a class's fields."""
 
 
@@ -110,7 +110,7 @@ class Array(Node):
     container: type
     item: Node
     limits: ValueLimits = NO_LIMITS
-    foreign_limits: bool = False
+    msgspec_ignores_limits: bool = False
 
 
 class Fixed(Node):
@@ -125,7 +125,7 @@ class Mapping(Node):
     key: Node
     value: Node
     limits: ValueLimits = NO_LIMITS
-    foreign_limits: bool = False
+    msgspec_ignores_limits: bool = False
 
 
 class Field(msgspec.Struct, eq=False, kw_only=True):
@@ -193,8 +193,8 @@ class Noted(Node):
 
 
 BLOCK_NAME = Noted(
-    # As foreign limits, because msgspec must not decode a class with its own annotations.
-    Scalar(str, foreign_limits=True),
+    # So that msgspec does not decode a class with such a field by the class's annotations.
+    Scalar(str, msgspec_ignores_limits=True),
     Notes(description="a content block: its text, URI or name, such as 'image 1'"),
 )
 """A content block in a result's data."""

@@ -102,7 +102,6 @@ _MAX_TRIES_PER_CHARACTER = 100
 
 
 def _bounds(repeat: re.Match[str]) -> tuple[int, float]:
-    """Return the minimum and maximum number of a part's repetitions."""
     sign, least, comma, most = repeat.groups()
     if sign:
         return int(sign == "+"), 1 if sign == "?" else inf

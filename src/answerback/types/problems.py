@@ -84,13 +84,14 @@ def describe_length(node: Node, value: Any) -> str:
     node = nodes.without_notes(node)
     if isinstance(value, str):
         members = node.members if isinstance(node, nodes.Union) else (node,)
-        return f" of length {len(value)}" if any(_limits(each, value) for each in members) else ""
+        is_wrong = any(_refuses_length(each, value) for each in members)
+        return f" of length {len(value)}" if is_wrong else ""
     is_array = isinstance(node, nodes.Array | nodes.Fixed) or getattr(node, "array", False)
     wanted = list if is_array else dict if isinstance(node, nodes.Mapping) else ()
     return f" of length {len(value)}" if isinstance(value, wanted) else ""
 
 
-def _limits(node: Node, text: str) -> bool:
+def _refuses_length(node: Node, text: str) -> bool:
     """Return whether *node* is a str type that allows only shorter or only longer texts."""
     node = nodes.without_notes(node)
     if not isinstance(node, nodes.Scalar) or node.kind is not str:
@@ -156,6 +157,7 @@ def _describe_limits(limits: nodes.ValueLimits) -> str:
 
 MAX_PROBLEMS = 50
 MAX_TEXTS = 1_000
+_MAX_REFUSAL = 500
 # The message about a return value has only the start and end of a longer path.
 _MAX_PATH_START = 120
 _MAX_PATH_END = 60
@@ -366,6 +368,26 @@ def _format_hint(node: Node, value: Any) -> str | None:
     from .json_schema import format_hint
 
     return format_hint(node, value)
+
+
+def refusal(
+    error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
+) -> str:
+    """Return the text of a refusal by an author's class, or one with only the error's class.
+
+    *sent* is the refused value at *path*, and *aliases* are further secret names. A text that is
+    not for the caller is logged.
+    """
+    from ..core.log import logger
+    from ..core.secrets import quotes_secret
+
+    text = str(error)
+    is_for_caller = isinstance(error, ValueError | AssertionError)
+    if is_for_caller and not quotes_secret(text, sent, path, aliases):
+        return text if len(text) <= _MAX_REFUSAL else text[: _MAX_REFUSAL - 1] + "…"
+    message = "a validator or __post_init__ raised an exception; callers do not see its text"
+    logger().warning(message, exc_info=error)
+    return f"refused by its class ({type(error).__name__})"
 
 
 class MemberAttempt(NamedTuple):

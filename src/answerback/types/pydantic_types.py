@@ -25,10 +25,18 @@ from .json_schema import format_keyword, join_descriptions
 from .json_text import ENCODER, MAX_DEPTH, encode_with_nan, is_too_deep
 from .nodes import Model, Node, Scalar, ValueLimits
 from .output import OutputCheck, may_be_not_finite, refuse_unencodable
-from .problems import Coercion, InvalidOutput, describe, dict_item, item, member, without_metadata
-from .schema_check import refusal
+from .problems import (
+    Coercion,
+    InvalidOutput,
+    describe,
+    dict_item,
+    item,
+    member,
+    refusal,
+    without_metadata,
+)
 
-# Each string that is read makes pydantic validate the whole value again.
+# Each string that is read makes pydantic validate the value again.
 _LONG_JSON = 32_768
 
 
@@ -101,7 +109,11 @@ def _replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) 
 
 @cache
 def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
-    return _complete_adapter(annotation)
+    made = TypeAdapter(annotation)
+    # A model may defer its schema. Pydantic versions before 2.10 have neither of the two.
+    if not getattr(made, "pydantic_complete", True):
+        made.rebuild(raise_errors=False)
+    return made
 
 
 def adapter(node: Model) -> TypeAdapter[Any]:
@@ -110,15 +122,7 @@ def adapter(node: Model) -> TypeAdapter[Any]:
         return _cached_adapter(node.annotation)
     except TypeError:
         # The metadata is not hashable, so it cannot be cached.
-        return _complete_adapter(node.annotation)
-
-
-def _complete_adapter(annotation: Any) -> TypeAdapter[Any]:
-    made = TypeAdapter(annotation)
-    # A model may defer its schema. Pydantic versions before 2.10 have neither of the two.
-    if not getattr(made, "pydantic_complete", True):
-        made.rebuild(raise_errors=False)
-    return made
+        return _cached_adapter.__wrapped__(node.annotation)
 
 
 def build_model(node: Model, value: Any, *, lenient: bool) -> Any:
@@ -146,7 +150,7 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
         changed = with_texts_read(value, problems)
     if changed is value and coercion.repair:
         kinds_and_inputs = ((each["type"], each["input"]) for each in problems)
-        if any(kind == "int_type" and _is_whole(sent) for kind, sent in kinds_and_inputs):
+        if any(kind == "int_type" and _is_integral(sent) for kind, sent in kinds_and_inputs):
             changed = _with_ints(value)
     if changed is not value:
         coercion.repairs += 1
@@ -175,10 +179,10 @@ def _with_ints(value: Any) -> Any:
         return {key: _with_ints(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_with_ints(each) for each in value]
-    return int(value) if _is_whole(value) else value
+    return int(value) if _is_integral(value) else value
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integral(value: Any) -> bool:
     # msgspec does not encode larger numbers.
     return isinstance(value, float) and value.is_integer() and abs(value) < 2**63
 
@@ -194,96 +198,6 @@ def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str
     if problem["type"] in ("string_too_short", "string_too_long"):
         text += f", got str of length {len(problem['input'])}"
     return text[:1].lower() + text[1:]
-
-
-def _output_path(path: str, loc: tuple[int | str, ...]) -> str:
-    """Return the path of a problem in a return value.
-
-    pydantic does not distinguish inner models' fields from dict keys, so both count as keys.
-    """
-    for index, key in enumerate(loc):
-        if isinstance(key, int):
-            path = item(path, key)
-        else:
-            path = dict_item(path, key) if index else member(path, key)
-    return path
-
-
-def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
-    """Return the data to encode for *value*, and the checked value; raise InvalidOutput."""
-    checked = _check(node, value, path)
-    try:
-        data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
-    except Exception as error:
-        problem = f"{type(value).__name__} cannot be written as JSON"
-        raise InvalidOutput(path, problem) from error
-    return data, checked
-
-
-def _check(node: Model, value: Any, path: str) -> Any:
-    try:
-        cls = node.annotation
-        items = getattr(cls, "__metadata__", None)
-        # A description does not change the class; a validator must see the value.
-        if items is not None and not read_metadata(items).needs_pydantic:
-            cls = cls.__origin__
-        if not isinstance(cls, type) or not isinstance(value, cls):
-            encode = encode_with_nan if node.nan_is_null else ENCODER.encode
-            return _validate(node, encode(value), lenient=True)
-        _recheck(node, value)
-        return value
-    except ValidationError as error:
-        if many := _counted(error):
-            raise InvalidOutput(path, many) from None
-        first = error.errors(include_url=False)[0]
-        error_path = _output_path(path, first["loc"])
-        raise InvalidOutput(error_path, _message_without_value(first, node)) from None
-    except InvalidOutput:
-        raise
-    except Exception as error:
-        problem = f"expected {describe(node)}, got {type(value).__name__}"
-        raise InvalidOutput(path, problem) from error
-
-
-def _message_without_value(problem: Any, node: Model) -> str:
-    """Return pydantic's message if it cannot contain the value, else our own."""
-    kind, text = problem["type"], problem["msg"]
-    if kind == "missing":
-        return "missing"
-    if kind not in _SAFE_ERRORS:
-        return f"does not fit {describe(node)} ({kind})"
-    start = "Input should be "
-    text = text.partition(", unable")[0]
-    text = f"expected {text.removeprefix(start)}" if text.startswith(start) else text
-    return f"{text[:1].lower()}{text[1:]}, got {type(problem['input']).__name__}"
-
-
-# The error kinds whose messages name the expected type or limit, and never the value.
-_SAFE_ERRORS = frozenset(
-    {kind for kind in get_args(ErrorType) if kind.endswith("_type")}
-    | {"int_parsing", "float_parsing", "bool_parsing", "int_from_float", "finite_number"}
-    | {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of"}
-    | {"string_too_short", "string_too_long", "too_short", "too_long"}
-    | {"literal_error", "enum", "is_instance_of", "none_required"}
-)
-
-
-def _recheck(node: Model, value: Any) -> None:
-    """Validate an instance again, because assignment and model_construct validate nothing."""
-    if not isinstance(value, BaseModel):
-        return
-    try:
-        adapter(node).validate_python(to_plain(value), by_alias=False, by_name=True)
-    except ValidationError as error:
-        if any(problem["type"] not in _IGNORED_ERRORS for problem in error.errors()):
-            raise
-    except Exception:  # noqa: BLE001 -- see _IGNORED_ERRORS
-        pass
-
-
-# An author's validators expect the input, and may refuse their own result. A subclass
-# instance may have more fields than the declared class; these are not written.
-_IGNORED_ERRORS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
 
 
 def to_plain(value: Any) -> Any:
@@ -459,6 +373,82 @@ def _mismatch(node: Node, value: Any, path: str) -> InvalidOutput:
     return InvalidOutput(path, f"expected {describe(node)}, got {type(value).__name__}")
 
 
+def _model(check: ModelOutputCheck, node: Model, value: Any, path: str) -> Written:
+    cls = node.annotation
+    try:
+        items = getattr(cls, "__metadata__", None)
+        # A description does not change the class; a validator must see the value.
+        if items is not None and not read_metadata(items).needs_pydantic:
+            cls = cls.__origin__
+        if isinstance(cls, type) and isinstance(value, cls):
+            _recheck(node, value)
+            checked = value
+        else:
+            encode = encode_with_nan if node.nan_is_null else ENCODER.encode
+            checked = _validate(node, encode(value), lenient=True)
+    except ValidationError as error:
+        if many := _counted(error):
+            raise InvalidOutput(path, many) from None
+        first = error.errors(include_url=False)[0]
+        for index, key in enumerate(first["loc"]):
+            if isinstance(key, int):
+                path = item(path, key)
+            else:
+                # pydantic does not distinguish inner models' fields from dict keys.
+                path = dict_item(path, key) if index else member(path, key)
+        raise InvalidOutput(path, _message_without_value(first, node)) from None
+    except Exception as error:
+        problem = f"expected {describe(node)}, got {type(value).__name__}"
+        raise InvalidOutput(path, problem) from error
+    try:
+        data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
+    except Exception as error:
+        problem = f"{type(value).__name__} cannot be written as JSON"
+        raise InvalidOutput(path, problem) from error
+    return data, checked
+
+
+def _message_without_value(problem: Any, node: Model) -> str:
+    """Return pydantic's message if it cannot contain the value, else our own."""
+    kind, text = problem["type"], problem["msg"]
+    if kind == "missing":
+        return "missing"
+    if kind not in _SAFE_ERRORS:
+        return f"does not fit {describe(node)} ({kind})"
+    start = "Input should be "
+    text = text.partition(", unable")[0]
+    text = f"expected {text.removeprefix(start)}" if text.startswith(start) else text
+    return f"{text[:1].lower()}{text[1:]}, got {type(problem['input']).__name__}"
+
+
+# The error kinds whose messages name the expected type or limit, and never the value.
+_SAFE_ERRORS = frozenset(
+    {kind for kind in get_args(ErrorType) if kind.endswith("_type")}
+    | {"int_parsing", "float_parsing", "bool_parsing", "int_from_float", "finite_number"}
+    | {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of"}
+    | {"string_too_short", "string_too_long", "too_short", "too_long"}
+    | {"literal_error", "enum", "is_instance_of", "none_required"}
+)
+
+
+def _recheck(node: Model, value: Any) -> None:
+    """Validate an instance again, because assignment and model_construct validate nothing."""
+    if not isinstance(value, BaseModel):
+        return
+    try:
+        adapter(node).validate_python(to_plain(value), by_alias=False, by_name=True)
+    except ValidationError as error:
+        if any(problem["type"] not in _IGNORED_ERRORS for problem in error.errors()):
+            raise
+    except Exception:  # noqa: BLE001 -- see _IGNORED_ERRORS
+        pass
+
+
+# An author's validators expect the input, and may refuse their own result. A subclass
+# instance may have more fields than the declared class; these are not written.
+_IGNORED_ERRORS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
+
+
 def _array(check: ModelOutputCheck, node: nodes.Array, value: Any, path: str) -> Written:
     minimum, maximum = node.limits.min_length or 0, node.limits.max_length
     if not isinstance(value, list | tuple | set | frozenset) or len(value) < minimum:
@@ -542,7 +532,7 @@ def _is_instance_of_model(node: Node, value: Any) -> bool:
 
 
 _WRITE: dict[type[Node], Callable[[ModelOutputCheck, Any, Any, str], Written]] = {
-    nodes.Model: lambda check, node, value, path: write_model(node, value, path),
+    nodes.Model: _model,
     nodes.Array: _array,
     nodes.Fixed: _fixed,
     nodes.Mapping: _mapping,

@@ -105,6 +105,8 @@ class SchemaArguments(Arguments):
     have a name in *reserved*, because the function has a parameter of that name.
     """
 
+    aliases: frozenset[str] = frozenset()
+
     def __init__(
         self,
         keyword: str | None,
@@ -114,23 +116,14 @@ class SchemaArguments(Arguments):
         lenient: bool = False,
     ) -> None:
         super().__init__((), lenient=lenient)
-        self._by_schema = _SchemaDecoder(keyword, schema, reserved)
-
-    def decode(self, raw: bytes) -> dict[str, Any]:
-        json_text.refuse_bad_text(raw)
-        return self._coerce(self._by_schema, raw)
-
-
-class _SchemaDecoder:
-    aliases: frozenset[str] = frozenset()
-
-    def __init__(
-        self, keyword: str | None, schema: dict[str, Any], reserved: Collection[str]
-    ) -> None:
         self._keyword = keyword
         self._reserved = reserved
         self._compiled = compile_schema(schema)
         self._known = list(schema.get("properties", ()))
+
+    def decode(self, raw: bytes) -> dict[str, Any]:
+        json_text.refuse_bad_text(raw)
+        return self._coerce(self, raw)
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments, with texts read as numbers; *coercion* collects problems."""

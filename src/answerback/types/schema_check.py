@@ -1,7 +1,6 @@
 """Checks data against a JSON Schema, with jsonschema-rs, in a bounded time.
 
-Before a check, the cost of the schema and of the data is counted. The texts of refusals by an
-author's class are here too.
+Before a check, the cost of the schema and of the data is counted.
 """
 
 from __future__ import annotations
@@ -18,43 +17,22 @@ from urllib.parse import unquote
 
 import msgspec
 
-from ..core.log import logger
-from ..core.secrets import is_secret_name, mask, quotes_secret
+from ..core.secrets import is_secret_name, mask
 from ..errors import needs_extra
 
 with needs_extra("lint"):
     import jsonschema_rs
 
 
-_MAX_LENGTH = 500
-
-
-def refusal(
-    error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
-) -> str:
-    """Return a refusal's text: the author's own, or one with only the error's class.
-
-    *sent* is the refused value at *path*, and *aliases* are further secret names. A text that is
-    not for the caller is logged.
-    """
-    text = str(error)
-    is_for_caller = isinstance(error, ValueError | AssertionError)
-    if is_for_caller and not quotes_secret(text, sent, path, aliases):
-        return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
-    message = "a validator or __post_init__ raised an exception; callers do not see its text"
-    logger().warning(message, exc_info=error)
-    return f"refused by its class ({type(error).__name__})"
-
-
 _MAX_CHECKS = 3_000_000
 """How often a schema may be applied to a value; that takes about 50 nanoseconds."""
 _MAX_SCHEMAS, _MAX_SCHEMA_VALUES, _MAX_LITERAL_VALUES, _MIN_FACTOR = 2_000, 20_000, 100, 1e-9
 _MAX_PATTERNS = 10_000
-"""How large all patterns may be: the characters plus 100, times the backslashes plus one."""
+"""The limit for all patterns: the sum of (characters plus 100) times (backslashes plus one)."""
 _MAX_NUMBERS = 100_000
 """How many numbers are worked out for the schemas and the depths of the data."""
 _SLOW = 40
-"""As how many schemas a slow keyword counts, such as `pattern`."""
+"""A slow keyword, such as `pattern`, counts as this many schemas."""
 _BACKTRACKING = 60
 """How much slower a pattern is that looks around or refers back: the time is quadratic."""
 _BACKTRACKS = re.compile(r"\(\?(?!:)|\\[1-9kKgGRX]|[*+?}]\+")
@@ -102,7 +80,7 @@ class SchemaCost:
         self._indexes = {id(root): 0}
         self._unevaluated: list[int] = []
         self._has_reference = self._has_inner_id = False
-        # The list grows meanwhile.
+        # `_node` appends the schemas that it finds to the list.
         self._nodes = [self._node(schema) for schema in self._schemas]
         if self._has_reference and self._has_inner_id:
             raise TooCostly("references next to an inner $id are not followed")
@@ -123,7 +101,7 @@ class SchemaCost:
         most = max(map(self._schemas_at, range(_USUAL_DEPTH)))
         # Each bit of a long number counts as a value.
         self.small = 0 if any(self._levels[-1]) else _MAX_CHECKS // (8 * most)
-        """How many bytes of data are never too much."""
+        """Data of at most this many bytes is never too costly."""
 
     def checks(self, data: Any) -> tuple[int, int]:
         """Return how often schemas are applied, and how many values their errors would quote.
@@ -141,7 +119,7 @@ class SchemaCost:
         return checks, quoted
 
     def _schemas_at(self, depth: int) -> int:
-        """Return how many schemas apply to one value of a depth, at most."""
+        """Return the maximum number of schemas that apply to one value at a depth."""
         while len(self._levels) <= depth and any(self._levels[-1]):
             if len(self._levels) * len(self._nodes) > _MAX_NUMBERS:
                 raise TooCostly
@@ -157,20 +135,40 @@ class SchemaCost:
         for at in self._order:
             node = self._nodes[at]
             for counts, groups in ((members, node.members), (items, node.items)):
-                own = node.weight
+                count = node.weight
                 if above:
-                    own = sum(max(above[each] for each in group) for group in groups)
-                counts[at] = own + sum(counts[each] for each in node.same_value)
+                    count = sum(max(above[each] for each in group) for group in groups)
+                counts[at] = count + sum(counts[each] for each in node.same_value)
         # A value is an object or an array. The numbers would get thousands of digits.
         return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
 
     def _node(self, schema: dict[str, Any]) -> _Node:
-        by_name = (_named(schema, "dependentSchemas"), _named(schema, "dependencies"))
-        found_by_name = [each for found in by_name for each in found.values()]
-        beside = [*_several(schema, *_SAME_VALUE), *found_by_name, *self._target(schema)]
-        same_value = self._group(beside)
-        members = [found for each in _member_schemas(schema) if (found := self._group(each))]
-        items = [found for each in _item_schemas(schema) if (found := self._group(each))]
+        same_value = self._group(
+            [
+                *_several(schema, *_SAME_VALUE),
+                *_named(schema, "dependentSchemas").values(),
+                *_named(schema, "dependencies").values(),
+                *self._target(schema),
+            ]
+        )
+        patterns = _named(schema, "patternProperties")
+        member_schemas: list[list[Any]] = [
+            [*_named(schema, "properties").values(), schema.get("additionalProperties")],
+            *([each] for each in patterns.values()),
+            # The name of each member is compared with all patterns.
+            *([{"pattern": each}] for each in patterns),
+            [schema.get("propertyNames")],
+            [schema.get("unevaluatedProperties")],
+        ]
+        item_schemas: list[list[Any]] = [
+            _several(schema, "prefixItems", "items", "additionalItems"),
+            [schema.get("contains")],
+            [schema.get("unevaluatedItems")],
+            # Comparing two values takes as long as four checks.
+            *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
+        ]
+        members = [found for each in member_schemas if (found := self._group(each))]
+        items = [found for each in item_schemas if (found := self._group(each))]
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self._unevaluated.append(self._indexes[id(schema)])
             # The validator checks all of them three times, and looks up each member in them.
@@ -192,7 +190,6 @@ class SchemaCost:
         return [self._indexes[id(each)] for each in schemas]
 
     def _target(self, schema: dict[str, Any]) -> list[Any]:
-        """Return the target of the schema's reference, if it has one."""
         if "$dynamicRef" in schema or "$recursiveRef" in schema:
             raise TooCostly("a dynamic reference is not followed")
         reference = schema.get("$ref")
@@ -200,8 +197,8 @@ class SchemaCost:
             return []
         self._has_reference = True
         base, _, pointer = reference.partition("#")
-        own = str(self._root.get("$id", "")).rstrip("#")
-        if base not in ("", own) or (pointer and not pointer.startswith("/")):
+        root_id = str(self._root.get("$id", "")).rstrip("#")
+        if base not in ("", root_id) or (pointer and not pointer.startswith("/")):
             raise TooCostly(f"a reference to {reference[:200]} is not followed")
         found: Any = self._root
         for step in unquote(pointer).split("/")[1:]:
@@ -233,30 +230,8 @@ def _named(schema: dict[str, Any], keyword: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _member_schemas(schema: dict[str, Any]) -> list[list[Any]]:
-    patterns = _named(schema, "patternProperties")
-    return [
-        [*_named(schema, "properties").values(), schema.get("additionalProperties")],
-        *([each] for each in patterns.values()),
-        # The name of each member is compared with all patterns.
-        *([{"pattern": each}] for each in patterns),
-        [schema.get("propertyNames")],
-        [schema.get("unevaluatedProperties")],
-    ]
-
-
-def _item_schemas(schema: dict[str, Any]) -> list[list[Any]]:
-    return [
-        _several(schema, "prefixItems", "items", "additionalItems"),
-        [schema.get("contains")],
-        [schema.get("unevaluatedItems")],
-        # To compare two values takes as long as four checks.
-        *([_ALL_BELOW] for _ in range(4 if "uniqueItems" in schema else 0)),
-    ]
-
-
 def _weight(schema: dict[str, Any]) -> int:
-    """Return as how many schemas the schema counts for one value."""
+    """Return how many schemas this one counts as, for one value."""
     literals = [*_several(schema, "enum"), schema.get("const")]
     containers = [each for each in literals if isinstance(each, dict | list)]
     factor = schema.get("multipleOf")
@@ -266,9 +241,12 @@ def _weight(schema: dict[str, Any]) -> int:
         raise TooCostly
     names = sum(_values_by_depth([schema[each] for each in _NAMES if each in schema]))
     quick = len(literals) // 4 + 4 * inner + 4 * ("format" in schema)
-    # To compare a number with a fraction takes a microsecond.
+    # Comparing a number with a fraction takes a microsecond.
     quick += _numbers(literals) * (4 if schema.get("type") == "integer" else _SLOW)
-    slow = sum(_is_slow(schema.get(each)) for each in _BOUNDS)
+    slow = 0
+    for bound in map(schema.get, _BOUNDS):
+        is_long = isinstance(bound, int) and not -_LONG_NUMBER < bound < _LONG_NUMBER
+        slow += is_long or isinstance(bound, float)
     slow += ("multipleOf" in schema) + ("contentMediaType" in schema) + bool(containers)
     slow += schema.get("format") in _SLOW_FORMATS
     pattern = _pattern_weight(str(schema["pattern"])) if "pattern" in schema else 0
@@ -280,11 +258,6 @@ def _numbers(value: Any) -> int:
     if isinstance(value, dict | list):
         return sum(map(_numbers, value.values() if isinstance(value, dict) else value))
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_slow(bound: Any) -> bool:
-    is_long = isinstance(bound, int) and not -_LONG_NUMBER < bound < _LONG_NUMBER
-    return is_long or isinstance(bound, float)
 
 
 def _pattern_weight(pattern: str) -> int:
@@ -403,8 +376,7 @@ def compile_schema(schema: dict[str, Any]) -> CompiledSchema:
 def schema_check(schema: dict[str, Any]) -> SchemaCheck:
     """Return a function that checks data against *schema*; needs the extra `lint`.
 
-    Its work is bounded: the only violation of a schema that would take too long is that it is not
-    checked.
+    Its work is bounded: for a schema that would take too long, the only violation says so.
     """
     try:
         compiled = compile_schema(schema)

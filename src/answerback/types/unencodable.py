@@ -37,8 +37,8 @@ def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
         return copies[id(node)]
     match node:
         case nodes.Scalar(kind=kind, limits=limits) if kind is float:
-            # As foreign limits, because msgspec must not decode a class with its own annotations.
-            number = nodes.Scalar(float, limits, foreign_limits=True)
+            # So that msgspec does not decode a class with such a field by its annotations.
+            number = nodes.Scalar(float, limits, msgspec_ignores_limits=True)
             return nodes.Union(float | None, (number, nodes.Null()))
         case nodes.Record():
             return _record(node, copies)
@@ -113,10 +113,14 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
         return _fault(path, "a reference cycle: the value contains itself")
     if len(containers) >= MAX_DEPTH:
         return _fault(path, f"nested deeper than {MAX_DEPTH} levels")
+    around = (*containers, id(value))
     for member_path, key, each in members:
-        around = (*containers, id(value))
-        fault = _key_fault(key, member_path) or _find(each, member_path, around, finite)
-        if fault is not None:
+        try:
+            ENCODER.encode({key: None})
+        except Exception:  # noqa: BLE001 -- msgspec raises several classes for keys
+            message = f"a key of type {type(key).__name__}, which JSON cannot write"
+            return _fault(member_path, message)
+        if (fault := _find(each, member_path, around, finite)) is not None:
             return fault
     return None
 
@@ -128,7 +132,16 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(value, (list, tuple, set, frozenset, *PLAIN_COLLECTIONS)):
         yield from ((item(path, n), n, each) for n, each in enumerate(value))
     elif hasattr(value, "__pydantic_serializer__"):
-        yield from ((member(path, name), name, each) for name, each in _model_items(value))
+        from .pydantic_types import to_plain
+
+        dumped, plain = dump(value), to_plain(value)
+        pairs = [("root", dumped)]
+        if isinstance(dumped, dict) and isinstance(plain, dict):
+            # pydantic writes some non-finite numbers as null, so they are missing in `dumped`.
+            numbers = (float, Decimal, list, dict)
+            others = [(name, each) for name, each in plain.items() if isinstance(each, numbers)]
+            pairs = [*dumped.items(), *others]
+        yield from ((member(path, name), name, each) for name, each in pairs)
     elif not isinstance(value, type):
         kind = type(value)
         names = [
@@ -139,27 +152,6 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
         for name in names:
             if hasattr(value, name):
                 yield member(path, name), name, getattr(value, name)
-
-
-def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
-    from .pydantic_types import to_plain
-
-    dumped, plain = dump(value), to_plain(value)
-    if not isinstance(dumped, dict) or not isinstance(plain, dict):
-        yield "root", dumped
-        return
-    yield from dumped.items()
-    # pydantic writes some non-finite numbers as null, so they are missing in `dumped`.
-    numbers = (float, Decimal, list, dict)
-    yield from ((name, each) for name, each in plain.items() if isinstance(each, numbers))
-
-
-def _key_fault(key: Any, path: str) -> InvalidOutput | None:
-    try:
-        ENCODER.encode({key: None})
-    except Exception:  # noqa: BLE001 -- msgspec raises several classes for keys
-        return _fault(path, f"a key of type {type(key).__name__}, which JSON cannot write")
-    return None
 
 
 def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:

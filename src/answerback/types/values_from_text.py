@@ -51,66 +51,53 @@ def from_strings(
 
 
 def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
-    """Return the problem with a repeated name or binary content, if the type excludes it."""
+    """Return why the type excludes a repeated name, binary content or a malformed object."""
     if len(values) > 1 and _array_in(node) is None and not isinstance(node, nodes.Anything):
         return f"given {len(values)} times, and takes one value"
-    if not _takes_bytes(node) and any(not _is_text(value) for value in values):
-        return "expected text, got bytes that are not UTF-8"
+    if not _takes_bytes(node):
+        try:
+            for value in values:
+                if isinstance(value, bytes):
+                    value.decode()
+        except UnicodeDecodeError:
+            return "expected text, got bytes that are not UTF-8"
     if isinstance(node, nodes.Record | nodes.Mapping):
-        return next(filter(None, map(_json_problem, values)), None)
-    return None
-
-
-def _json_problem(value: str | bytes) -> str | None:
-    """Return why a value that begins like a JSON object is not one."""
-    text = _as_text(value)
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        load(text.encode())
-    except (ValueError, msgspec.ValidationError) as error:
-        return f"""not JSON: {error}; write it in single quotes, as in '{{"name": "value"}}'"""
+        for text in map(_as_text, values):
+            if not text.lstrip().startswith("{"):
+                continue
+            try:
+                load(text.encode())
+            except (ValueError, msgspec.ValidationError) as error:
+                advice = """write it in single quotes, as in '{"name": "value"}'"""
+                return f"not JSON: {error}; {advice}"
     return None
 
 
 def _takes_bytes(node: Node) -> bool:
+    node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
-        return any(_takes_bytes(nodes.without_notes(member)) for member in node.members)
-    array = _array_in(node)
-    if isinstance(array, nodes.Array):
-        return _takes_bytes(nodes.without_notes(array.item))
+        return any(map(_takes_bytes, node.members))
+    if isinstance(node, nodes.Array):
+        return _takes_bytes(node.item)
     return isinstance(node, nodes.Scalar) and node.kind in nodes.BYTES_TYPES
 
 
-def _is_text(value: str | bytes) -> bool:
-    if isinstance(value, str):
-        return True
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _read_all(node: Node, values: list[str | bytes]) -> Any:
-    if len(values) == 1:
-        return _read(node, values[0])
     array = _array_in(node)
-    if array is None:
+    if len(values) == 1 or array is None:
         return _read(node, values[-1])
+    if isinstance(array, nodes.Fixed) and len(array.items) == len(values):
+        return [_read(each, value) for each, value in zip(array.items, values, strict=True)]
     item = array.item if isinstance(array, nodes.Array) else nodes.Anything()
-    items = [nodes.without_notes(each) for each in getattr(array, "items", ())]
-    if len(items) == len(values):
-        return [_read(each, value) for each, value in zip(items, values, strict=True)]
-    return [_read(nodes.without_notes(item), value) for value in values]
+    return [_read(item, value) for value in values]
 
 
-def _array_in(node: Node) -> Node | None:
+def _array_in(node: Node) -> nodes.Array | nodes.Fixed | None:
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Array | nodes.Fixed):
         return node
     if isinstance(node, nodes.Union):
-        return next(filter(None, map(_array_in, node.members)), None)
+        return next((found for each in node.members if (found := _array_in(each))), None)
     return None
 
 
@@ -148,7 +135,7 @@ def _read(node: Node, value: str | bytes) -> Any:
 
 def _items_of_file(node: nodes.Array | nodes.Fixed, content: bytes) -> Any:
     """Read JSON, or one item from each line; for a list of bytes, the file is the only item."""
-    if isinstance(node, nodes.Array) and _takes_bytes(nodes.without_notes(node.item)):
+    if isinstance(node, nodes.Array) and _takes_bytes(node.item):
         return [_read(node.item, content)]
     text = _as_text(content)
     if text.lstrip().startswith("["):
@@ -170,22 +157,17 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        number = _number(node.kind, text)
-        return text if number is None else number
+        # As Python reads it, which also accepts `+7` and `1_000`.
+        digits = text.strip()
+        try:
+            if node.kind is float:
+                return float(digits) if math.isfinite(float(digits)) else text
+            number = float(digits) if "." in digits or "e" in digits.lower() else int(digits)
+            return int(number) if number == int(number) else text
+        except (ValueError, OverflowError):
+            return text
     # A file may end with a line break, which only text keeps.
     return text if node.kind is str else text.strip()
-
-
-def _number(kind: type, text: str) -> int | float | None:
-    """Return the number that *text* is for Python, which also accepts `+7` and `1_000`."""
-    text = text.strip()
-    try:
-        if kind is int:
-            number = float(text) if "." in text or "e" in text.lower() else int(text)
-            return int(number) if number == int(number) else None
-        return float(text) if math.isfinite(float(text)) else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _null(node: nodes.Null, text: str) -> Any:

@@ -105,7 +105,7 @@ def tool_schemas(
 
 def has_required_arguments(tool: Tool) -> bool:
     """Return whether a call needs any argument."""
-    if tool.signature.whole is not None:
+    if tool.signature.argument_object is not None:
         return bool(tool.input_schema.get("required"))
     return any(parameter.required for parameter in tool.parameters)
 
@@ -190,7 +190,7 @@ def _components(classes: Components, names: dict[str, str]) -> Components:
 
 def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema:
     """Return the schema of the arguments; takes the schema of each parameter from *types*."""
-    if tool.signature.whole is not None:
+    if tool.signature.argument_object is not None:
         return whole.place(tool.input_schema, f"{tool.name}_arguments")
     properties = {}
     for parameter in tool.parameters:

@@ -19,44 +19,7 @@ from .msgspec_types import MsgspecTypes
 from .problems import Coercion, InvalidArguments, UnservableType, is_plain_dict
 
 
-def check_whole(annotation: Any, where: str) -> None:
-    """Raise UnservableType, which names *where*, for a type that is not a JSON object.
-
-    A name that is not yet defined passes: the first call reads the annotation again.
-    """
-    try:
-        node = read_type(annotation, where)
-    except NameError:
-        return
-    if not is_object_node(node):
-        advice = "write dict[str, Any], a TypedDict, a dataclass or a model"
-        raise UnservableType(where, f"all arguments together are an object; {advice}")
-
-
-def unpacked(typed_dict: Any, where: str) -> list[Parameter]:
-    """Return a parameter for each key of the TypedDict in `**kwargs: Unpack[TypedDict]`.
-
-    Raises UnservableType, which names *where*, for another type.
-    """
-    cls = getattr(typed_dict, "__origin__", None) or typed_dict
-    if style_of(cls) != "typeddict":
-        raise UnservableType(where, f"Unpack takes a TypedDict here, not {typed_dict!r}")
-    hints: dict[str, Any] = {}
-
-    def keep(hint: Any, name: str) -> nodes.Node:
-        hints[name] = hint
-        return nodes.Anything()
-
-    fields = list(read_fields(start_record(typed_dict, cls, "typeddict"), keep))
-    return [
-        read_parameter(each.name, hints[each.name], msgspec.NODEFAULT, where)
-        if each.required
-        else read_parameter(each.name, hints[each.name], msgspec.UNSET, where)
-        for each in fields
-    ]
-
-
-class WholeArguments(Arguments):
+class ObjectArguments(Arguments):
     """A decoder for an argument object that the parameter *keyword* receives as one value."""
 
     def __init__(self, keyword: str, annotation: Any, *, lenient: bool = False) -> None:
@@ -65,22 +28,22 @@ class WholeArguments(Arguments):
         self._annotation = annotation
 
     @cached_property
-    def _whole(self) -> _WholeDecoder:
-        return _WholeDecoder(self._keyword, self._annotation, lenient=self._lenient)
+    def _object(self) -> _ObjectDecoder:
+        return _ObjectDecoder(self._keyword, self._annotation, lenient=self._lenient)
 
     def decode(self, raw: bytes) -> dict[str, Any]:
         json_text.refuse_bad_text(raw)
-        return self._coerce(self._whole, raw)
+        return self._coerce(self._object, raw)
 
     def has_too_many_values(self, raw: bytes, most: int) -> bool:
-        return nodes.has_models(self._whole.node) and json_text.has_more_values(raw, most)
+        return nodes.has_models(self._object.node) and json_text.has_more_values(raw, most)
 
     @property
     def aliases(self) -> frozenset[str]:
-        return self._whole.aliases
+        return self._object.aliases
 
 
-class _WholeDecoder:
+class _ObjectDecoder:
     """The type's node, and a msgspec type for it."""
 
     def __init__(self, keyword: str, annotation: Any, *, lenient: bool) -> None:
@@ -119,7 +82,7 @@ class _WholeDecoder:
         return {self._keyword: converted(self._types, coerced, self._type, self.aliases)}
 
 
-class Whole(msgspec.Struct, frozen=True):
+class ArgumentObject(msgspec.Struct, frozen=True):
     """All arguments of a function as one object."""
 
     parameter: str | None
@@ -147,7 +110,20 @@ def keyword_parameters(
             f"argument, write **{name}: Unpack[T] with a TypedDict T, give input_schema=, or take "
             "args: Annotated[dict, AllArguments] for any arguments"
         )
-    found = unpacked(get_args(hint)[0], f"**{name} of {owner}")
+    typed_dict, where = get_args(hint)[0], f"**{name} of {owner}"
+    cls = getattr(typed_dict, "__origin__", None) or typed_dict
+    if style_of(cls) != "typeddict":
+        raise UnservableType(where, f"Unpack takes a TypedDict here, not {typed_dict!r}")
+    hints: dict[str, Any] = {}
+
+    def keep(annotation: Any, key: str) -> nodes.Node:
+        hints[key] = annotation
+        return nodes.Anything()
+
+    found = []
+    for field in read_fields(start_record(typed_dict, cls, "typeddict"), keep):
+        default: Any = msgspec.NODEFAULT if field.required else msgspec.UNSET
+        found.append(read_parameter(field.name, hints[field.name], default, where))
     _refuse_taken((each.target for each in found), named, f"**{name}", owner)
     return found
 
@@ -160,28 +136,36 @@ def _refuse_taken(names: Iterable[str], named: frozenset[str], where: str, owner
         )
 
 
-def checked_whole(
-    wholes: list[Whole],
+def refuse_others(
+    found: list[ArgumentObject],
     parameters: list[Parameter],
     owner: str,
     schema: Mapping[str, Any] | None,
-) -> list[Parameter]:
-    """Return no parameters, because one object has all arguments; raise TypeError for others.
+) -> None:
+    """Raise TypeError for parameters beside the one object that has all arguments.
 
     A parameter with a default that the schema does not have keeps its default: a function that is
     made in a loop often has one.
     """
-    if len(wholes) > 1:
+    if len(found) > 1:
         raise TypeError(f"{owner} takes all arguments twice; once is enough")
-    whole = wholes[0]
-    properties = (schema or {}).get("properties", ())
-    if whole.parameter is None:
+    (arguments,) = found
+    if arguments.parameter is None:
         taken = "**kwargs"
         others = [each.target for each in parameters if each.required]
     else:
-        taken = repr(whole.parameter)
+        taken = repr(arguments.parameter)
         others = [each.target for each in parameters]
-        check_whole(whole.annotation, f"parameter {taken} of {owner}")
+        where = f"parameter {taken} of {owner}"
+        try:
+            node = read_type(arguments.annotation, where)
+        except NameError:
+            # A name is not yet defined: the first call reads the annotation again.
+            pass
+        else:
+            if not is_object_node(node):
+                advice = "write dict[str, Any], a TypedDict, a dataclass or a model"
+                raise UnservableType(where, f"all arguments together are an object; {advice}")
     if others:
         also = ", ".join(map(repr, others))
         raise TypeError(
@@ -189,5 +173,5 @@ def checked_whole(
             f"{taken}, and mark a value of the server's with Depends, as in "
             f"{others[0]}: Annotated[T, Depends(fn)]"
         )
-    _refuse_taken(properties, whole.reserved, "input_schema", owner)
-    return []
+    properties = (schema or {}).get("properties", ())
+    _refuse_taken(properties, arguments.reserved, "input_schema", owner)
