@@ -32,54 +32,55 @@ _MAX_ROWS = 1_000_000
 class SharedBuckets:
     """The store of one limit. Any thread may use it, and no method waits for the database."""
 
-    def __init__(self, limits: SharedLimits, name: str, own: Buckets) -> None:
+    def __init__(self, limits: SharedLimits, name: str, local: Buckets) -> None:
         self._limits = limits
         self._name = name
-        self._own = own
+        self._local = local
+        """The whole limit's buckets in this process."""
         self._refused_until: dict[Hashable, float] = {}
         """Until then the database has no token, so that a flood of refused calls does not ask."""
-        self._share: tuple[int, Buckets] = (1, own)
+        self._share: tuple[int, Buckets] = (1, local)
         """The number of processes, and the buckets that count while the database is away."""
 
     def take(self, key: Hashable) -> float | PendingCount:
         """Count a call; a PendingCount waits for the database."""
         if self._limits.is_away:
             return self.count_alone(key)
-        left = self._refused_until.get(key, 0.0) - self._own.now()
+        left = self._refused_until.get(key, 0.0) - self._local.now()
         return left if left > 0 else self._limits.ask(self._wanted(key, 1))
 
     def give_back(self, key: Hashable) -> None:
         if self._limits.is_away:
-            self._own_share().give_back(key)
+            self._buckets().give_back(key)
         else:
             self._refused_until.pop(key, None)
             self._limits.ask(self._wanted(key, -1))
 
     def count_alone(self, key: Hashable) -> float:
         """Count a call by this process's part of the limit."""
-        return self._own_share().take(key)
+        return self._buckets().take(key)
 
     def refuse(self, key: Hashable, seconds: float) -> None:
         """Remember that the database has no token for so many seconds."""
         if len(self._refused_until) >= MAX_KEYS:
             self._refused_until.clear()
-        self._refused_until[key] = self._own.now() + seconds
+        self._refused_until[key] = self._local.now() + seconds
 
     def _wanted(self, key: Hashable, count: int) -> Wanted:
         # Raises if the key has no `repr`: that is the call's failure, not the database's.
         bucket = place_of(self._name, repr(key))
-        seconds = self._own.seconds
-        return Wanted(self, key, bucket, count, seconds / self._own.count, seconds)
+        seconds = self._local.seconds
+        return Wanted(self, key, bucket, count, seconds / self._local.count, seconds)
 
-    def _own_share(self) -> Buckets:
+    def _buckets(self) -> Buckets:
         """Return the buckets of this process, for its part of the limit."""
         known, buckets = self._share
         processes = self._limits.processes
         if known != processes:
-            count = self._own.count / processes
+            count = self._local.count / processes
             # A bucket holds at least one token, which may take longer to come back.
-            seconds = self._own.seconds / min(count, 1.0)
-            buckets = Buckets(max(count, 1.0), seconds, self._own.now)
+            seconds = self._local.seconds / min(count, 1.0)
+            buckets = Buckets(max(count, 1.0), seconds, self._local.now)
             self._share = processes, buckets
         return buckets
 
@@ -125,11 +126,11 @@ class SharedLimits:
         for name, policy in policies.items():
             limits = policy.limits if isinstance(policy, Policy) else ()
             for number, limit in enumerate(limits):
-                own = limit.store
-                if type(own) is Buckets:
+                local = limit.store
+                if type(local) is Buckets:
                     place = f"{self._app}\0{name} {number}\0{limit.rate}"
-                    limit.store = shared = SharedBuckets(self, place, own)
-                    self._shared.append((limit, own, shared))
+                    limit.store = shared = SharedBuckets(self, place, local)
+                    self._shared.append((limit, local, shared))
 
     def start(self) -> None:
         """Count in the database again after `close`. The first counted call starts the thread."""
@@ -141,8 +142,8 @@ class SharedLimits:
 
     def close(self) -> None:
         """Count in this process only, from now on."""
-        for limit, own, _ in self._shared:
-            limit.store = own
+        for limit, local, _ in self._shared:
+            limit.store = local
         self.is_away = True
         self._work.close()
 

@@ -1,5 +1,6 @@
 """Database: the connections of one process to PostgreSQL, and the version of the tables there.
 
+BackgroundWork is the thread in which a process asks it.
 psycopg is used without its event loop: the callers run in threads. Each transaction has a deadline
 of ours, because PostgreSQL's `statement_timeout` does not fire on a server that is stopped.
 """
@@ -69,9 +70,12 @@ def version_of(connection: psycopg.Connection[Any]) -> int:
     query = f"SELECT version, to_jsonb(step) ->> 'checksum' FROM {_TABLE} AS step ORDER BY 1"
     rows = connection.execute(query.encode()).fetchall()
     for version, checksum in rows:
-        if checksum is not None and version <= VERSION and checksum != _step(version).checksum:
-            name = _step(version).name
-            raise WrongTables(f"the tables were not made by this program's step {name}: {_MEND}")
+        if checksum is not None and version <= VERSION:
+            step = _step(version)
+            if checksum != step.checksum:
+                raise WrongTables(
+                    f"the tables were not made by this program's step {step.name}: {_MEND}"
+                )
     return int(rows[-1][0]) if rows else 0
 
 
@@ -186,17 +190,16 @@ class BackgroundWork:
         self._woken.set()
 
     def _run(self, woken: threading.Event, end: threading.Event) -> None:
-        while not end.is_set():
+        while True:
             woken.clear()
-            self._call()
+            is_last = end.is_set()
+            try:
+                self._work()
+            except Exception:  # noqa: BLE001 -- the thread must go on
+                logger().exception("internal error in the thread %s", self._name)
+            if is_last:
+                return
             woken.wait(self._seconds)
-        self._call()
-
-    def _call(self) -> None:
-        try:
-            self._work()
-        except Exception:  # noqa: BLE001 -- the thread must go on
-            logger().exception("internal error in the thread %s", self._name)
 
 
 T = TypeVar("T")
@@ -223,8 +226,6 @@ NOW_ONCE = f"(SELECT {NOW})"
 not know the time, and takes the index if the rows are ordered by it."""
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
 """The errors of a database that is away, full, or cannot be written."""
-
-
 _IDLE = psycopg.pq.TransactionStatus.IDLE
 
 
@@ -364,16 +365,15 @@ class Database:
         connection.close()
 
     def _taken(self, ends: float) -> BoundedConnection:
+        """Return an idle connection, or a new one."""
         while True:
             with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None:
-                return self._opened(ends)
-            if not connection.is_stale:
-                return connection
-            connection.close()
-
-    def _opened(self, ends: float) -> BoundedConnection:
+                idle = self._idle.pop() if self._idle else None
+            if idle is None:
+                break
+            if not idle.is_stale:
+                return idle
+            idle.close()
         if monotonic() < self._rests_until:
             raise unavailable()
         connection = open_connection(self.url, ends)
