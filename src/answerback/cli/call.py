@@ -106,10 +106,13 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         text = tool_help(app.tools[name], program.command_line("call", target))
         write_stdout(out, f"{printable(text)}\n".encode())
         return 0
-    if name not in app.tools and (other := _other_command(app, name)) is not None:
-        kind, command = other
-        line = program.command_line(command, target)
-        raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
+    if name not in app.tools:
+        registry = registry_of(app)
+        others = (("prompt", "prompt", registry.prompts), ("resource", "read", registry.resources))
+        for kind, command, table in others:
+            if name in table:
+                line = program.command_line(command, target)
+                raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
     given = read_arguments(app.tools.get(name), pairs, options.json, stdin)
     reply = given if isinstance(given, Reply) else call_as_user(app, name, given, options, stdin)
     if reply.error is not None:
@@ -186,14 +189,6 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
         line = program.command_line("list", target)
         raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
     return server
-
-
-def _other_command(app: App, name: str) -> tuple[str, str] | None:
-    """Return what *name* is instead of a tool, and its command; None if it is unknown."""
-    registry = registry_of(app)
-    if name in registry.prompts:
-        return "prompt", "prompt"
-    return ("resource", "read") if name in registry.resources else None
 
 
 def read_arguments(

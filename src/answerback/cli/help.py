@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 def with_start_help(
     server: ServeOptions, program: Program, target: str | None, app: App
 ) -> ServeOptions:
-    """Return the options with the help, if there is a console that shows it."""
+    """Return the options with the help, if there is a console that shows it.
+
+    It is for users of this machine, who can run the program themselves.
+    """
     if not server.web.console:
         return server
-    web = msgspec.structs.replace(server.web, start=start_help(program, target, app))
-    return msgspec.structs.replace(server, web=web)
-
-
-def start_help(program: Program, target: str | None, app: App) -> StartHelp:
-    """Return the help for users of this machine, who can run the program themselves."""
     env: dict[str, str] = {}
     command = stdio_command(program, target, env)
     name = name_in_hosts(registry_of(app).name)
@@ -55,7 +52,9 @@ def start_help(program: Program, target: str | None, app: App) -> StartHelp:
                 afterwards=host.afterwards,
             )
         )
-    return StartHelp(program=program.name, target=quoted, hosts=tuple(hosts))
+    start = StartHelp(program=program.name, target=quoted, hosts=tuple(hosts))
+    web = msgspec.structs.replace(server.web, start=start)
+    return msgspec.structs.replace(server, web=web)
 
 
 # The examples of a program that runs its own App.
@@ -133,7 +132,7 @@ def version_text(program: Program) -> str:
     return f"{registry.name} {registry.version} (answerback {__version__})\n"
 
 
-def unknown_command(program: Program, word: str, arguments: Sequence[str] = ()) -> str:
+def unknown_command(program: Program, word: str, arguments: Sequence[str]) -> str:
     """Return the error for a word that is not a command, with a suggestion."""
     if (meant := _OTHER_WORDS.get(word)) is not None:
         target = next((each for each in arguments if not each.startswith("-")), "calculator.py")

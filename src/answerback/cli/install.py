@@ -79,7 +79,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return _DECLINED
     backup = change.write()
     kept = f" The file as it was before: {backup}" if backup else ""
-    text = f"{change.file} is written.{kept}\nNext: {change.host.afterwards}.\n"
+    text = f"{change.file} is written.{kept}\nNext: {host.afterwards}.\n"
     write_stdout(out, printable(text).encode())
     return 0
 
@@ -109,7 +109,6 @@ class _Change:
 
     def __init__(self, file: str, host: HostConfig, name: str, entry: JsonObject) -> None:
         self.file = file
-        self.host = host
         self.before = _read(file)
         try:
             found = {} if not self.before.strip("\ufeff \t\r\n") else parse(self.before)
@@ -140,22 +139,19 @@ class _Change:
             os.makedirs(os.path.dirname(self.file), exist_ok=True)
             # Another installation at the same time must not replace what this one writes.
             with folder_lock(self.file):
-                return self._write()
+                if _read(self.file) != self.before:
+                    raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
+                old = os.stat(self.file) if os.path.exists(self.file) else None
+                backup = None if old is None else _back_up(self.file, self.before, old)
+                try:
+                    _replace(self.file, self.after, old)
+                except OSError:
+                    if backup is not None:
+                        os.unlink(backup)
+                    raise
+                return backup
         except OSError as exc:
             raise CannotInstall(f"cannot write {self.file}: {exc.strerror}") from None
-
-    def _write(self) -> str | None:
-        if _read(self.file) != self.before:
-            raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
-        old = os.stat(self.file) if os.path.exists(self.file) else None
-        backup = None if old is None else _back_up(self.file, self.before, old)
-        try:
-            _replace(self.file, self.after, old)
-        except OSError:
-            if backup is not None:
-                os.unlink(backup)
-            raise
-        return backup
 
 
 def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str, JsonObject]:
@@ -253,7 +249,7 @@ def parse(text: str) -> Json:
         return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
     except json.JSONDecodeError as exc:
         raise CannotEdit(f"it is not JSON (line {exc.lineno}: {exc.msg})") from None
-    except CannotEdit:
+    except CannotEdit:  # A ValueError too.
         raise
     except RecursionError:
         raise CannotEdit("it is nested too deeply") from None

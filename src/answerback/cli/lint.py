@@ -15,6 +15,7 @@ from ..errors import AnswerbackError
 from ..rules import reports
 from ..rules.catalogue import select_rules
 from ..rules.lint.linter import Linter, LintOptions, Report
+from ..rules.lint.rewriting import CannotRewrite, rewrite_file
 from ..rules.reports import summary
 from .program import Program, write_stderr
 
@@ -156,31 +157,26 @@ def _lint_input(linter: Linter, name: str, console: object, options: Namespace) 
         with open(name, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             with _progress(console, name, size) as read:
-                _lint_file(linter, name, file, read, options)
+                if not options.fix:
+                    linter.lint(name, file, None, read)
+                    return
+                fixed = linter.counts.fixed
+                try:
+                    rewrite_file(
+                        name,
+                        file,
+                        lambda copy: linter.lint(name, file, copy, read),
+                        force=options.force,
+                    )
+                except CannotRewrite:
+                    linter.counts.fixed = fixed
+                    raise
     except BrokenPipeError:
         raise
     except OSError as exc:
         # Only open() sets a filename; without one the report or the repaired copy failed.
         problem = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
         raise CannotLint(f"{problem}: {exc.strerror}") from None
-
-
-def _lint_file(
-    linter: Linter, name: str, file: IO[bytes], read: Callable[[int], None], options: Namespace
-) -> None:
-    if not options.fix:
-        linter.lint(name, file, None, read)
-        return
-    from ..rules.lint.rewriting import CannotRewrite, rewrite_file
-
-    fixed = linter.counts.fixed
-    try:
-        rewrite_file(
-            name, file, lambda copy: linter.lint(name, file, copy, read), force=options.force
-        )
-    except CannotRewrite:
-        linter.counts.fixed = fixed
-        raise
 
 
 @contextmanager

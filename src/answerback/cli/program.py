@@ -604,19 +604,15 @@ def _own_arguments() -> Sequence[str]:
     if len(sys.argv) > 1 or os.isatty(0) or os.isatty(1):
         return sys.argv[1:]
     # Hosts start `python server.py` without arguments, as the servers of other frameworks expect.
-    if not _can_send(0):
+    try:
+        has_client = not stat.S_ISCHR(os.fstat(0).st_mode)  # /dev/null
+    except OSError:  # It is closed.
+        has_client = False
+    if not has_client:
         write_stderr(
             "no command was given, and no MCP client is on stdin; --help shows the commands"
         )
     return ("mcp",)
-
-
-def _can_send(fd: int) -> bool:
-    """Return whether a host may write to the descriptor; False for /dev/null or a closed one."""
-    try:
-        return not stat.S_ISCHR(os.fstat(fd).st_mode)
-    except OSError:
-        return False
 
 
 def program_name(started: str) -> str:

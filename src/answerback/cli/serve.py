@@ -50,47 +50,37 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         raise BadOption("--workers and --reload start processes, which only app.run() can do")
     given = None
     if options.reload:
-        from ..server.uvicorn.reload import inherited
+        from ..server.uvicorn.reload import inherited, serve_and_reload
 
         given = inherited()
     server = serve_options(options, restarted=given is not None and not given.is_first)
     if options.reload and given is None:
-        return _reload(program, options.target, server)
+        folder = program_folder(program.app, options.target)
+        listener = bind(server)
+        try:
+            return serve_and_reload(listener, folder)
+        finally:
+            remove_unix_socket(server)
     app = require_widgets(program.load_tagged(options.target, options))
     server = with_start_help(server, program, options.target, app)
     runtime = _runtime(app, options)
-    serve_widgets(runtime, options)
     # It needs uvicorn, which `serve --help` does not.
     from ..server.uvicorn.uvicorn_server import serve, serve_on
 
     keep_stderr()
     collect_garbage_less_often()
     switch_threads_sooner()
-    wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)
-    if given is not None:
-        if wants_test_tokens:
-            _accept_test_tokens(runtime, server, given.listener)
-        return serve(runtime, server, given.listener)
-    listener = bind(server)
+    listener = bind(server) if given is None else given.listener
     try:
-        if wants_test_tokens:
+        if options.dev_auth or (app.auth is not None and not app.auth.has_own_url):
             _accept_test_tokens(runtime, server, listener)
         if program.loop is not None:
             return serve_on(program.loop, runtime, server, listener)
         return serve(runtime, server, listener)
     finally:
-        remove_unix_socket(server)
-
-
-def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
-    from ..server.uvicorn.reload import serve_and_reload
-
-    folder = program_folder(program.app, target)
-    listener = bind(server)
-    try:
-        return serve_and_reload(listener, folder)
-    finally:
-        remove_unix_socket(server)
+        # With --reload, the process that watches the files removes it.
+        if given is None:
+            remove_unix_socket(server)
 
 
 def _runtime(app: App, options: Namespace) -> Runtime:
@@ -105,17 +95,14 @@ def _runtime(app: App, options: Namespace) -> Runtime:
         if not is_shared:
             raise BadOption("--no-tasks needs --state: other hosts run the tasks")
         runtime.task_slots = 0
-    return runtime
-
-
-def serve_widgets(runtime: Runtime, options: Namespace) -> None:
-    """Set the endpoint's URL, and whether widgets' files are read again."""
     if options.url is not None:
         auth = runtime.auth
         if auth is not None and auth.url not in ("", options.url):
             raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
         runtime.url = options.url
+    # Widgets' files are read again.
     runtime.development = options.reload or options.debug
+    return runtime
 
 
 def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
@@ -270,9 +257,15 @@ def check_together(options: Namespace) -> None:
 
 def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
     """Return the server's options; raises BadOption for values that exclude each other."""
+    port = options.port
+    if port is None:
+        try:
+            port = port_number(os.environ.get("PORT") or "8000")
+        except ArgumentTypeError as exc:
+            raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None
     return ServeOptions(
         host=options.host or os.environ.get("HOST") or "127.0.0.1",
-        port=_port_from_environment() if options.port is None else options.port,
+        port=port,
         uds=options.uds,
         tls_cert=options.tls_cert,
         tls_key=options.tls_key,
@@ -294,11 +287,3 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
             sessions=not options.stateless,
         ),
     )
-
-
-def _port_from_environment() -> int:
-    given = os.environ.get("PORT", "")
-    try:
-        return port_number(given) if given else 8000
-    except ArgumentTypeError as exc:
-        raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None

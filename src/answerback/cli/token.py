@@ -35,12 +35,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         "--seconds", type=positive_int, default=3600, help="how long it is valid (default: 3600)"
     )
     options = parser.parse_args(arguments)
-    asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
-    print_line(_fetch(options.url, asked))
-    return 0
-
-
-def _fetch(server: str, asked: dict[str, object]) -> str:
+    server = options.url
     try:
         is_here = is_loopback_url(server)
     except ValueError as exc:
@@ -48,18 +43,20 @@ def _fetch(server: str, asked: dict[str, object]) -> str:
     if not is_here:
         raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
     parts = urlsplit(server)
-    url = f"{parts.scheme}://{parts.netloc}{TOKEN_PATH}"
+    asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
     try:
+        url = f"{parts.scheme}://{parts.netloc}{TOKEN_PATH}"
         found = asyncio.run(_post(url, json.dumps(asked).encode()))
         if found.status != 200:
             raise NoTestToken(
                 f"{server} gives no test tokens ({found.status}); start it with: serve --dev-auth"
             )
-        token: str = json.loads(found.body)["access_token"]
-        return token
+        token = json.loads(found.body)["access_token"]
     except (HttpFailure, TimeoutError, ValueError, KeyError, TypeError) as exc:
         reason = str(exc) or f"it took more than {_SECONDS} seconds"
         raise NoTestToken(f"{server} does not answer: {reason}") from None
+    print_line(token)
+    return 0
 
 
 async def _post(url: str, body: bytes) -> Fetched:

@@ -1,7 +1,7 @@
-"""Counts the values that replies have at each place, and decides which type fits all of them.
+"""Infers the types of replies from the values at each place, and writes them as Python.
 
 A type is a tree of the classes here; every value that was counted fits it. The size of the counts
-depends on how the replies differ, not on their number. Names and Python text are not known here.
+depends on how the replies differ, not on their number.
 """
 
 from __future__ import annotations
@@ -569,7 +569,15 @@ def _definition(
     objects = "" if record.objects == record.replies else f"{counted(record.objects, 'object')} in "
     comment = f"# {objects}{counted(record.replies, 'reply', 'replies')}"
     members = list(record.members.items())
-    if not all(_can_be_field(name, classes) for name in record.members):
+    if not all(
+        name.isascii()
+        and name.isidentifier()
+        and not name.startswith("__")
+        and name not in _HIDING
+        and name not in classes
+        for name in record.members
+    ):
+        # Such a name cannot be a field of a class.
         head, tail = f'{record.name} = TypedDict(\n    "{record.name}",\n    {{', ["    },", ")"]
         lines = [
             f"        {_quoted(name)}: {_field(member, written)},{_note(member, record)}"
@@ -586,11 +594,6 @@ def _definition(
         for name, member in members
     ]
     return "\n".join([comment, head, *lines])
-
-
-def _can_be_field(name: str, classes: Collection[str]) -> bool:
-    is_name = name.isascii() and name.isidentifier() and not name.startswith("__")
-    return is_name and name not in _HIDING and name not in classes
 
 
 def _field(member: Member, written: Collection[str], *, dataclasses: bool = False) -> str:
