@@ -152,9 +152,8 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     add_output_options(parser)
-    parser.add_argument(
-        "--limit", metavar="N", type=_count, help="print the first N items of a list"
-    )
+    text = "print the first N items of a list"
+    parser.add_argument("--limit", metavar="N", type=_count, help=text)
     add_user_options(parser)
     add_tag_options(parser)
     add_server_options(parser, program)
@@ -295,7 +294,7 @@ def _read_bytes(source: str | int, name: str) -> bytes:
 
 
 def _json_error(text: bytes) -> str | None:
-    """Return a JSON syntax error's reason and position; None if the text is JSON."""
+    """Return a JSON syntax error's reason, position and line; None if the text is JSON."""
     try:
         load(text)
         return None
@@ -312,23 +311,18 @@ def _json_error(text: bytes) -> str | None:
         json.loads(text)
     except json.JSONDecodeError as exc:
         reason = exc.msg[:1].lower() + exc.msg[1:]
-        line = exc.doc.splitlines()[exc.lineno - 1 : exc.lineno] or [""]
-        marked = _with_caret(line[0], exc.colno - 1)
-        return f"{reason} at line {exc.lineno}, column {exc.colno}\n{marked}"
+        [line] = exc.doc.splitlines()[exc.lineno - 1 : exc.lineno] or [""]
+        column = exc.colno - 1
+        start, end = max(column - _SHOWN_BESIDE_ERROR, 0), column + _SHOWN_BESIDE_ERROR
+        head, tail = "…" if start else "", "…" if end < len(line) else ""
+        # A tab may be several columns wide, and the caret would be misplaced.
+        shown = line[start:end].replace("\t", " ")
+        caret = " " * (len(head) + column - start) + "^"
+        return f"{reason} at line {exc.lineno}, column {exc.colno}\n{head}{shown}{tail}\n{caret}"
     except (ValueError, RecursionError):
         # The text is not UTF-8, or is nested too deeply.
         pass
     return without_position
-
-
-def _with_caret(line: str, column: int) -> str:
-    """Return the line, cut to the characters around the column, with a caret below it."""
-    start = max(column - _SHOWN_BESIDE_ERROR, 0)
-    end = column + _SHOWN_BESIDE_ERROR
-    head, tail = "…" if start else "", "…" if end < len(line) else ""
-    # A tab may be several columns wide, and the caret would be misplaced.
-    shown = line[start:end].replace("\t", " ")
-    return f"{head}{shown}{tail}\n{' ' * (len(head) + column - start)}^"
 
 
 def add_user_options(parser: ArgumentParser) -> None:

@@ -94,9 +94,8 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
     parser.add_argument("--print", action="store_true", help="only print the JSON to add by hand")
     parser.add_argument("--name", help="the name of the server there (default: the App's name)")
     add_repeatable(parser, "--env", "K=V", "a variable for the server's environment")
-    parser.add_argument(
-        "--config", metavar="FILE", help="another file, such as .vscode/mcp.json of a project"
-    )
+    text = "another file, such as .vscode/mcp.json of a project"
+    parser.add_argument("--config", metavar="FILE", help=text)
     return parser.parse_args(arguments)
 
 
@@ -111,12 +110,12 @@ class _Change:
         self.file = file
         self.before = _read(file)
         try:
-            found = {} if not self.before.strip("\ufeff \t\r\n") else parse(self.before)
+            found = parse(self.before) if self.before.strip("\ufeff \t\r\n") else {}
             wanted = _merged(found, host.servers, name, entry)
-            value = wanted[host.servers][name]
-            same = found == wanted
-            path = (host.servers, name)
-            self.after = self.before if same else with_member(self.before, path, value)
+            self.after = self.before
+            if found != wanted:
+                value = wanted[host.servers][name]
+                self.after = with_member(self.before, (host.servers, name), value)
             if parse(self.after) != wanted:
                 raise CannotEdit("its form is not understood")
         except CannotEdit as exc:

@@ -69,38 +69,19 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 def _parser(program: Program) -> ArgumentParser:
     parser = program.parser("lint", "FILE… [options]", epilog=_EPILOG)
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="a file of recorded replies; - is stdin"
-    )
-    parser.add_argument(
-        "--format",
-        choices=_FORMATS,
-        default="text",
-        help="the format of the findings (default: text)",
-    )
+    text = "a file of recorded replies; - is stdin"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=text)
+    text = "the format of the findings (default: text)"
+    parser.add_argument("--format", choices=_FORMATS, default="text", help=text)
     parser.add_argument("--fix", action="store_true", help="repair in place what can be repaired")
-    parser.add_argument(
-        "--force", action="store_true", help="repair read-only files and those of other users too"
-    )
-    parser.add_argument(
-        "--select",
-        action="append",
-        default=[],
-        metavar="RULES",
-        help="check only these rules, such as AB1,AB502",
-    )
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="RULES",
-        help="do not check these rules, such as AB203",
-    )
-    parser.add_argument(
-        "--dialect",
-        choices=("mcp", "envelope", "rest", "problem"),
-        help="the dialect of all replies (default: recognised)",
-    )
+    text = "repair read-only files and those of other users too"
+    parser.add_argument("--force", action="store_true", help=text)
+    text = "check only these rules, such as AB1,AB502"
+    parser.add_argument("--select", action="append", default=[], metavar="RULES", help=text)
+    text = "do not check these rules, such as AB203"
+    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help=text)
+    text = "the dialect of all replies (default: recognised)"
+    parser.add_argument("--dialect", choices=("mcp", "envelope", "rest", "problem"), help=text)
     parser.add_argument("--version", metavar="DATE", help="the version of MCP, such as 2025-11-25")
     return parser
 

@@ -315,17 +315,11 @@ def add_server_options(parser: ArgumentParser, program: Program, *, timeout: boo
     group.add_argument("--server", metavar="NAME", help=text)
     group.add_argument("--token", help="for a URL: the token that is sent with each request")
     add_repeatable(group, "--header", "NAME:VALUE", "for a URL: a header of each request")
-    group.add_argument(
-        "--transport",
-        choices=("http", "sse", "rest"),
-        help="for a URL: how the server is called; rest is for one without MCP",
-    )
+    text = "for a URL: how the server is called; rest is for one without MCP"
+    group.add_argument("--transport", choices=("http", "sse", "rest"), help=text)
     add_repeatable(group, "--env", "NAME=VALUE", "for a command: an environment variable")
-    group.add_argument(
-        "--inherit-env",
-        action="store_true",
-        help="for a command: the server gets your whole environment",
-    )
+    text = "for a command: the server gets your whole environment"
+    group.add_argument("--inherit-env", action="store_true", help=text)
     if timeout:
         text = "give up after so many seconds (default: 60, and 30 until it is connected)"
         group.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help=text)
@@ -351,13 +345,8 @@ def add_tag_options(parser: ArgumentParser) -> None:
 def add_log_level_option(parser: ArgumentParser) -> None:
     """Add the option of the commands that serve until they are ended."""
     levels = ("debug", "info", "warning", "error", "critical")
-    parser.add_argument(
-        "--log-level",
-        type=str.lower,
-        choices=levels,
-        metavar="LEVEL",
-        help=f"log to stderr from this level on: {', '.join(levels)}",
-    )
+    text = f"log to stderr from this level on: {', '.join(levels)}"
+    parser.add_argument("--log-level", type=str.lower, choices=levels, metavar="LEVEL", help=text)
 
 
 def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str) -> None:

@@ -123,45 +123,49 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
 def parser(program: Program) -> ArgumentParser:
     made = program.parser_with_target("serve")
     _add_address(made)
-    _add_access(made)
-    _add_everyday(made)
+    text = "the largest request body (default: 4 MiB)"
+    made.add_argument("--max-body", type=positive_int, default=MAX_BODY, metavar="BYTES", help=text)
+    text = "accept this Host header too, such as tools.example.com"
+    add_repeatable(made, "--allow-host", "NAME", text)
+    text = "accept requests of this Origin, such as https://example.com"
+    add_repeatable(made, "--allow-origin", "URL", text)
+    text = "use the forwarded headers of this address or network"
+    add_repeatable(made, "--trust-proxy", "ADDRESS", text)
+    text = "serve MCP without sessions, as Access(sessions=False) does"
+    made.add_argument("--stateless", action="store_true", help=text)
+    text = "accept test tokens, which this server issues, on this machine only"
+    made.add_argument("--dev-auth", action="store_true", help=text)
+    text = "start again when a Python file of the program changes; read widgets anew"
+    made.add_argument("--reload", action="store_true", help=text)
+    text = "send the text of exceptions to the caller; on this machine only"
+    made.add_argument("--debug", action="store_true", help=text)
+    text = "show browsers a page to call the tools (default: only on this machine)"
+    made.add_argument("--console", action=BooleanOptionalAction, help=text)
+    add_log_level_option(made)
+    made.add_argument("--access-log", action="store_true", help="log a line for each request")
+    add_audit_options(made)
     add_tasks_option(made)
     add_state_options(made)
-    made.add_argument(
-        "--no-tasks",
-        action="store_true",
-        help="run no tasks here: the workers that share --state run them",
-    )
+    text = "run no tasks here: the workers that share --state run them"
+    made.add_argument("--no-tasks", action="store_true", help=text)
     add_tag_options(made)
     return made
 
 
 def _add_address(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--host", help="the address to listen on (default: HOST of the environment, or 127.0.0.1)"
-    )
-    parser.add_argument(
-        "--port",
-        type=port_number,
-        help="0 takes a free one (default: PORT of the environment, or 8000)",
-    )
+    text = "the address to listen on (default: HOST of the environment, or 127.0.0.1)"
+    parser.add_argument("--host", help=text)
+    text = "0 takes a free one (default: PORT of the environment, or 8000)"
+    parser.add_argument("--port", type=port_number, help=text)
     parser.add_argument("--uds", metavar="PATH", help="listen on this unix socket instead")
     parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
-    parser.add_argument(
-        "--root-path",
-        default="",
-        metavar="PATH",
-        help="the path under which a proxy shows this server, such as /tools",
-    )
-    parser.add_argument(
-        "--url",
-        type=_endpoint,
-        help="the URL of the MCP endpoint as clients know it, such as https://example.com/mcp",
-    )
-    parser.add_argument(
-        "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
-    )
+    text = "the path under which a proxy shows this server, such as /tools"
+    parser.add_argument("--root-path", default="", metavar="PATH", help=text)
+    text = "the URL of the MCP endpoint as clients know it, such as https://example.com/mcp"
+    parser.add_argument("--url", type=_endpoint, help=text)
+    text = "worker processes (default: 1)"
+    parser.add_argument("--workers", type=positive_int, default=1, metavar="N", help=text)
     parser.add_argument(
         "--keep-alive",
         type=positive_int,
@@ -170,65 +174,8 @@ def _add_address(parser: ArgumentParser) -> None:
         help="close a connection after this time without a request; give more than a proxy "
         f"in front waits (default: {KEEP_ALIVE})",
     )
-    parser.add_argument(
-        "--drain",
-        type=positive_int,
-        metavar="SECONDS",
-        help="after SIGTERM, serve for this time while /readyz is 503, then end (default: end)",
-    )
-
-
-def _add_access(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--max-body",
-        type=positive_int,
-        default=MAX_BODY,
-        metavar="BYTES",
-        help="the largest request body (default: 4 MiB)",
-    )
-    add_repeatable(
-        parser, "--allow-host", "NAME", "accept this Host header too, such as tools.example.com"
-    )
-    add_repeatable(
-        parser,
-        "--allow-origin",
-        "URL",
-        "accept requests of this Origin, such as https://example.com",
-    )
-    add_repeatable(
-        parser, "--trust-proxy", "ADDRESS", "use the forwarded headers of this address or network"
-    )
-    parser.add_argument(
-        "--stateless",
-        action="store_true",
-        help="serve MCP without sessions, as Access(sessions=False) does",
-    )
-    parser.add_argument(
-        "--dev-auth",
-        action="store_true",
-        help="accept test tokens, which this server issues, on this machine only",
-    )
-
-
-def _add_everyday(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--reload",
-        action="store_true",
-        help="start again when a Python file of the program changes; read widgets anew",
-    )
-    parser.add_argument(
-        "--debug",
-        action="store_true",
-        help="send the text of exceptions to the caller; on this machine only",
-    )
-    parser.add_argument(
-        "--console",
-        action=BooleanOptionalAction,
-        help="show browsers a page to call the tools (default: only on this machine)",
-    )
-    add_log_level_option(parser)
-    parser.add_argument("--access-log", action="store_true", help="log a line for each request")
-    add_audit_options(parser)
+    text = "after SIGTERM, serve for this time while /readyz is 503, then end (default: end)"
+    parser.add_argument("--drain", type=positive_int, metavar="SECONDS", help=text)
 
 
 def _endpoint(text: str) -> str:

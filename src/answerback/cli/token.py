@@ -31,9 +31,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser.add_argument("url", nargs="?", metavar="URL", default="http://127.0.0.1:8000", help=url)
     parser.add_argument("--user", default="developer", help="the subject (default: developer)")
     add_repeatable(parser, "--scope", "SCOPE", "a scope of the token")
-    parser.add_argument(
-        "--seconds", type=positive_int, default=3600, help="how long it is valid (default: 3600)"
-    )
+    text = "how long it is valid (default: 3600)"
+    parser.add_argument("--seconds", type=positive_int, default=3600, help=text)
     options = parser.parse_args(arguments)
     server = options.url
     try:

@@ -147,7 +147,10 @@ def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, 
             Issue(f.rule, f.name, f.severity, masker.pointer(f.pointer), masker.text(f.message))
             for f in findings
         )
-    caller = record.caller
+    name, caller = record.name, record.caller
+    if record.code or record.kind == "resource":
+        # A client may have made it up, and put a secret into it.
+        name = mask(name)
     if not caller and record.wire == "cgi":
         # The web server puts the user or the address into the process's environment.
         caller = os.environ.get("REMOTE_USER") or os.environ.get("REMOTE_ADDR") or ""
@@ -155,7 +158,7 @@ def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, 
         event=ISSUE if issues else REPLY,
         time=datetime.fromtimestamp(record.started_at, UTC),
         kind=record.kind,
-        tool=_name(record),
+        tool=name[: _MAX_UNKNOWN_LENGTH if record.code == TOOL_NOT_FOUND else _MAX_NAME_LENGTH],
         wire=record.wire,
         version=record.version,
         caller=caller,
@@ -175,14 +178,6 @@ def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, 
         trace=record.trace,
         **more,
     )
-
-
-def _name(record: CallRecord) -> str:
-    """Return the name that was called; one that the client made up is masked and shortened."""
-    if not record.code and record.kind != "resource":
-        return record.name[:_MAX_NAME_LENGTH]
-    unknown = record.code == TOOL_NOT_FOUND
-    return mask(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]
 
 
 def digest(arguments: bytes) -> str:
