@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .program import Options, ServerTarget
 
 
-_OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
+_CALL_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
@@ -127,7 +127,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _options(program: Program, arguments: Sequence[str]) -> Options:
     """Read the options; without any, skip argparse, because its import costs each call time."""
     if not any(each.startswith("-") for each in arguments):
-        none = dict.fromkeys((*_OWN_OPTIONS, *SERVER_OPTIONS))
+        none = dict.fromkeys((*_CALL_OPTIONS, *SERVER_OPTIONS))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
     if arguments[-1] == "--json":

@@ -58,7 +58,7 @@ def with_start_help(
 
 
 # The examples of a program that runs its own App.
-_OWN_EXAMPLES = {"call": "NAME x=7", "read": "URI", "prompt": "NAME x=7", "install": "claude"}
+_APP_EXAMPLES = {"call": "NAME x=7", "read": "URI", "prompt": "NAME x=7", "install": "claude"}
 _EXAMPLES = {
     "serve": "--port 8000",
     "call": "add x=7 y=3",
@@ -112,9 +112,9 @@ def help_text(program: Program) -> str:
     usage = f"usage: {program.command_line('COMMAND', 'TARGET')} [options]"
     commands = ["commands:"]
     for command, summary in COMMANDS.items():
-        if program.app and command in WITHOUT_TARGET and command not in _OWN_EXAMPLES:
+        if program.app and command in WITHOUT_TARGET and command not in _APP_EXAMPLES:
             continue
-        words = (program.app and _OWN_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
+        words = (program.app and _APP_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
         target = WITHOUT_TARGET.get(command, "calculator.py")
         example = f"{program.command_line(command, target)} {words}".rstrip()
         commands += [f"  {command:8} {summary}", f"  {'':8}   {example}"]

@@ -74,7 +74,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         write_stdout(out, f"{change.file} has this server already\n".encode())
         return 0
     write_stdout(out, printable(change.diff()).encode())
-    if not options.yes and not _is_agreed(change.file):
+    if not options.yes and not _confirm(change.file):
         write_stderr("nothing was changed")
         return _DECLINED
     backup = change.write()
@@ -170,7 +170,7 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
     return {**found, servers: {**found.get(servers, {}), name: newer}}
 
 
-def _is_agreed(file: str) -> bool:
+def _confirm(file: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise CannotInstall("stdin is not a terminal, so nobody can be asked; give --yes")
     sys.stderr.write(printable(f"Change {file}? [y/N] "))
@@ -201,14 +201,14 @@ def _back_up(file: str, text: str, old: os.stat_result) -> str:
             descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             continue
-        _write_whole(descriptor, backup, text, old)
+        _write_new(descriptor, backup, text, old)
         return backup
     raise CannotInstall(f"there are too many copies beside {file}; nothing was written")
 
 
 def _replace(file: str, text: str, old: os.stat_result | None) -> None:
     descriptor, written = mkstemp(dir=os.path.dirname(file))
-    _write_whole(descriptor, written, text, old)
+    _write_new(descriptor, written, text, old)
     try:
         if old is not None:
             os.chmod(written, stat.S_IMODE(old.st_mode))
@@ -218,7 +218,7 @@ def _replace(file: str, text: str, old: os.stat_result | None) -> None:
         raise
 
 
-def _write_whole(descriptor: int, path: str, text: str, old: os.stat_result | None) -> None:
+def _write_new(descriptor: int, path: str, text: str, old: os.stat_result | None) -> None:
     """Write a new file, which gets the owner of the *old* one; remove it if that fails."""
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as opened:

@@ -486,9 +486,9 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
     """Run `python calculator.py COMMAND …`; exits the process unless the status is 0."""
     if LOADING.get():
         return
-    _say_if_loaded_twice(app)
+    _warn_if_loaded_twice(app)
     if arguments is None:
-        arguments = _own_arguments()
+        arguments = _program_arguments()
     status = run_program(Program(program_name(sys.argv[0]), app), arguments)
     if status:
         sys.exit(status)
@@ -501,7 +501,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
     """
     if LOADING.get():
         return
-    _say_if_loaded_twice(app)
+    _warn_if_loaded_twice(app)
     import asyncio
     import threading
     from concurrent.futures import Future
@@ -511,7 +511,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
     loop = asyncio.get_running_loop()
     given = GivenLoop(loop)
     program = Program(program_name(sys.argv[0]), app, given)
-    words = _own_arguments() if arguments is None else arguments
+    words = _program_arguments() if arguments is None else arguments
     done: Future[int] = Future()
 
     def run() -> None:
@@ -543,7 +543,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
         sys.exit(128 + signalled[0] if signalled else status)
 
 
-def _say_if_loaded_twice(app: App) -> None:
+def _warn_if_loaded_twice(app: App) -> None:
     """Warn of a program that another file imports: Python loads it again, with a second App."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None) or ""
@@ -584,7 +584,7 @@ def _signals_to(stop: Callable[[], object]) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _own_arguments() -> Sequence[str]:
+def _program_arguments() -> Sequence[str]:
     """Return the program's arguments; programs that a web server or a host starts need none."""
     if "GATEWAY_INTERFACE" in os.environ:
         # A web server may turn the query string into arguments (RFC 3875), and any client can

@@ -56,7 +56,7 @@ class PendingCount(NamedTuple):
 
     answer: Future[float]
     """What `LimitStore.take` returns."""
-    count_alone: Callable[[], float]
+    count_locally: Callable[[], float]
     """Counts the call if the answer comes too late."""
 
 

@@ -434,14 +434,14 @@ async def ask_on_loop(pending: PendingCount, seconds: float | None = None) -> fl
     try:
         return await asyncio.wait_for(asyncio.wrap_future(pending.answer), seconds)
     except TimeoutError:
-        return pending.count_alone()
+        return pending.count_locally()
 
 
 async def _ask_in_thread(pending: PendingCount, seconds: float | None) -> float:
     try:
         return pending.answer.result(seconds)
     except TimeoutError:
-        return pending.count_alone()
+        return pending.count_locally()
 
 
 def _beginning_with(first: object, operation: Operation) -> Operation:

@@ -45,18 +45,18 @@ class SharedBuckets:
     def take(self, key: Hashable) -> float | PendingCount:
         """Count a call; a PendingCount waits for the database."""
         if self._limits.is_away:
-            return self.count_alone(key)
+            return self.count_locally(key)
         left = self._refused_until.get(key, 0.0) - self._local.now()
-        return left if left > 0 else self._limits.ask(self._wanted(key, 1))
+        return left if left > 0 else self._limits.ask(self._request(key, 1))
 
     def give_back(self, key: Hashable) -> None:
         if self._limits.is_away:
             self._buckets().give_back(key)
         else:
             self._refused_until.pop(key, None)
-            self._limits.ask(self._wanted(key, -1))
+            self._limits.ask(self._request(key, -1))
 
-    def count_alone(self, key: Hashable) -> float:
+    def count_locally(self, key: Hashable) -> float:
         """Count a call by this process's part of the limit."""
         return self._buckets().take(key)
 
@@ -66,11 +66,11 @@ class SharedBuckets:
             self._refused_until.clear()
         self._refused_until[key] = self._local.now() + seconds
 
-    def _wanted(self, key: Hashable, count: int) -> Wanted:
+    def _request(self, key: Hashable, count: int) -> TokenRequest:
         # Raises if the key has no `repr`: that is the call's failure, not the database's.
         bucket = place_of(self._name, repr(key))
         seconds = self._local.seconds
-        return Wanted(self, key, bucket, count, seconds / self._local.count, seconds)
+        return TokenRequest(self, key, bucket, count, seconds / self._local.count, seconds)
 
     def _buckets(self) -> Buckets:
         """Return the buckets of this process, for its part of the limit."""
@@ -85,7 +85,7 @@ class SharedBuckets:
         return buckets
 
 
-class Wanted(msgspec.Struct, frozen=True, eq=False):
+class TokenRequest(msgspec.Struct, frozen=True, eq=False):
     """A token to take out of a bucket, or to give back."""
 
     store: SharedBuckets
@@ -113,7 +113,7 @@ class SharedLimits:
         self._fingerprints = shared.fingerprints
         self._members = shared.members(app)
         # A give-back is asked before the calls that come after it.
-        self._asked: deque[tuple[Wanted, Future[float]]] = deque()
+        self._asked: deque[tuple[TokenRequest, Future[float]]] = deque()
         self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
         self._cleans_at = 0.0
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
@@ -147,27 +147,27 @@ class SharedLimits:
         self.is_away = True
         self._work.close()
 
-    def ask(self, wanted: Wanted) -> PendingCount:
+    def ask(self, request: TokenRequest) -> PendingCount:
         """Ask soon; without the database, this process's part of the limit is the answer."""
         answer: Future[float] = Future()
-        self._asked.append((wanted, answer))
+        self._asked.append((request, answer))
         self._work.wake()
         if self._work.is_closed:
-            self._answer_alone()
-        return PendingCount(answer, lambda: wanted.store.count_alone(wanted.key))
+            self._answer_locally()
+        return PendingCount(answer, lambda: request.store.count_locally(request.key))
 
     def _answer_all(self) -> None:
         """Do what is due; the thread calls this."""
         is_away = True
         try:
             self._beat()
-            for wanted, answer in self._take_asked():
+            for request, answer in self._take_requests():
                 if answer.cancelled():
                     continue
                 try:
-                    wait = self._take_token(wanted)
+                    wait = self._take_token(request)
                 except Exception:
-                    self._asked.appendleft((wanted, answer))
+                    self._asked.appendleft((request, answer))
                     raise
                 if answer.set_running_or_notify_cancel():
                     answer.set_result(wait)
@@ -178,7 +178,7 @@ class SharedLimits:
         finally:
             self.is_away = is_away
             if is_away:
-                self._answer_alone()
+                self._answer_locally()
 
     def _beat(self) -> None:
         """Count the processes and remove full buckets, if it is time for that."""
@@ -190,30 +190,30 @@ class SharedLimits:
             else:
                 self._cleans_at = now + _CLEANING
 
-    def _answer_alone(self) -> None:
+    def _answer_locally(self) -> None:
         """Let the calls go on that wait for the database."""
-        for wanted, answer in self._take_asked():
-            if wanted.count > 0 and answer.set_running_or_notify_cancel():
-                answer.set_result(wanted.store.count_alone(wanted.key))
+        for request, answer in self._take_requests():
+            if request.count > 0 and answer.set_running_or_notify_cancel():
+                answer.set_result(request.store.count_locally(request.key))
 
-    def _take_asked(self) -> Iterator[tuple[Wanted, Future[float]]]:
+    def _take_requests(self) -> Iterator[tuple[TokenRequest, Future[float]]]:
         with suppress(IndexError):  # It is empty, or another thread has taken the last one.
             while True:
                 yield self._asked.popleft()
 
-    def _take_token(self, wanted: Wanted) -> float:
+    def _take_token(self, request: TokenRequest) -> float:
         """Take a token; return 0, or the seconds until the next one. Raises Unavailable."""
         [(taken, wait)] = self._database.rows(
             "SELECT taken, wait FROM answerback.take_tokens"
             "(%s::bytea[], %s::bigint[], %s::double precision[], %s::double precision[])",
-            [self._fingerprints.of(wanted.bucket)],
-            [wanted.count],
-            [wanted.each],
-            [wanted.seconds],
+            [self._fingerprints.of(request.bucket)],
+            [request.count],
+            [request.each],
+            [request.seconds],
         )
         if taken:
             return 0.0
-        wanted.store.refuse(wanted.key, wait)
+        request.store.refuse(request.key, wait)
         return float(wait)
 
     def remove_full(self) -> bool:

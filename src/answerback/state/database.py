@@ -224,7 +224,7 @@ NOW = "answerback.now()"
 NOW_ONCE = f"(SELECT {NOW})"
 """The same, read once in a statement: only then can an index find what is older. The planner does
 not know the time, and takes the index if the rows are ordered by it."""
-_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
+_UNREACHABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
 """The errors of a database that is away, full, or cannot be written."""
 _IDLE = psycopg.pq.TransactionStatus.IDLE
 
@@ -279,7 +279,7 @@ class Database:
         # Another thread of the parent may hold the old one.
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._rests_until = 0.0
+        self._paused_until = 0.0
         """No connection is opened until then."""
         self._is_checked = self._is_closed = False
         self.is_failing = False
@@ -334,29 +334,29 @@ class Database:
         if not self._room.acquire(timeout=self._seconds):
             raise unavailable()
         try:
-            connection = self._taken(ends)
+            connection = self._acquire(ends)
             connection.ends = ends
             connection.is_committing = False
             try:
                 yield connection
-            except _AWAY as exc:
+            except _UNREACHABLE as exc:
                 connection.close()
                 if connection.is_committing:
                     self._note_failure(exc)
                     raise unavailable(Uncertain) from exc
                 raise
             finally:
-                self._keep(connection)
+                self._release(connection)
             if self.is_failing:
                 self.is_failing = False
                 logger().info("the database of the state answers again")
-        except _AWAY as exc:
+        except _UNREACHABLE as exc:
             self._note_failure(exc)
             raise unavailable() from exc
         finally:
             self._room.release()
 
-    def _keep(self, connection: BoundedConnection) -> None:
+    def _release(self, connection: BoundedConnection) -> None:
         """Keep a connection for the next transaction, unless it is in an unknown state."""
         with self._lock:
             if connection.info.transaction_status == _IDLE and not self._is_closed:
@@ -364,7 +364,7 @@ class Database:
                 return
         connection.close()
 
-    def _taken(self, ends: float) -> BoundedConnection:
+    def _acquire(self, ends: float) -> BoundedConnection:
         """Return an idle connection, or a new one."""
         while True:
             with self._lock:
@@ -374,7 +374,7 @@ class Database:
             if not idle.is_stale:
                 return idle
             idle.close()
-        if monotonic() < self._rests_until:
+        if monotonic() < self._paused_until:
             raise unavailable()
         connection = open_connection(self.url, ends)
         if not self._is_checked:
@@ -383,7 +383,7 @@ class Database:
         return connection
 
     def _note_failure(self, error: Exception) -> None:
-        self._rests_until = monotonic() + _PAUSE
+        self._paused_until = monotonic() + _PAUSE
         if not self.is_failing:
             self.is_failing = True
             logger().error("the database of the state failed: %s", mask(str(error).strip()))

@@ -252,10 +252,10 @@ class Members:
         """
         with self._lock:
             self._has_left = False
-            self._take()
+            self._take_number()
             return self.number
 
-    def _take(self) -> None:
+    def _take_number(self) -> None:
         if self.number:
             return
         with self._database.transaction() as cursor:
@@ -282,8 +282,8 @@ class Members:
             is_due = at_once or monotonic() >= self._next_beat
             if is_due and not self._has_left:
                 try:
-                    self._take()
-                    self._living = self._written()
+                    self._take_number()
+                    self._living = self._write_heartbeat()
                 except Unavailable:
                     self._lenient_until = inf
                     raise
@@ -294,7 +294,7 @@ class Members:
                 self._next_beat = now + 0.9 * BEAT
             return self._living
 
-    def _written(self) -> frozenset[int]:
+    def _write_heartbeat(self) -> frozenset[int]:
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
                 "INSERT INTO answerback.processes (number, app, seen)"
