@@ -569,15 +569,7 @@ def _definition(
     objects = "" if record.objects == record.replies else f"{counted(record.objects, 'object')} in "
     comment = f"# {objects}{counted(record.replies, 'reply', 'replies')}"
     members = list(record.members.items())
-    if not all(
-        name.isascii()
-        and name.isidentifier()
-        and not name.startswith("__")
-        and name not in _HIDING
-        and name not in classes
-        for name in record.members
-    ):
-        # Such a name cannot be a field of a class.
+    if not all(_can_be_field(name, classes) for name in record.members):
         head, tail = f'{record.name} = TypedDict(\n    "{record.name}",\n    {{', ["    },", ")"]
         lines = [
             f"        {_quoted(name)}: {_field(member, written)},{_note(member, record)}"
@@ -594,6 +586,11 @@ def _definition(
         for name, member in members
     ]
     return "\n".join([comment, head, *lines])
+
+
+def _can_be_field(name: str, classes: Collection[str]) -> bool:
+    is_name = name.isascii() and name.isidentifier() and not name.startswith("__")
+    return is_name and name not in _HIDING and name not in classes
 
 
 def _field(member: Member, written: Collection[str], *, dataclasses: bool = False) -> str:

@@ -46,7 +46,8 @@ class Queue:
         self.max_items = max_items
         self._items: list[CallRecord] = []
         self._bytes = 0
-        self._lost = 0
+        self.lost = 0
+        """How many items were refused, or could not be written, since the last `take`."""
         self._flush_waiters: list[threading.Event] = []
         self._lock = threading.Lock()
         self._not_empty = threading.Event()
@@ -57,7 +58,7 @@ class Queue:
         with self._lock:
             count = len(self._items)
             if count >= self.max_items or (count and self._bytes + size > MAX_WAITING_BYTES):
-                self._lost += 1
+                self.lost += 1
                 return False
             self._items.append(item)
             self._bytes += size
@@ -70,7 +71,7 @@ class Queue:
     def add_lost(self, count: int) -> None:
         """Count items that were taken but cannot be written."""
         with self._lock:
-            self._lost += count
+            self.lost += count
 
     def wake(self, flushed: threading.Event | None = None) -> None:
         """Make `take` return at once; the writer sets *flushed* after writing the items."""
@@ -91,8 +92,8 @@ class Queue:
         self._not_empty.clear()
         self._batch_ready.clear()
         with self._lock:
-            taken = self._items, self._lost, self._flush_waiters
-            self._items, self._bytes, self._lost, self._flush_waiters = [], 0, 0, []
+            taken = self._items, self.lost, self._flush_waiters
+            self._items, self._bytes, self.lost, self._flush_waiters = [], 0, 0, []
         return taken
 
     def wait_before_retry(self, seconds: float) -> None:
@@ -108,10 +109,6 @@ class Queue:
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def lost(self) -> int:
-        return self._lost
 
 
 class Writer:

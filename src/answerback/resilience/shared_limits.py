@@ -66,11 +66,11 @@ class SharedBuckets:
             self._refused_until.clear()
         self._refused_until[key] = self._local.now() + seconds
 
-    def _request(self, key: Hashable, count: int) -> TokenRequest:
+    def _request(self, key: Hashable, count: int) -> BucketRequest:
         # Raises if the key has no `repr`: that is the call's failure, not the database's.
         bucket = place_of(self._name, repr(key))
         seconds = self._local.seconds
-        return TokenRequest(self, key, bucket, count, seconds / self._local.count, seconds)
+        return BucketRequest(self, key, bucket, count, seconds / self._local.count, seconds)
 
     def _buckets(self) -> Buckets:
         """Return the buckets of this process, for its part of the limit."""
@@ -85,7 +85,7 @@ class SharedBuckets:
         return buckets
 
 
-class TokenRequest(msgspec.Struct, frozen=True, eq=False):
+class BucketRequest(msgspec.Struct, frozen=True, eq=False):
     """A token to take out of a bucket, or to give back."""
 
     store: SharedBuckets
@@ -113,7 +113,7 @@ class SharedLimits:
         self._fingerprints = shared.fingerprints
         self._members = shared.members(app)
         # A give-back is asked before the calls that come after it.
-        self._asked: deque[tuple[TokenRequest, Future[float]]] = deque()
+        self._asked: deque[tuple[BucketRequest, Future[float]]] = deque()
         self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
         self._cleans_at = 0.0
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
@@ -147,7 +147,7 @@ class SharedLimits:
         self.is_away = True
         self._work.close()
 
-    def ask(self, request: TokenRequest) -> PendingCount:
+    def ask(self, request: BucketRequest) -> PendingCount:
         """Ask soon; without the database, this process's part of the limit is the answer."""
         answer: Future[float] = Future()
         self._asked.append((request, answer))
@@ -196,12 +196,12 @@ class SharedLimits:
             if request.count > 0 and answer.set_running_or_notify_cancel():
                 answer.set_result(request.store.count_locally(request.key))
 
-    def _take_requests(self) -> Iterator[tuple[TokenRequest, Future[float]]]:
+    def _take_requests(self) -> Iterator[tuple[BucketRequest, Future[float]]]:
         with suppress(IndexError):  # It is empty, or another thread has taken the last one.
             while True:
                 yield self._asked.popleft()
 
-    def _take_token(self, request: TokenRequest) -> float:
+    def _take_token(self, request: BucketRequest) -> float:
         """Take a token; return 0, or the seconds until the next one. Raises Unavailable."""
         [(taken, wait)] = self._database.rows(
             "SELECT taken, wait FROM answerback.take_tokens"

@@ -1,4 +1,4 @@
-"""What operators do with the state: make its tables, check whether it can be used, and rekey it."""
+"""The operator's work on the state: make its tables, check whether it can be used, and rekey it."""
 
 from __future__ import annotations
 
