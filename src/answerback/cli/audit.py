@@ -81,9 +81,9 @@ def _verdict_text(verdict: Verdict, *, head_given: bool) -> str:
 
 
 def _tail(options: Namespace) -> int:
-    for event, kept in _events(options.file, options.n):
+    for event, record in _events(options.file, options.n):
         if options.json:
-            print_json(kept.body)
+            print_json(record.body)
         else:
             print_line(_event_line(event))
     return 0
@@ -134,10 +134,10 @@ def _duration(milliseconds: float) -> str:
 
 def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]:
     unreadable = 0
-    for kept in read(path, last=last):
-        event = decode(kept) if isinstance(kept, StoredRecord) else None
-        if isinstance(kept, StoredRecord) and event is not None:
-            yield event, kept
+    for record in read(path, last=last):
+        event = decode(record) if isinstance(record, StoredRecord) else None
+        if isinstance(record, StoredRecord) and event is not None:
+            yield event, record
         else:
             unreadable += 1
     if unreadable:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .program import Options, ServerTarget
 
 
-_OWN_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
+_CALL_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
@@ -106,10 +106,13 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         text = tool_help(app.tools[name], program.command_line("call", target))
         write_stdout(out, f"{printable(text)}\n".encode())
         return 0
-    if name not in app.tools and (other := _other_command(app, name)) is not None:
-        kind, command = other
-        line = program.command_line(command, target)
-        raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
+    if name not in app.tools:
+        registry = registry_of(app)
+        others = (("prompt", "prompt", registry.prompts), ("resource", "read", registry.resources))
+        for kind, command, table in others:
+            if name in table:
+                line = program.command_line(command, target)
+                raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
     given = read_arguments(app.tools.get(name), pairs, options.json, stdin)
     reply = given if isinstance(given, Reply) else call_as_user(app, name, given, options, stdin)
     if reply.error is not None:
@@ -124,7 +127,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _options(program: Program, arguments: Sequence[str]) -> Options:
     """Read the options; without any, skip argparse, because its import costs each call time."""
     if not any(each.startswith("-") for each in arguments):
-        none = dict.fromkeys((*_OWN_OPTIONS, *SERVER_OPTIONS))
+        none = dict.fromkeys((*_CALL_OPTIONS, *SERVER_OPTIONS))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
     if arguments[-1] == "--json":
@@ -149,9 +152,8 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     add_output_options(parser)
-    parser.add_argument(
-        "--limit", metavar="N", type=_count, help="print the first N items of a list"
-    )
+    text = "print the first N items of a list"
+    parser.add_argument("--limit", metavar="N", type=_count, help=text)
     add_user_options(parser)
     add_tag_options(parser)
     add_server_options(parser, program)
@@ -186,14 +188,6 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
         line = program.command_line("list", target)
         raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
     return server
-
-
-def _other_command(app: App, name: str) -> tuple[str, str] | None:
-    """Return what *name* is instead of a tool, and its command; None if it is unknown."""
-    registry = registry_of(app)
-    if name in registry.prompts:
-        return "prompt", "prompt"
-    return ("resource", "read") if name in registry.resources else None
 
 
 def read_arguments(
@@ -300,7 +294,7 @@ def _read_bytes(source: str | int, name: str) -> bytes:
 
 
 def _json_error(text: bytes) -> str | None:
-    """Return a JSON syntax error's reason and position; None if the text is JSON."""
+    """Return a JSON syntax error's reason, position and line; None if the text is JSON."""
     try:
         load(text)
         return None
@@ -317,23 +311,18 @@ def _json_error(text: bytes) -> str | None:
         json.loads(text)
     except json.JSONDecodeError as exc:
         reason = exc.msg[:1].lower() + exc.msg[1:]
-        line = exc.doc.splitlines()[exc.lineno - 1 : exc.lineno] or [""]
-        marked = _with_caret(line[0], exc.colno - 1)
-        return f"{reason} at line {exc.lineno}, column {exc.colno}\n{marked}"
+        [line] = exc.doc.splitlines()[exc.lineno - 1 : exc.lineno] or [""]
+        column = exc.colno - 1
+        start, end = max(column - _SHOWN_BESIDE_ERROR, 0), column + _SHOWN_BESIDE_ERROR
+        head, tail = "…" if start else "", "…" if end < len(line) else ""
+        # A tab may be several columns wide, and the caret would be misplaced.
+        shown = line[start:end].replace("\t", " ")
+        caret = " " * (len(head) + column - start) + "^"
+        return f"{reason} at line {exc.lineno}, column {exc.colno}\n{head}{shown}{tail}\n{caret}"
     except (ValueError, RecursionError):
         # The text is not UTF-8, or is nested too deeply.
         pass
     return without_position
-
-
-def _with_caret(line: str, column: int) -> str:
-    """Return the line, cut to the characters around the column, with a caret below it."""
-    start = max(column - _SHOWN_BESIDE_ERROR, 0)
-    end = column + _SHOWN_BESIDE_ERROR
-    head, tail = "…" if start else "", "…" if end < len(line) else ""
-    # A tab may be several columns wide, and the caret would be misplaced.
-    shown = line[start:end].replace("\t", " ")
-    return f"{head}{shown}{tail}\n{' ' * (len(head) + column - start)}^"
 
 
 def add_user_options(parser: ArgumentParser) -> None:

@@ -24,7 +24,7 @@ from .program import (
     require_widgets,
     write_stderr,
 )
-from .remote import chosen_servers, own_options
+from .remote import chosen_servers, options_for_one
 from .serve import port_number
 from .terminal_login import has_browser, terminal_login
 from .terminal_peer import TerminalPeer
@@ -51,29 +51,20 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     server = program.find_server(options.target)
     if server is None:
         refuse_server_options(options)
-        return _serve_app(program, options)
-    return _serve_targets(server, options)
-
-
-def _serve_app(program: Program, options: Namespace) -> int:
-    """Serve an App as `serve` does on this machine; its console needs no token."""
+    targets = [] if server is None else _targets(server, options)
     # It needs uvicorn, which `console --help` does not.
-    from ..server.uvicorn.uvicorn_server import serve
+    from ..server.uvicorn.uvicorn_server import serve, serve_targets
 
-    app = require_widgets(program.load(options.target))
-    server = ServeOptions(port=options.port, console=True)
-    server = with_start_help(server, program, options.target, app)
-    keep_stderr()
-    listener = bind(server)
-    _show(base_url(server, listener) + "/", options)
-    return serve(runtime_on_loop(registry_of(app)), server, listener)
-
-
-def _serve_targets(server: ServerTarget, options: Namespace) -> int:
-    """Serve the page for servers, which are started when it asks for them."""
-    targets = _targets(server, options)
-    from ..server.uvicorn.uvicorn_server import serve_targets
-
+    if server is None:
+        # As `serve` does on this machine, where the console needs no token.
+        app = require_widgets(program.load(options.target))
+        served = ServeOptions(port=options.port, console=True)
+        served = with_start_help(served, program, options.target, app)
+        keep_stderr()
+        listener = bind(served)
+        _show(base_url(served, listener) + "/", options)
+        return serve(runtime_on_loop(registry_of(app)), served, listener)
+    # The servers are started when the page asks for them.
     keep_stderr()
     name = targets[0].name if len(targets) == 1 else str(server)
     application = TargetConsole(name, targets)
@@ -89,7 +80,7 @@ def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
     """Return the servers that the page offers; raises WrongOption or BadTarget."""
     found = chosen_servers(server, options)
     if isinstance(found, ServerEntry):
-        entry = with_options(found, own_options(options))
+        entry = with_options(found, options_for_one(options))
         name = options.server or entry.label
         label = str(server) if options.server else entry.label
         return [_target(name, label, entry, options, options.server or "")]
@@ -109,14 +100,14 @@ def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
 
 
 def _target(
-    name: str, label: str, entry: ServerEntry, options: Namespace, member: str = ""
+    name: str, label: str, entry: ServerEntry, options: Namespace, member: str
 ) -> ConsoleTarget:
     if entry.transport == "rest":
         raise BadTarget(f"{name} cannot be used: the console talks MCP to a URL, and not REST")
     stderr = TerminalPeer(_STDIN).show_line if options.server_log else None
     auth = None
     if entry.url:
-        given = own_options(options).get("auth") or terminal_login(entry.url, _STDIN)
+        given = options_for_one(options).get("auth") or terminal_login(entry.url, _STDIN)
         auth = auth_for(entry.url, entry.headers, given)
     return ConsoleTarget(
         name=name,

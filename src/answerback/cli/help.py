@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 def with_start_help(
     server: ServeOptions, program: Program, target: str | None, app: App
 ) -> ServeOptions:
-    """Return the options with the help, if there is a console that shows it."""
+    """Return the options with the help, if there is a console that shows it.
+
+    It is for users of this machine, who can run the program themselves.
+    """
     if not server.web.console:
         return server
-    web = msgspec.structs.replace(server.web, start=start_help(program, target, app))
-    return msgspec.structs.replace(server, web=web)
-
-
-def start_help(program: Program, target: str | None, app: App) -> StartHelp:
-    """Return the help for users of this machine, who can run the program themselves."""
     env: dict[str, str] = {}
     command = stdio_command(program, target, env)
     name = name_in_hosts(registry_of(app).name)
@@ -55,11 +52,13 @@ def start_help(program: Program, target: str | None, app: App) -> StartHelp:
                 afterwards=host.afterwards,
             )
         )
-    return StartHelp(program=program.name, target=quoted, hosts=tuple(hosts))
+    start = StartHelp(program=program.name, target=quoted, hosts=tuple(hosts))
+    web = msgspec.structs.replace(server.web, start=start)
+    return msgspec.structs.replace(server, web=web)
 
 
 # The examples of a program that runs its own App.
-_OWN_EXAMPLES = {"call": "NAME x=7", "read": "URI", "prompt": "NAME x=7", "install": "claude"}
+_APP_EXAMPLES = {"call": "NAME x=7", "read": "URI", "prompt": "NAME x=7", "install": "claude"}
 _EXAMPLES = {
     "serve": "--port 8000",
     "call": "add x=7 y=3",
@@ -113,9 +112,9 @@ def help_text(program: Program) -> str:
     usage = f"usage: {program.command_line('COMMAND', 'TARGET')} [options]"
     commands = ["commands:"]
     for command, summary in COMMANDS.items():
-        if program.app and command in WITHOUT_TARGET and command not in _OWN_EXAMPLES:
+        if program.app and command in WITHOUT_TARGET and command not in _APP_EXAMPLES:
             continue
-        words = (program.app and _OWN_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
+        words = (program.app and _APP_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
         target = WITHOUT_TARGET.get(command, "calculator.py")
         example = f"{program.command_line(command, target)} {words}".rstrip()
         commands += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
@@ -133,7 +132,7 @@ def version_text(program: Program) -> str:
     return f"{registry.name} {registry.version} (answerback {__version__})\n"
 
 
-def unknown_command(program: Program, word: str, arguments: Sequence[str] = ()) -> str:
+def unknown_command(program: Program, word: str, arguments: Sequence[str]) -> str:
     """Return the error for a word that is not a command, with a suggestion."""
     if (meant := _OTHER_WORDS.get(word)) is not None:
         target = next((each for each in arguments if not each.startswith("-")), "calculator.py")

@@ -24,7 +24,7 @@ _UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
 def stdio_command(program: Program, target: str | None, env: dict[str, str]) -> list[str]:
     """Return the command; a module in the current folder needs that folder, added to *env*."""
     if program.app is not None:
-        return [*_own_command(), "mcp"]
+        return [*_program_command(), "mcp"]
     place, folder = absolute_target(target or "")
     if folder is not None:
         paths = (folder, env.get("PYTHONPATH", ""))
@@ -32,7 +32,7 @@ def stdio_command(program: Program, target: str | None, env: dict[str, str]) -> 
     return [sys.executable, "-m", "answerback", "mcp", place]
 
 
-def _own_command() -> list[str]:
+def _program_command() -> list[str]:
     """Return the start of this program's own command line."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None:

@@ -74,12 +74,12 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         write_stdout(out, f"{change.file} has this server already\n".encode())
         return 0
     write_stdout(out, printable(change.diff()).encode())
-    if not options.yes and not _is_agreed(change.file):
+    if not options.yes and not _confirm(change.file):
         write_stderr("nothing was changed")
         return _DECLINED
     backup = change.write()
     kept = f" The file as it was before: {backup}" if backup else ""
-    text = f"{change.file} is written.{kept}\nNext: {change.host.afterwards}.\n"
+    text = f"{change.file} is written.{kept}\nNext: {host.afterwards}.\n"
     write_stdout(out, printable(text).encode())
     return 0
 
@@ -94,9 +94,8 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
     parser.add_argument("--print", action="store_true", help="only print the JSON to add by hand")
     parser.add_argument("--name", help="the name of the server there (default: the App's name)")
     add_repeatable(parser, "--env", "K=V", "a variable for the server's environment")
-    parser.add_argument(
-        "--config", metavar="FILE", help="another file, such as .vscode/mcp.json of a project"
-    )
+    text = "another file, such as .vscode/mcp.json of a project"
+    parser.add_argument("--config", metavar="FILE", help=text)
     return parser.parse_args(arguments)
 
 
@@ -109,15 +108,14 @@ class _Change:
 
     def __init__(self, file: str, host: HostConfig, name: str, entry: JsonObject) -> None:
         self.file = file
-        self.host = host
         self.before = _read(file)
         try:
-            found = {} if not self.before.strip("\ufeff \t\r\n") else parse(self.before)
+            found = parse(self.before) if self.before.strip("\ufeff \t\r\n") else {}
             wanted = _merged(found, host.servers, name, entry)
-            value = wanted[host.servers][name]
-            same = found == wanted
-            path = (host.servers, name)
-            self.after = self.before if same else with_member(self.before, path, value)
+            self.after = self.before
+            if found != wanted:
+                value = wanted[host.servers][name]
+                self.after = with_member(self.before, (host.servers, name), value)
             if parse(self.after) != wanted:
                 raise CannotEdit("its form is not understood")
         except CannotEdit as exc:
@@ -140,22 +138,19 @@ class _Change:
             os.makedirs(os.path.dirname(self.file), exist_ok=True)
             # Another installation at the same time must not replace what this one writes.
             with folder_lock(self.file):
-                return self._write()
+                if _read(self.file) != self.before:
+                    raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
+                old = os.stat(self.file) if os.path.exists(self.file) else None
+                backup = None if old is None else _back_up(self.file, self.before, old)
+                try:
+                    _replace(self.file, self.after, old)
+                except OSError:
+                    if backup is not None:
+                        os.unlink(backup)
+                    raise
+                return backup
         except OSError as exc:
             raise CannotInstall(f"cannot write {self.file}: {exc.strerror}") from None
-
-    def _write(self) -> str | None:
-        if _read(self.file) != self.before:
-            raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
-        old = os.stat(self.file) if os.path.exists(self.file) else None
-        backup = None if old is None else _back_up(self.file, self.before, old)
-        try:
-            _replace(self.file, self.after, old)
-        except OSError:
-            if backup is not None:
-                os.unlink(backup)
-            raise
-        return backup
 
 
 def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str, JsonObject]:
@@ -175,7 +170,7 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
     return {**found, servers: {**found.get(servers, {}), name: newer}}
 
 
-def _is_agreed(file: str) -> bool:
+def _confirm(file: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise CannotInstall("stdin is not a terminal, so nobody can be asked; give --yes")
     sys.stderr.write(printable(f"Change {file}? [y/N] "))
@@ -206,14 +201,14 @@ def _back_up(file: str, text: str, old: os.stat_result) -> str:
             descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             continue
-        _write_whole(descriptor, backup, text, old)
+        _write_new(descriptor, backup, text, old)
         return backup
     raise CannotInstall(f"there are too many copies beside {file}; nothing was written")
 
 
 def _replace(file: str, text: str, old: os.stat_result | None) -> None:
     descriptor, written = mkstemp(dir=os.path.dirname(file))
-    _write_whole(descriptor, written, text, old)
+    _write_new(descriptor, written, text, old)
     try:
         if old is not None:
             os.chmod(written, stat.S_IMODE(old.st_mode))
@@ -223,7 +218,7 @@ def _replace(file: str, text: str, old: os.stat_result | None) -> None:
         raise
 
 
-def _write_whole(descriptor: int, path: str, text: str, old: os.stat_result | None) -> None:
+def _write_new(descriptor: int, path: str, text: str, old: os.stat_result | None) -> None:
     """Write a new file, which gets the owner of the *old* one; remove it if that fails."""
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as opened:
@@ -253,7 +248,7 @@ def parse(text: str) -> Json:
         return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
     except json.JSONDecodeError as exc:
         raise CannotEdit(f"it is not JSON (line {exc.lineno}: {exc.msg})") from None
-    except CannotEdit:
+    except CannotEdit:  # A ValueError too.
         raise
     except RecursionError:
         raise CannotEdit("it is nested too deeply") from None

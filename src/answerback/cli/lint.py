@@ -15,6 +15,7 @@ from ..errors import AnswerbackError
 from ..rules import reports
 from ..rules.catalogue import select_rules
 from ..rules.lint.linter import Linter, LintOptions, Report
+from ..rules.lint.rewriting import CannotRewrite, rewrite_file
 from ..rules.reports import summary
 from .program import Program, write_stderr
 
@@ -68,38 +69,19 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 def _parser(program: Program) -> ArgumentParser:
     parser = program.parser("lint", "FILE… [options]", epilog=_EPILOG)
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="a file of recorded replies; - is stdin"
-    )
-    parser.add_argument(
-        "--format",
-        choices=_FORMATS,
-        default="text",
-        help="the format of the findings (default: text)",
-    )
+    text = "a file of recorded replies; - is stdin"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=text)
+    text = "the format of the findings (default: text)"
+    parser.add_argument("--format", choices=_FORMATS, default="text", help=text)
     parser.add_argument("--fix", action="store_true", help="repair in place what can be repaired")
-    parser.add_argument(
-        "--force", action="store_true", help="repair read-only files and those of other users too"
-    )
-    parser.add_argument(
-        "--select",
-        action="append",
-        default=[],
-        metavar="RULES",
-        help="check only these rules, such as AB1,AB502",
-    )
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="RULES",
-        help="do not check these rules, such as AB203",
-    )
-    parser.add_argument(
-        "--dialect",
-        choices=("mcp", "envelope", "rest", "problem"),
-        help="the dialect of all replies (default: recognised)",
-    )
+    text = "repair read-only files and those of other users too"
+    parser.add_argument("--force", action="store_true", help=text)
+    text = "check only these rules, such as AB1,AB502"
+    parser.add_argument("--select", action="append", default=[], metavar="RULES", help=text)
+    text = "do not check these rules, such as AB203"
+    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help=text)
+    text = "the dialect of all replies (default: recognised)"
+    parser.add_argument("--dialect", choices=("mcp", "envelope", "rest", "problem"), help=text)
     parser.add_argument("--version", metavar="DATE", help="the version of MCP, such as 2025-11-25")
     return parser
 
@@ -156,31 +138,26 @@ def _lint_input(linter: Linter, name: str, console: object, options: Namespace) 
         with open(name, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             with _progress(console, name, size) as read:
-                _lint_file(linter, name, file, read, options)
+                if not options.fix:
+                    linter.lint(name, file, None, read)
+                    return
+                fixed = linter.counts.fixed
+                try:
+                    rewrite_file(
+                        name,
+                        file,
+                        lambda copy: linter.lint(name, file, copy, read),
+                        force=options.force,
+                    )
+                except CannotRewrite:
+                    linter.counts.fixed = fixed
+                    raise
     except BrokenPipeError:
         raise
     except OSError as exc:
         # Only open() sets a filename; without one the report or the repaired copy failed.
         problem = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
         raise CannotLint(f"{problem}: {exc.strerror}") from None
-
-
-def _lint_file(
-    linter: Linter, name: str, file: IO[bytes], read: Callable[[int], None], options: Namespace
-) -> None:
-    if not options.fix:
-        linter.lint(name, file, None, read)
-        return
-    from ..rules.lint.rewriting import CannotRewrite, rewrite_file
-
-    fixed = linter.counts.fixed
-    try:
-        rewrite_file(
-            name, file, lambda copy: linter.lint(name, file, copy, read), force=options.force
-        )
-    except CannotRewrite:
-        linter.counts.fixed = fixed
-        raise
 
 
 @contextmanager

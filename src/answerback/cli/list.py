@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -49,34 +49,34 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
         write_json(out, msgspec.json.format(_json_list(app, options), indent=2))
-    else:
-        write_stdout(out, f"{printable(_lists(app, options))}\n".encode())
-        # Nothing else tells the author which tools have no return annotation.
-        names = [
-            name
-            for name, tool in app.tools.items()
-            if tool.settings.output_schema is None
-            and "return" not in tool.source.function.__annotations__
-        ]
-        if names:
-            have = "has" if len(names) == 1 else "have"
-            write_stderr(
-                f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
-                "write -> and the type"
-            )
+        return 0
+    write_stdout(out, f"{printable(_lists(app, options))}\n".encode())
+    # Nothing else tells the author which tools have no return annotation.
+    names = [
+        name
+        for name, tool in app.tools.items()
+        if tool.settings.output_schema is None
+        and "return" not in tool.source.function.__annotations__
+    ]
+    if names:
+        have = "has" if len(names) == 1 else "have"
+        write_stderr(
+            f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
+            "write -> and the type"
+        )
     return 0
 
 
 def _json_list(app: App, options: Options) -> bytes:
     registry = registry_of(app)
-    if not (options.resources or options.prompts):
+    if options.prompts:
+        entries = [prompt_entry(each, LATEST_STATEFUL) for each in registry.prompts.values()]
+    elif options.resources:
+        entries = [resource_entry(each, LATEST_STATEFUL) for each in registry.resources.values()]
+    else:
         from ..server.http.routes import function_list
 
         return function_list(registry)
-    if options.prompts:
-        entries = [prompt_entry(each, LATEST_STATEFUL) for each in registry.prompts.values()]
-    else:
-        entries = [resource_entry(each, LATEST_STATEFUL) for each in registry.resources.values()]
     return msgspec.json.encode(entries)
 
 
@@ -109,14 +109,13 @@ def _summary(tool: Tool) -> str:
     if tool.settings.widget is not None:
         summary += f" (widget: {tool.settings.widget})"
     if tool.gates is not None:
-        summary += f" (requires {', '.join(map(_gate_name, tool.gates.declared))})"
+        from ..tools.requires import ReadyGate
+
+        names = [
+            gate.label
+            if isinstance(gate, ReadyGate)
+            else getattr(gate, "__name__", type(gate).__name__)
+            for gate in tool.gates.declared
+        ]
+        summary += f" (requires {', '.join(names)})"
     return summary.lstrip()
-
-
-def _gate_name(gate: Callable[..., Any]) -> str:
-    from ..tools.requires import ReadyGate
-
-    if isinstance(gate, ReadyGate):
-        return gate.label
-    name: str = getattr(gate, "__name__", type(gate).__name__)
-    return name

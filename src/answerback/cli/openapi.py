@@ -14,11 +14,8 @@ from .program import Program, add_tag_options, write_json
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("openapi")
-    parser.add_argument(
-        "--dialects",
-        action="store_true",
-        help="list the media types of all dialects that a client can ask for",
-    )
+    text = "list the media types of all dialects that a client can ask for"
+    parser.add_argument("--dialects", action="store_true", help=text)
     add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()

@@ -315,17 +315,11 @@ def add_server_options(parser: ArgumentParser, program: Program, *, timeout: boo
     group.add_argument("--server", metavar="NAME", help=text)
     group.add_argument("--token", help="for a URL: the token that is sent with each request")
     add_repeatable(group, "--header", "NAME:VALUE", "for a URL: a header of each request")
-    group.add_argument(
-        "--transport",
-        choices=("http", "sse", "rest"),
-        help="for a URL: how the server is called; rest is for one without MCP",
-    )
+    text = "for a URL: how the server is called; rest is for one without MCP"
+    group.add_argument("--transport", choices=("http", "sse", "rest"), help=text)
     add_repeatable(group, "--env", "NAME=VALUE", "for a command: an environment variable")
-    group.add_argument(
-        "--inherit-env",
-        action="store_true",
-        help="for a command: the server gets your whole environment",
-    )
+    text = "for a command: the server gets your whole environment"
+    group.add_argument("--inherit-env", action="store_true", help=text)
     if timeout:
         text = "give up after so many seconds (default: 60, and 30 until it is connected)"
         group.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help=text)
@@ -351,13 +345,8 @@ def add_tag_options(parser: ArgumentParser) -> None:
 def add_log_level_option(parser: ArgumentParser) -> None:
     """Add the option of the commands that serve until they are ended."""
     levels = ("debug", "info", "warning", "error", "critical")
-    parser.add_argument(
-        "--log-level",
-        type=str.lower,
-        choices=levels,
-        metavar="LEVEL",
-        help=f"log to stderr from this level on: {', '.join(levels)}",
-    )
+    text = f"log to stderr from this level on: {', '.join(levels)}"
+    parser.add_argument("--log-level", type=str.lower, choices=levels, metavar="LEVEL", help=text)
 
 
 def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str) -> None:
@@ -497,9 +486,9 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
     """Run `python calculator.py COMMAND …`; exits the process unless the status is 0."""
     if LOADING.get():
         return
-    _say_if_loaded_twice(app)
+    _warn_if_loaded_twice(app)
     if arguments is None:
-        arguments = _own_arguments()
+        arguments = _program_arguments()
     status = run_program(Program(program_name(sys.argv[0]), app), arguments)
     if status:
         sys.exit(status)
@@ -512,7 +501,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
     """
     if LOADING.get():
         return
-    _say_if_loaded_twice(app)
+    _warn_if_loaded_twice(app)
     import asyncio
     import threading
     from concurrent.futures import Future
@@ -522,7 +511,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
     loop = asyncio.get_running_loop()
     given = GivenLoop(loop)
     program = Program(program_name(sys.argv[0]), app, given)
-    words = _own_arguments() if arguments is None else arguments
+    words = _program_arguments() if arguments is None else arguments
     done: Future[int] = Future()
 
     def run() -> None:
@@ -554,7 +543,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
         sys.exit(128 + signalled[0] if signalled else status)
 
 
-def _say_if_loaded_twice(app: App) -> None:
+def _warn_if_loaded_twice(app: App) -> None:
     """Warn of a program that another file imports: Python loads it again, with a second App."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None) or ""
@@ -595,7 +584,7 @@ def _signals_to(stop: Callable[[], object]) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _own_arguments() -> Sequence[str]:
+def _program_arguments() -> Sequence[str]:
     """Return the program's arguments; programs that a web server or a host starts need none."""
     if "GATEWAY_INTERFACE" in os.environ:
         # A web server may turn the query string into arguments (RFC 3875), and any client can
@@ -604,19 +593,15 @@ def _own_arguments() -> Sequence[str]:
     if len(sys.argv) > 1 or os.isatty(0) or os.isatty(1):
         return sys.argv[1:]
     # Hosts start `python server.py` without arguments, as the servers of other frameworks expect.
-    if not _can_send(0):
+    try:
+        has_client = not stat.S_ISCHR(os.fstat(0).st_mode)  # /dev/null
+    except OSError:  # It is closed.
+        has_client = False
+    if not has_client:
         write_stderr(
             "no command was given, and no MCP client is on stdin; --help shows the commands"
         )
     return ("mcp",)
-
-
-def _can_send(fd: int) -> bool:
-    """Return whether a host may write to the descriptor; False for /dev/null or a closed one."""
-    try:
-        return not stat.S_ISCHR(os.fstat(fd).st_mode)
-    except OSError:
-        return False
 
 
 def program_name(started: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from ..core.author_errors import did_you_mean, similar_names
 from ..core.reply import Reply, failure
@@ -14,10 +13,6 @@ from .call import add_user_options, call_as_user, read_arguments
 from .program import Program, add_server_options, add_tag_options, refuse_server_options
 from .readable_reply import print_prompt
 from .reply_output import print_error
-
-if TYPE_CHECKING:
-    from ..app import App
-    from .program import Options
 
 _HELP = """\
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
@@ -46,22 +41,18 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return prompt_remote(server, options, out, stdin)
     refuse_server_options(options)
     app = program.load_tagged(options.target, options)
-    reply = _fill(app, options, stdin)
+    prompts = registry_of(app).prompts
+    name = options.name
+    given = read_arguments(prompts.get(name), options.pairs, None, stdin)
+    if name not in prompts:
+        hint = did_you_mean(similar_names(name, prompts))
+        reply = failure(f"Prompt not found: {name}", NotFound.code, hint=hint or None)
+    elif isinstance(given, Reply):
+        reply = given
+    else:
+        # The reply has a block for each message, and the messages' roles in its meta.
+        reply = call_as_user(app, prompts[name].name, given, options, stdin, "prompts")
     if reply.error is not None:
         advice = f"`{program.command_line('list', options.target)} --prompts` shows them"
         return print_error(reply, reply.error, app.contract, None, advice)
-    description = registry_of(app).prompts[options.name].description
-    return print_prompt(reply.meta["roles"], reply.content, description, out)
-
-
-def _fill(app: App, options: Options, stdin: int) -> Reply[Any]:
-    """Return a reply with one block per message, and the messages' roles in its meta."""
-    prompts = registry_of(app).prompts
-    prompt = prompts.get(options.name)
-    if prompt is None:
-        hint = did_you_mean(similar_names(options.name, prompts))
-        return failure(f"Prompt not found: {options.name}", NotFound.code, hint=hint or None)
-    arguments = read_arguments(prompt, options.pairs, None, stdin)
-    if isinstance(arguments, Reply):
-        return arguments
-    return call_as_user(app, prompt.name, arguments, options, stdin, "prompts")
+    return print_prompt(reply.meta["roles"], reply.content, prompts[name].description, out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..client.connecting import ConnectContext, connect
+from ..client.connecting import connect
 from ..client.results import RemotePrompt, RemoteTool
 from ..client.targets import BadTarget, ServerEntry, Surroundings, read_target
 from ..client.user_handlers import ElicitationRequest
@@ -29,8 +29,6 @@ from .terminal_peer import TerminalPeer, stderr_is_terminal
 from .tool_help import section, usage_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..client.blocking import BlockingServer
     from ..client.results import ListedEntry, RemoteResource, RemoteTemplate
     from .program import Options, ServerTarget
@@ -108,20 +106,17 @@ def _lists(server: BlockingServer, options: Options) -> Iterator[str]:
         yield usage_table(_prompt_rows(server)) or "the server has no prompts"
     else:
         yield tool_table(server.tools())
+        # Of several servers, one may say that it has resources or prompts.
+        facts = server.info.values() if isinstance(server.info, dict) else [server.info]
         for noun, rows in (("resources", _resource_rows), ("prompts", _prompt_rows)):
             try:
-                table = section(noun, rows(server)) if _declares(server, noun) else ""
+                is_offered = any(each.offers(noun) for each in facts)
+                table = section(noun, rows(server)) if is_offered else ""
             except ToolError as exc:
                 write_stderr(f"note: the {noun} cannot be listed: {exc}".replace("\n", "\n  "))
                 continue
             if table:
                 yield f"\n{table}"
-
-
-def _declares(server: BlockingServer, noun: str) -> bool:
-    """Return whether the server, or one of several, says that it has resources or prompts."""
-    facts = server.info.values() if isinstance(server.info, dict) else [server.info]
-    return any(each.offers(noun) for each in facts)
 
 
 def _resource_rows(server: BlockingServer) -> list[tuple[str, str]]:
@@ -145,11 +140,11 @@ def _summary(entry: ListedEntry) -> str:
 
 
 def _json_list(server: BlockingServer, options: Options) -> bytes:
-    entries: Sequence[Any] = server.tools() if not (options.resources or options.prompts) else ()
+    entries: Iterable[Any]
     if options.resources:
-        entries = [*_resources(server).values()]
-    if options.prompts:
-        entries = server.prompts()
+        entries = _resources(server).values()
+    else:
+        entries = server.prompts() if options.prompts else server.tools()
     members = [
         {name: value for name, value in msgspec.to_builtins(entry).items() if value is not None}
         for entry in entries
@@ -159,21 +154,24 @@ def _json_list(server: BlockingServer, options: Options) -> bytes:
 
 @contextmanager
 def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[BlockingServer]:
-    """Open the connection; on a terminal the server's progress and questions are shown."""
+    """Open the connection; on a terminal the server's progress and questions are shown.
+
+    Raises WrongOption or BadTarget.
+    """
     peer = TerminalPeer(stdin)
-    with connection(target, options, peer, **_handlers(peer)) as server:
-        if stderr_is_terminal():
-            server = server.options(progress=peer.notify)
-        try:
-            yield server
-        finally:
-            peer.clear_progress()
+    found = chosen_servers(target, options)
+    # A command has no later list, so it waits for every server of a file.
+    more: dict[str, Any] = {"inherit": bool(options.inherit_env), "wait": None}
+    if options.timeout is not None:
+        more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
+    if options.server_log:
+        more |= {"on_log": peer.notify, "stderr": peer.show_line}
+    if not isinstance(target, list):
+        from .terminal_login import terminal_login
 
-
-def _handlers(peer: TerminalPeer) -> JsonObject:
-    """Return handlers with which a user at a terminal can answer the server's questions."""
-    if not peer.can.elicit:
-        return {}
+        more["auth"] = terminal_login(target, stdin)
+    if isinstance(found, ServerEntry):
+        more |= options_for_one(options)
 
     async def elicit(request: ElicitationRequest) -> object:
         params = {"message": request.message, "requestedSchema": request.schema}
@@ -182,7 +180,15 @@ def _handlers(peer: TerminalPeer) -> JsonObject:
         except NeedsInput:
             return None
 
-    return {"elicit": elicit, "elicit_url": False}
+    if peer.can.elicit:
+        more |= {"elicit": elicit, "elicit_url": False}
+    with connect(found, **more) as server:
+        if stderr_is_terminal():
+            server = server.options(progress=peer.notify)
+        try:
+            yield server
+        finally:
+            peer.clear_progress()
 
 
 def _note_failures(server: BlockingServer) -> None:
@@ -223,28 +229,8 @@ def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
         return False
 
 
-def connection(
-    target: ServerTarget, options: Options, peer: TerminalPeer, **more: Any
-) -> ConnectContext[Any]:
-    """Return the connection to the target; raises WrongOption or BadTarget."""
-    found = chosen_servers(target, options)
-    # A command has no later list, so it waits for every server of a file.
-    more |= {"inherit": bool(options.inherit_env), "wait": None}
-    if options.timeout is not None:
-        more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
-    if options.server_log:
-        more |= {"on_log": peer.notify, "stderr": peer.show_line}
-    if not isinstance(target, list):
-        from .terminal_login import terminal_login
-
-        more["auth"] = terminal_login(target, peer.stdin)
-    if isinstance(found, ServerEntry):
-        more |= own_options(options)
-    return connect(found, **more)
-
-
 def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
-    """Return the one server that is meant; without `--server` a file stands for all of its own."""
+    """Return the server that is meant; without `--server` a file stands for all its servers."""
     found = read_target(target)
     if isinstance(found, ServerEntry):
         if options.server is not None:
@@ -279,7 +265,7 @@ def _given(names: Iterable[str], options: Options) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
 
 
-def own_options(options: Options) -> Mapping[str, Any]:
+def options_for_one(options: Options) -> dict[str, Any]:
     """Return the options of `connect` for one server."""
     found: dict[str, Any] = {}
     headers = dict(_pair("--header", text, ":") for text in options.header or ())

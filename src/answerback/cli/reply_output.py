@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 
 
 def add_output_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--dialect",
-        choices=get_args(Dialect),
-        help="print JSON in this dialect (piped: the contract's)",
-    )
+    text = "print JSON in this dialect (piped: the contract's)"
+    parser.add_argument("--dialect", choices=get_args(Dialect), help=text)
     text = "save images, sounds and other bytes as FILE; without any, what a pipe would get"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
 
@@ -82,8 +79,12 @@ def print_reply(
     """
     if reply.error is not None:
         return print_error(reply, reply.error, contract, options.dialect)
-    written = _file_content(reply) if as_file and options.dialect is None else None
-    written = written or write(reply, options.dialect or contract.http, shape, contract)
+    match reply.content:
+        case (Embedded() as only,) if as_file and options.dialect is None:
+            body = (only.text or "").encode() if only.blob is None else only.blob
+            written = HttpReply(200, body, "application/octet-stream")
+        case _:
+            written = write(reply, options.dialect or contract.http, shape, contract)
     if options.output is None:
         _print_success(reply, shape, written, options.dialect, out)
         return 0
@@ -130,15 +131,6 @@ def print_error(
         body = msgspec.json.encode(members | ({"hint": error.hint} if error.hint else {}))
     write_stderr(printable_json(body.decode()))
     return error.row.exit
-
-
-def _file_content(reply: Reply[Any]) -> HttpReply | None:
-    """Return the only content of a resource as it is."""
-    match reply.content:
-        case (Embedded() as block,):
-            body = (block.text or "").encode() if block.blob is None else block.blob
-            return HttpReply(200, body, "application/octet-stream")
-    return None
 
 
 def _print_success(

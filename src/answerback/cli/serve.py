@@ -50,47 +50,37 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         raise BadOption("--workers and --reload start processes, which only app.run() can do")
     given = None
     if options.reload:
-        from ..server.uvicorn.reload import inherited
+        from ..server.uvicorn.reload import inherited, serve_and_reload
 
         given = inherited()
     server = serve_options(options, restarted=given is not None and not given.is_first)
     if options.reload and given is None:
-        return _reload(program, options.target, server)
+        folder = program_folder(program.app, options.target)
+        listener = bind(server)
+        try:
+            return serve_and_reload(listener, folder)
+        finally:
+            remove_unix_socket(server)
     app = require_widgets(program.load_tagged(options.target, options))
     server = with_start_help(server, program, options.target, app)
     runtime = _runtime(app, options)
-    serve_widgets(runtime, options)
     # It needs uvicorn, which `serve --help` does not.
     from ..server.uvicorn.uvicorn_server import serve, serve_on
 
     keep_stderr()
     collect_garbage_less_often()
     switch_threads_sooner()
-    wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)
-    if given is not None:
-        if wants_test_tokens:
-            _accept_test_tokens(runtime, server, given.listener)
-        return serve(runtime, server, given.listener)
-    listener = bind(server)
+    listener = bind(server) if given is None else given.listener
     try:
-        if wants_test_tokens:
+        if options.dev_auth or (app.auth is not None and not app.auth.has_own_url):
             _accept_test_tokens(runtime, server, listener)
         if program.loop is not None:
             return serve_on(program.loop, runtime, server, listener)
         return serve(runtime, server, listener)
     finally:
-        remove_unix_socket(server)
-
-
-def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
-    from ..server.uvicorn.reload import serve_and_reload
-
-    folder = program_folder(program.app, target)
-    listener = bind(server)
-    try:
-        return serve_and_reload(listener, folder)
-    finally:
-        remove_unix_socket(server)
+        # With --reload, the process that watches the files removes it.
+        if given is None:
+            remove_unix_socket(server)
 
 
 def _runtime(app: App, options: Namespace) -> Runtime:
@@ -105,17 +95,14 @@ def _runtime(app: App, options: Namespace) -> Runtime:
         if not is_shared:
             raise BadOption("--no-tasks needs --state: other hosts run the tasks")
         runtime.task_slots = 0
-    return runtime
-
-
-def serve_widgets(runtime: Runtime, options: Namespace) -> None:
-    """Set the endpoint's URL, and whether widgets' files are read again."""
     if options.url is not None:
         auth = runtime.auth
         if auth is not None and auth.url not in ("", options.url):
             raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
         runtime.url = options.url
+    # Widgets' files are read again.
     runtime.development = options.reload or options.debug
+    return runtime
 
 
 def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
@@ -136,45 +123,49 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
 def parser(program: Program) -> ArgumentParser:
     made = program.parser_with_target("serve")
     _add_address(made)
-    _add_access(made)
-    _add_everyday(made)
+    text = "the largest request body (default: 4 MiB)"
+    made.add_argument("--max-body", type=positive_int, default=MAX_BODY, metavar="BYTES", help=text)
+    text = "accept this Host header too, such as tools.example.com"
+    add_repeatable(made, "--allow-host", "NAME", text)
+    text = "accept requests of this Origin, such as https://example.com"
+    add_repeatable(made, "--allow-origin", "URL", text)
+    text = "use the forwarded headers of this address or network"
+    add_repeatable(made, "--trust-proxy", "ADDRESS", text)
+    text = "serve MCP without sessions, as Access(sessions=False) does"
+    made.add_argument("--stateless", action="store_true", help=text)
+    text = "accept test tokens, which this server issues, on this machine only"
+    made.add_argument("--dev-auth", action="store_true", help=text)
+    text = "start again when a Python file of the program changes; read widgets anew"
+    made.add_argument("--reload", action="store_true", help=text)
+    text = "send the text of exceptions to the caller; on this machine only"
+    made.add_argument("--debug", action="store_true", help=text)
+    text = "show browsers a page to call the tools (default: only on this machine)"
+    made.add_argument("--console", action=BooleanOptionalAction, help=text)
+    add_log_level_option(made)
+    made.add_argument("--access-log", action="store_true", help="log a line for each request")
+    add_audit_options(made)
     add_tasks_option(made)
     add_state_options(made)
-    made.add_argument(
-        "--no-tasks",
-        action="store_true",
-        help="run no tasks here: the workers that share --state run them",
-    )
+    text = "run no tasks here: the workers that share --state run them"
+    made.add_argument("--no-tasks", action="store_true", help=text)
     add_tag_options(made)
     return made
 
 
 def _add_address(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--host", help="the address to listen on (default: HOST of the environment, or 127.0.0.1)"
-    )
-    parser.add_argument(
-        "--port",
-        type=port_number,
-        help="0 takes a free one (default: PORT of the environment, or 8000)",
-    )
+    text = "the address to listen on (default: HOST of the environment, or 127.0.0.1)"
+    parser.add_argument("--host", help=text)
+    text = "0 takes a free one (default: PORT of the environment, or 8000)"
+    parser.add_argument("--port", type=port_number, help=text)
     parser.add_argument("--uds", metavar="PATH", help="listen on this unix socket instead")
     parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
-    parser.add_argument(
-        "--root-path",
-        default="",
-        metavar="PATH",
-        help="the path under which a proxy shows this server, such as /tools",
-    )
-    parser.add_argument(
-        "--url",
-        type=_endpoint,
-        help="the URL of the MCP endpoint as clients know it, such as https://example.com/mcp",
-    )
-    parser.add_argument(
-        "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
-    )
+    text = "the path under which a proxy shows this server, such as /tools"
+    parser.add_argument("--root-path", default="", metavar="PATH", help=text)
+    text = "the URL of the MCP endpoint as clients know it, such as https://example.com/mcp"
+    parser.add_argument("--url", type=_endpoint, help=text)
+    text = "worker processes (default: 1)"
+    parser.add_argument("--workers", type=positive_int, default=1, metavar="N", help=text)
     parser.add_argument(
         "--keep-alive",
         type=positive_int,
@@ -183,65 +174,8 @@ def _add_address(parser: ArgumentParser) -> None:
         help="close a connection after this time without a request; give more than a proxy "
         f"in front waits (default: {KEEP_ALIVE})",
     )
-    parser.add_argument(
-        "--drain",
-        type=positive_int,
-        metavar="SECONDS",
-        help="after SIGTERM, serve for this time while /readyz is 503, then end (default: end)",
-    )
-
-
-def _add_access(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--max-body",
-        type=positive_int,
-        default=MAX_BODY,
-        metavar="BYTES",
-        help="the largest request body (default: 4 MiB)",
-    )
-    add_repeatable(
-        parser, "--allow-host", "NAME", "accept this Host header too, such as tools.example.com"
-    )
-    add_repeatable(
-        parser,
-        "--allow-origin",
-        "URL",
-        "accept requests of this Origin, such as https://example.com",
-    )
-    add_repeatable(
-        parser, "--trust-proxy", "ADDRESS", "use the forwarded headers of this address or network"
-    )
-    parser.add_argument(
-        "--stateless",
-        action="store_true",
-        help="serve MCP without sessions, as Access(sessions=False) does",
-    )
-    parser.add_argument(
-        "--dev-auth",
-        action="store_true",
-        help="accept test tokens, which this server issues, on this machine only",
-    )
-
-
-def _add_everyday(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--reload",
-        action="store_true",
-        help="start again when a Python file of the program changes; read widgets anew",
-    )
-    parser.add_argument(
-        "--debug",
-        action="store_true",
-        help="send the text of exceptions to the caller; on this machine only",
-    )
-    parser.add_argument(
-        "--console",
-        action=BooleanOptionalAction,
-        help="show browsers a page to call the tools (default: only on this machine)",
-    )
-    add_log_level_option(parser)
-    parser.add_argument("--access-log", action="store_true", help="log a line for each request")
-    add_audit_options(parser)
+    text = "after SIGTERM, serve for this time while /readyz is 503, then end (default: end)"
+    parser.add_argument("--drain", type=positive_int, metavar="SECONDS", help=text)
 
 
 def _endpoint(text: str) -> str:
@@ -270,9 +204,15 @@ def check_together(options: Namespace) -> None:
 
 def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
     """Return the server's options; raises BadOption for values that exclude each other."""
+    port = options.port
+    if port is None:
+        try:
+            port = port_number(os.environ.get("PORT") or "8000")
+        except ArgumentTypeError as exc:
+            raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None
     return ServeOptions(
         host=options.host or os.environ.get("HOST") or "127.0.0.1",
-        port=_port_from_environment() if options.port is None else options.port,
+        port=port,
         uds=options.uds,
         tls_cert=options.tls_cert,
         tls_key=options.tls_key,
@@ -294,11 +234,3 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
             sessions=not options.stateless,
         ),
     )
-
-
-def _port_from_environment() -> int:
-    given = os.environ.get("PORT", "")
-    try:
-        return port_number(given) if given else 8000
-    except ArgumentTypeError as exc:
-        raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None

@@ -27,16 +27,11 @@ class CannotRecord(AnswerbackError):
 
 
 def add_audit_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--audit", metavar="FILE", help="record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
-    )
-    parser.add_argument(
-        "--audit-keep",
-        action="append",
-        default=[],
-        choices=("arguments", "content"),
-        help="record these as well, with secrets masked",
-    )
+    text = "record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
+    parser.add_argument("--audit", metavar="FILE", help=text)
+    bodies = ("arguments", "content")
+    text = "record these as well, with secrets masked"
+    parser.add_argument("--audit-keep", action="append", default=[], choices=bodies, help=text)
 
 
 def open_records(options: Options) -> Records | None:
@@ -69,11 +64,8 @@ class CannotOpenTasks(AnswerbackError):
 
 
 def add_tasks_option(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--tasks",
-        metavar="FILE",
-        help="keep tasks in this SQLite file, so that they survive a restart",
-    )
+    text = "keep tasks in this SQLite file, so that they survive a restart"
+    parser.add_argument("--tasks", metavar="FILE", help=text)
 
 
 def open_task_store(path: str) -> SQLiteStore:
@@ -109,9 +101,8 @@ def add_state_options(parser: ArgumentParser) -> None:
         help="the database itself, if --state goes through a pooler such as pgbouncer "
         f"(default: {STATE_LISTEN})",
     )
-    parser.add_argument(
-        "--state-init", action="store_true", help="make or update the tables of the state first"
-    )
+    text = "make or update the tables of the state first"
+    parser.add_argument("--state-init", action="store_true", help=text)
 
 
 def open_state_of(options: Namespace) -> SharedState | None:

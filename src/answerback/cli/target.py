@@ -30,20 +30,10 @@ IS_FOLDER = "{!r} is a folder; name a file in it"
 
 
 def load(target: str) -> App:
-    """Import the target's module and return its App; raises CannotLoad."""
-    return app_of(load_module(target), target)
-
-
-def load_module(target: str) -> ModuleType:
-    """Import the target's module; raises CannotLoad."""
-    where, _ = split_target(target)
-    import_it = _import_file if _is_file(where) else _import_module
-    return _run_authors_code(where, lambda: import_it(where))
-
-
-def app_of(module: ModuleType, target: str) -> App:
-    """Return the App that the target names in its module; raises CannotLoad."""
+    """Import the target's module and return the App that it names; raises CannotLoad."""
     where, name = split_target(target)
+    import_it = _import_file if _is_file(where) else _import_module
+    module = _run_authors_code(where, lambda: import_it(where))
     if not name:
         return _only_app(module, where)
     found: object = module
@@ -191,11 +181,8 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
     from ..registry.composition import select_tags
 
     registry = registry_of(app)
-    tables: tuple[Mapping[str, Tool], ...] = (
-        registry.tools,
-        registry.resources,
-        registry.prompts,
-    )
+    tables: tuple[Mapping[str, Tool], ...]
+    tables = (registry.tools, registry.resources, registry.prompts)
     known = {tag for table in tables for each in table.values() for tag in each.settings.tags}
     for tag in (*only, *without):
         if tag not in known:

@@ -19,16 +19,11 @@ from .program import write_stderr
 from .terminal_peer import stderr_is_terminal
 
 
-def logins_file() -> Path:
-    """Return the file with this user's logins."""
-    place = settings_folder(sys.platform, os.environ, os.path.expanduser("~"))
-    return Path(place) / "answerback" / "logins.json"
-
-
 def terminal_login(target: str, stdin: int) -> Login:
     """Return the login to servers that ask for one; *target* is a URL or a host's file."""
     terminal = _Terminal(stdin, target)
-    store = FileTokens(logins_file())
+    folder = settings_folder(sys.platform, os.environ, os.path.expanduser("~"))
+    store = FileTokens(Path(folder) / "answerback" / "logins.json")
     return Login(store=store, open_url=terminal.open_page, ask_client=terminal.ask_client)
 
 

@@ -55,13 +55,20 @@ class TerminalPeer(Peer):
         schema = question.params["requestedSchema"]
         content: JsonObject = {}
         for name, field in schema["properties"].items():
-            line = _ask_field(name, field, source)
-            if line is None:
-                # The end of the input (Ctrl-D).
+            label = field.get("description") or field.get("title") or name
+            words = field.get("enum") or field.get("items", {}).get("enum", ())
+            choices = "yes/no" if field.get("type") == "boolean" else "/".join(map(str, words))
+            if field.get("type") == "array":
+                choices += ", several with commas" if choices else "several with commas"
+            _write(printable_line(f"{label}{f' ({choices})' if choices else ''}: "))
+            line = source.readline()
+            if not line:  # The end of the input (Ctrl-D).
+                write_stderr("")
                 return {"action": "decline"}
+            answer = line.strip()
             must_answer = name in schema.get("required", ()) and "default" not in field
-            if line or must_answer:
-                content[name] = _parse_answer(line, field)
+            if answer or must_answer:
+                content[name] = _parse_answer(answer, field)
         return {"action": "accept", "content": content}
 
     @cached_property
@@ -84,22 +91,6 @@ class TerminalPeer(Peer):
 def stderr_is_terminal() -> bool:
     """Return whether a person reads stderr as it is written."""
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
-    """Show the field's label and read a line; return None at the end of the input."""
-    label = field.get("description") or field.get("title") or name
-    choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
-    if field.get("type") == "boolean":
-        choices = "yes/no"
-    if field.get("type") == "array":
-        choices += ", several with commas" if choices else "several with commas"
-    _write(printable_line(f"{label}{f' ({choices})' if choices else ''}: "))
-    line = source.readline()
-    if not line:
-        write_stderr("")
-        return None
-    return line.strip()
 
 
 def _parse_answer(text: str, field: JsonObject) -> Json:

@@ -31,16 +31,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser.add_argument("url", nargs="?", metavar="URL", default="http://127.0.0.1:8000", help=url)
     parser.add_argument("--user", default="developer", help="the subject (default: developer)")
     add_repeatable(parser, "--scope", "SCOPE", "a scope of the token")
-    parser.add_argument(
-        "--seconds", type=positive_int, default=3600, help="how long it is valid (default: 3600)"
-    )
+    text = "how long it is valid (default: 3600)"
+    parser.add_argument("--seconds", type=positive_int, default=3600, help=text)
     options = parser.parse_args(arguments)
-    asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
-    print_line(_fetch(options.url, asked))
-    return 0
-
-
-def _fetch(server: str, asked: dict[str, object]) -> str:
+    server = options.url
     try:
         is_here = is_loopback_url(server)
     except ValueError as exc:
@@ -48,18 +42,20 @@ def _fetch(server: str, asked: dict[str, object]) -> str:
     if not is_here:
         raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
     parts = urlsplit(server)
-    url = f"{parts.scheme}://{parts.netloc}{TOKEN_PATH}"
+    asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
     try:
+        url = f"{parts.scheme}://{parts.netloc}{TOKEN_PATH}"
         found = asyncio.run(_post(url, json.dumps(asked).encode()))
         if found.status != 200:
             raise NoTestToken(
                 f"{server} gives no test tokens ({found.status}); start it with: serve --dev-auth"
             )
-        token: str = json.loads(found.body)["access_token"]
-        return token
+        token = json.loads(found.body)["access_token"]
     except (HttpFailure, TimeoutError, ValueError, KeyError, TypeError) as exc:
         reason = str(exc) or f"it took more than {_SECONDS} seconds"
         raise NoTestToken(f"{server} does not answer: {reason}") from None
+    print_line(token)
+    return 0
 
 
 async def _post(url: str, body: bytes) -> Fetched:

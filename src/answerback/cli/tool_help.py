@@ -193,17 +193,15 @@ def _example(schema: Json, root: JsonObject, depth: int) -> Json:
             return [_example(items, root, depth + 1)] * found.get("minItems", 0 if depth else 1)
         case {"type": "object", "properties": members, "required": names} if depth < _MAX_DEPTH:
             return {name: _example(members.get(name, {}), root, depth + 1) for name in names}
+        case {"type": "integer" | "number"}:
+            return _example_number(found)
+        case {"type": str(), "contentEncoding": _}:
+            return "dGV4dA=="
+        case {"type": "string"} if (form := _string_format(found)) is not None:
+            return _FORMATS[form][1]
         case {"type": str(name)}:
-            return _example_number(found) if name in _NUMBER_EXAMPLES else _example_text(found)
+            return _TYPE_EXAMPLES.get(name, "value")
     return "value"
-
-
-def _example_text(schema: JsonObject) -> Json:
-    """Return an example of any type but a number."""
-    if "contentEncoding" in schema:
-        return "dGV4dA=="
-    form = _string_format(schema) if schema["type"] == "string" else None
-    return _TYPE_EXAMPLES.get(schema["type"], "value") if form is None else _FORMATS[form][1]
 
 
 def _example_number(schema: JsonObject) -> Json:

@@ -1,7 +1,7 @@
-"""Counts the values that replies have at each place, and decides which type fits all of them.
+"""Infers the types of replies from the values at each place, and writes them as Python.
 
 A type is a tree of the classes here; every value that was counted fits it. The size of the counts
-depends on how the replies differ, not on their number. Names and Python text are not known here.
+depends on how the replies differ, not on their number.
 """
 
 from __future__ import annotations

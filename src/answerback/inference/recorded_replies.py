@@ -22,11 +22,10 @@ from ..errors import MalformedReply
 from ..reading.read_reply import INVALID_FORMAT, TOO_LARGE, read
 from ..reading.sources import load_json
 from ..records.event import ASKED, CANCELLED, Event
-from ..records.reader import StoredRecord
+from ..records.reader import SQLITE_HEADER, StoredRecord
 from ..records.reader import read as read_records
 from ..rules.lint.inputs import INVALID, NO_VALUE, Conversation, Piece, read_pieces
 
-_SQLITE_HEADER = b"SQLite format 3\0"
 _FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")
 """The start of an object in one line, and not of one over several lines."""
 _NO_CONTENT = "the record has no content; record it with --audit-keep content"
@@ -57,7 +56,7 @@ def read_replies(file: BufferedReader, name: str) -> Iterator[RecordedReply]:
     """Yield the replies of a file that is open under its *name*; raises CannotRead."""
     head = file.peek(1024)
     parts: Iterable[IO[bytes]] = [file]
-    if head.startswith(_SQLITE_HEADER):
+    if head.startswith(SQLITE_HEADER):
         records = read_records(name)
         parts = (io.BytesIO(each.body) for each in records if isinstance(each, StoredRecord))
     elif _FIRST_LINE.match(head):

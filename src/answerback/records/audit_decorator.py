@@ -7,24 +7,27 @@ import os
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from time import perf_counter_ns, time
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
+from typing import Any, ParamSpec, TypeVar, get_args, overload
 
 import msgspec
 
 from ..contract import Dialect
 from ..core.log import logger
 from ..core.reply import Reply
-from .event import ISSUE
-from .recorder import CallRecord, make_event, reply_size
-
-if TYPE_CHECKING:
-    from .event import Sink
-    from .recorder import Records
+from ..dialects.verdicts import code_of
+from ..rules import validate
+from .event import ISSUE, Sink
+from .jsonl import LOGGER, log_event
+from .recorder import CallRecord, Records, findings_in, make_event, reply_size
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=Reply[Any] | dict[str, Any])
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
+_FORMS = (
+    "write @audit, @audit('name'), @audit(records=records), audit('name', fn) "
+    "or audit('name', reply)"
+)
 
 
 @overload
@@ -88,25 +91,15 @@ def audit(
         raise TypeError(f"records must be Records or a sink, not {records!r}")
     if dialect is not None and dialect not in get_args(Dialect):
         raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(Dialect))}")
-    if records is not None:
-        from .recorder import Records
-
-        records = records if isinstance(records, Records) else Records(records)
+    if records is not None and not isinstance(records, Records):
+        records = Records(records)
     auditor = _Auditor(name, records, dialect)
     if isinstance(fn, Reply | dict):
         return auditor.check(fn)
     return auditor.decorate if fn is None else auditor.decorate(fn)
 
 
-_FORMS = (
-    "write @audit, @audit('name'), @audit(records=records), audit('name', fn) "
-    "or audit('name', reply)"
-)
-
-
 def _is_records_or_sink(value: object) -> bool:
-    from .recorder import Records
-
     # A Path also has the method `open`, but is not a sink.
     is_sink = hasattr(value, "open") and not isinstance(value, type | os.PathLike)
     return is_sink or isinstance(value, Records)
@@ -168,8 +161,6 @@ class _Auditor(msgspec.Struct, frozen=True):
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns())
 
     def _finish(self, record: CallRecord, reply: object) -> None:
-        from ..dialects.verdicts import code_of
-
         record.reply = reply
         if isinstance(reply, Reply):
             record.size = reply_size(reply)
@@ -178,8 +169,6 @@ class _Auditor(msgspec.Struct, frozen=True):
             record.size = len(_bytes(reply))
             record.code = code_of(reply)
             if self.dialect is not None:
-                from ..rules import validate
-
                 record.findings = validate(reply, self.dialect)
         self._add(record)
 
@@ -192,10 +181,7 @@ class _Auditor(msgspec.Struct, frozen=True):
         if self.records is not None:
             self.records.add(record)
         elif record.reply is not None:
-            from .jsonl import LOGGER, log_event
-            from .recorder import findings_in
-
-            findings = findings_in(record.reply) if record.findings is None else record.findings
+            findings = findings_in(record) if record.findings is None else record.findings
             event = make_event(record, findings, {})
             if event.event == ISSUE:
                 log_event(logger(LOGGER), event, b"")

@@ -12,8 +12,7 @@ from ..core.files import FileEmptied, FileIdentity, make_private
 from .event import ISSUE, Entry, Event, WriteOnlySink, file_lock
 
 _TAIL_BYTES = 1 << 20
-
-
+LOGGER = "answerback.records"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -118,9 +117,6 @@ class _JsonlStore:
     def close(self) -> None:
         os.close(self._fd)
         self._identity.close()
-
-
-LOGGER = "answerback.records"
 
 
 class Logging(WriteOnlySink):

@@ -14,12 +14,13 @@ from urllib.request import pathname2url
 
 import msgspec
 
-from ..errors import AnswerbackError
+from ..errors import TOOL_NOT_FOUND, AnswerbackError
 from .event import Event
 from .jsonl import JsonlLine, encode_line
 
+SQLITE_HEADER = b"SQLite format 3\0"
+_UNKNOWN_TOOLS = "(unknown)"
 _NO_RECORDS = "there are no records in it"
-_SQLITE_HEADER = b"SQLite format 3\0"
 _ROWS_PER_QUERY = 256
 _LINE_START = b'{"chain":"'
 
@@ -53,7 +54,7 @@ def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornL
     """Yield the records in file order, or only the *last* ones; raise CannotRead."""
     try:
         with open(path, "rb") as file:
-            is_sqlite = file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
+            is_sqlite = file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
     except OSError as exc:
         raise CannotRead(f"cannot read {path}: {exc.strerror or exc}") from None
     yield from _rows(path, last) if is_sqlite else _lines(path, last)
@@ -70,9 +71,19 @@ def decode(record: StoredRecord) -> Event | None:
 def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
     try:
         with closing(_connect(path, "ro")) as connection:
-            # A query for every few rows, because an open query prevents servers from writing.
-            after = _id_before_last(connection, path, last)
-            while rows := _fetch(connection, path, *_query_after(after)):
+            where, values = "", ()
+            if last is not None:
+                query = "SELECT id FROM records ORDER BY id DESC LIMIT 1 OFFSET ?"
+                if before := _fetch(connection, path, query, (last,)):
+                    where, values = "WHERE id > ?", before[0]
+            while True:
+                # A query for every few rows, because an open query prevents servers from writing.
+                query = (
+                    f"SELECT id, chain, seq, hash, body FROM records {where} ORDER BY id LIMIT ?"
+                )
+                rows = _fetch(connection, path, query, (*values, _ROWS_PER_QUERY))
+                if not rows:
+                    return
                 for number, chain, seq, record_hash, body in rows:
                     # Somebody may have written other types: SQLite does not check them.
                     yield StoredRecord(
@@ -82,25 +93,10 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
                         str(record_hash),
                         body if isinstance(body, bytes) else str(body).encode(),
                     )
-                after = rows[-1][0]
+                where, values = "WHERE id > ?", rows[-1][:1]
     except sqlite3.Error as exc:
         why = _NO_RECORDS if "no such table" in str(exc) else exc
         raise CannotRead(f"cannot read {path}: {why}") from None
-
-
-def _id_before_last(connection: Connection, path: str, last: int | None) -> int | None:
-    """Return the id of the row before the *last* rows; None if there is no such row."""
-    if last is None:
-        return None
-    query = "SELECT id FROM records ORDER BY id DESC LIMIT 1 OFFSET ?"
-    rows = _fetch(connection, path, query, (last,))
-    return rows[0][0] if rows else None
-
-
-def _query_after(after: int | None) -> tuple[str, tuple[int, ...]]:
-    where, values = ("", ()) if after is None else ("WHERE id > ?", (after,))
-    columns = "id, chain, seq, hash, body"
-    return f"SELECT {columns} FROM records {where} ORDER BY id LIMIT {_ROWS_PER_QUERY}", values
 
 
 def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...]) -> list[Any]:
@@ -154,10 +150,6 @@ def _decode_line(number: int, text: bytes) -> StoredRecord | TornLine:
     return StoredRecord(number, line.chain, line.seq, line.hash, body, altered)
 
 
-UNKNOWN_TOOLS = "(unknown)"
-_TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
-
-
 class ToolStatistics(msgspec.Struct, frozen=True):
     """The counts for one tool, resource, prompt or completion; times are in milliseconds."""
 
@@ -205,9 +197,9 @@ def summarise(events: Iterable[Event]) -> Summary:
             continue
         unchecked += event.unchecked
         name = event.tool if event.kind == "tool" else f"{event.kind} {event.tool}"
-        if event.code == _TOOL_NOT_FOUND:
+        if event.code == TOOL_NOT_FOUND:
             # All of them share one name, because callers invent theirs.
-            name = UNKNOWN_TOOLS
+            name = _UNKNOWN_TOOLS
         tally = tallies.setdefault(name, _Tally())
         tally.durations.append(max(event.duration_us, 0))
         tally.failures += event.failed

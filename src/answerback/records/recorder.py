@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from time import perf_counter_ns, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..calls.call import Call, Handler, Outcome
 from ..core.content import Audio, Block, Embedded, Image, Text
 from ..core.log import logger
 from ..core.reply import Reply
+from ..core.secrets import Masker, mask
 from ..core.versions import VERSIONS
 from ..dialects import as_sent
 from ..dialects.mcp import CUT
@@ -22,8 +23,7 @@ from ..dialects.mcp_blocks import write_block
 from ..dialects.seen_reply import seen_by
 from ..errors import INPUT_REQUIRED, TOOL_NOT_FOUND
 from ..registry.declarations import HealthState
-from ..rules import validate
-from ..rules import validation as own_replies
+from ..rules import validate, validation
 from ..rules.checks.ab3_text_and_data import lost_in_hosts
 from ..rules.finding import Fault, Finding
 from ..tools.return_type import can_have_message, declares_reply
@@ -32,101 +32,14 @@ from ..types.json_text import LARGE
 from .event import ASKED, CANCELLED, ISSUE, REPLY, Event, Issue, Sink
 from .writer import CLOSE_SECONDS, Writer
 
-if TYPE_CHECKING:
-    from ..core.secrets import Masker
-
-
 _MAX_BYTES = 64 * 1024
 """Larger arguments and replies are not recorded."""
-_encode = msgspec.json.Encoder(enc_hook=repr).encode
-
-
-def kept_bodies(record: CallRecord, *, arguments: bool, content: bool) -> dict[str, Any]:
-    """Return the event's members that hold the arguments and the reply, if they are wanted."""
-    if not (arguments or content):
-        return {}
-    bodies: dict[str, bytes] = {}
-    if arguments:
-        bodies["arguments"] = record.arguments
-    if content and record.reply is not None:
-        bodies["reply"] = b"" if record.size > _MAX_BYTES else reply_json(record.reply)
-    # A large body is not shortened: half a secret would no longer be recognised and masked.
-    fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= _MAX_BYTES}
-    masker = masker_for(record, fitting.get("reply", b""))
-    kept = {name: masker.json(body) for name, body in fitting.items()}
-    return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
-
-
-def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
-    """Return the masker for a call's secrets; *reply* is the reply's JSON."""
-    from ..core.secrets import Masker
-
-    # Secret arguments whose names do not show it.
-    aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
-    bodies = (each for each in (record.arguments, reply) if len(each) <= _MAX_BYTES)
-    return Masker(*bodies, aliases=aliases)
-
-
-def reply_json(reply: object) -> bytes:
-    """Return the reply as JSON."""
-    if not isinstance(reply, Reply):
-        return _encode(reply)
-    members: dict[str, Any] = {"content": [write_block(block) for block in reply.content]}
-    if reply.data is not msgspec.UNSET:
-        members["data"] = msgspec.Raw(reply.encoded) if reply.encoded else reply.data
-    if reply.error is not None:
-        members["error"] = reply.error
-    meta = {**reply.meta, CUT: reply.cuts} if reply.cuts else reply.meta
-    if meta:
-        members["meta"] = meta
-    return _encode(members)
-
-
+_MAX_NAME_LENGTH = 200
+_MAX_UNKNOWN_LENGTH = 60
 # Rules about undeclared failures, about text that differs from data, and about tracebacks. They
 # apply only to tools: the text of a resource may well begin with "Error" or with a traceback.
 _RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
-
-
-def findings_in(
-    reply: object, version: str = "", kind: str = "tool", tool: Tool | None = None
-) -> Sequence[Finding]:
-    """Return the rules' findings in a Reply of *tool*, or in another framework's reply."""
-    if isinstance(reply, Reply):
-        found = own_replies.findings_in(reply)
-        if tool is not None and reply.content and reply.data is not msgspec.UNSET:
-            found = (*found, *_lost_texts(reply, tool))
-        if found and kind != "tool" and reply.ok:
-            return [each for each in found if not each.rule.startswith(_RULES_FOR_TOOLS)]
-        return found
-    return validate(reply, version=VERSIONS.get(version))
-
-
-def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
-    """Return a finding for each text beside data that a tool declares without `Reply[…]`.
-
-    Under a contract with `message`, a tool that declares it sends the text in the data too.
-    """
-    returns = tool.signature.returns
-    if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
-        return []
-    # The note beside a cut page says what its data has too: `returned`, `total` and `next`.
-    if tool.is_paged and reply.cuts:
-        return []
-    seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
-    # A record keeps only the message of a finding.
-    message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
-    if tool.settings.message and can_have_message(tool.returns):
-        name = returns.__name__ if isinstance(returns, type) else str(returns)
-        message += f"; declare Reply[{name}], and the data has it as message"
-    return [
-        lost_in_hosts.finding(Fault(each.pointer, message))
-        for each in seen.lost
-        if each.part == "text"
-    ]
-
-
-_MAX_NAME_LENGTH = 200
-_MAX_UNKNOWN_LENGTH = 60
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 
@@ -225,8 +138,8 @@ def _utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, Any]) -> Event:
-    """Return a call's event; *kept* has further members of the event, such as `reply`."""
+def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, Any]) -> Event:
+    """Return a call's event; *more* has further members of the event, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
         masker = masker_for(record)
@@ -234,14 +147,21 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
             Issue(f.rule, f.name, f.severity, masker.pointer(f.pointer), masker.text(f.message))
             for f in findings
         )
+    name, caller = record.name, record.caller
+    if record.code or record.kind == "resource":
+        # A client may have made it up, and put a secret into it.
+        name = mask(name)
+    if not caller and record.wire == "cgi":
+        # The web server puts the user or the address into the process's environment.
+        caller = os.environ.get("REMOTE_USER") or os.environ.get("REMOTE_ADDR") or ""
     return Event(
         event=ISSUE if issues else REPLY,
         time=datetime.fromtimestamp(record.started_at, UTC),
         kind=record.kind,
-        tool=_name(record),
+        tool=name[: _MAX_UNKNOWN_LENGTH if record.code == TOOL_NOT_FOUND else _MAX_NAME_LENGTH],
         wire=record.wire,
         version=record.version,
-        caller=record.caller or _cgi_caller(record.wire),
+        caller=caller,
         user=record.user,
         request=record.request[:_MAX_NAME_LENGTH],
         duration_us=record.duration_ns // 1000,
@@ -256,18 +176,8 @@ def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, 
         total=record.total,
         digest=digest(record.arguments),
         trace=record.trace,
-        **kept,
+        **more,
     )
-
-
-def _name(record: CallRecord) -> str:
-    """Return the name that was called; one that the client made up is masked and shortened."""
-    if not record.code and record.kind != "resource":
-        return record.name[:_MAX_NAME_LENGTH]
-    from ..core.secrets import mask
-
-    unknown = record.code == TOOL_NOT_FOUND
-    return mask(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]
 
 
 def digest(arguments: bytes) -> str:
@@ -288,11 +198,80 @@ def _reference(reply: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _cgi_caller(wire: str) -> str:
-    """Return the user or address that the web server puts into a CGI process's environment."""
-    if wire != "cgi":
-        return ""
-    return os.environ.get("REMOTE_USER") or os.environ.get("REMOTE_ADDR") or ""
+def findings_in(record: CallRecord) -> Sequence[Finding]:
+    """Return the rules' findings in a call's reply, which may be another framework's."""
+    reply = record.reply
+    if not isinstance(reply, Reply):
+        return validate(reply, version=VERSIONS.get(record.version))
+    found = validation.findings_in(reply)
+    if record.tool is not None and reply.content and reply.data is not msgspec.UNSET:
+        found = (*found, *_lost_texts(reply, record.tool))
+    if found and record.kind != "tool" and reply.ok:
+        return [each for each in found if not each.rule.startswith(_RULES_FOR_TOOLS)]
+    return found
+
+
+def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
+    """Return a finding for each text beside data that a tool declares without `Reply[…]`.
+
+    Under a contract with `message`, a tool that declares it sends the text in the data too.
+    """
+    returns = tool.signature.returns
+    if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
+        return []
+    # The note beside a cut page says what its data has too: `returned`, `total` and `next`.
+    if tool.is_paged and reply.cuts:
+        return []
+    seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
+    # A record keeps only the message of a finding.
+    message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
+    if tool.settings.message and can_have_message(tool.returns):
+        name = returns.__name__ if isinstance(returns, type) else str(returns)
+        message += f"; declare Reply[{name}], and the data has it as message"
+    return [
+        lost_in_hosts.finding(Fault(each.pointer, message))
+        for each in seen.lost
+        if each.part == "text"
+    ]
+
+
+def bodies_in(record: CallRecord, *, arguments: bool, content: bool) -> dict[str, Any]:
+    """Return the event's members that hold the arguments and the reply, if they are wanted."""
+    if not (arguments or content):
+        return {}
+    bodies: dict[str, bytes] = {}
+    if arguments:
+        bodies["arguments"] = record.arguments
+    if content and record.reply is not None:
+        bodies["reply"] = b"" if record.size > _MAX_BYTES else reply_json(record.reply)
+    # A large body is not shortened: half a secret would no longer be recognised and masked.
+    fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= _MAX_BYTES}
+    masker = masker_for(record, fitting.get("reply", b""))
+    masked = {name: masker.json(body) for name, body in fitting.items()}
+    return {**masked, "omitted": tuple(name for name in bodies if name not in fitting)}
+
+
+def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
+    """Return the masker for a call's secrets; *reply* is the reply's JSON."""
+    # Secret arguments whose names do not show it.
+    aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
+    bodies = (each for each in (record.arguments, reply) if len(each) <= _MAX_BYTES)
+    return Masker(*bodies, aliases=aliases)
+
+
+def reply_json(reply: object) -> bytes:
+    """Return the reply as JSON."""
+    if not isinstance(reply, Reply):
+        return _encode(reply)
+    members: dict[str, Any] = {"content": [write_block(block) for block in reply.content]}
+    if reply.data is not msgspec.UNSET:
+        members["data"] = msgspec.Raw(reply.encoded) if reply.encoded else reply.data
+    if reply.error is not None:
+        members["error"] = reply.error
+    meta = {**reply.meta, CUT: reply.cuts} if reply.cuts else reply.meta
+    if meta:
+        members["meta"] = meta
+    return _encode(members)
 
 
 class Records:
@@ -317,7 +296,6 @@ class Records:
         self._arguments = arguments
         self._content = content
         self._check = check
-        self._findings_in: Callable[[Any, str, str, Tool | None], Sequence[Any]] | None = None
         self._check_failure_logged = False
         self._writers = [Writer(sink, self.make_event, max_waiting) for sink in sinks]
         traces = [sink.trace for sink in sinks if hasattr(sink, "trace")]
@@ -381,27 +359,18 @@ class Records:
         a lost one.
         """
         try:
-            unchecked = queue_is_filling and self._check and record.findings is None
-            findings = () if unchecked else self._findings(record)
-            kept = kept_bodies(record, arguments=self._arguments, content=self._content)
+            findings = record.findings
+            unchecked = queue_is_filling and self._check and findings is None
+            if findings is None:
+                is_checked = self._check and not unchecked and record.reply is not None
+                findings = findings_in(record) if is_checked else ()
+            more = bodies_in(record, arguments=self._arguments, content=self._content)
             if unchecked:
-                kept["unchecked"] = True
-            return make_event(record, findings, kept)
+                more["unchecked"] = True
+            return make_event(record, findings, more)
         except Exception:  # noqa: BLE001 -- a bug in a rule must not cost the record
             if not self._check_failure_logged:
                 self._check_failure_logged = True
                 message = "a reply of %r could not be checked; it is recorded without findings"
                 logger().exception(message, record.name)
             return make_event(record, (), {"unchecked": True})
-
-    def _findings(self, record: CallRecord) -> Sequence[Finding]:
-        if record.findings is not None:
-            return record.findings
-        if not self._check or record.reply is None:
-            return ()
-        if self._findings_in is None:
-            # Imported at the first reply, because the rules are slow to load; and kept, because an
-            # import statement for each reply would cost time.
-
-            self._findings_in = findings_in
-        return self._findings_in(record.reply, record.version, record.kind, record.tool)

@@ -95,13 +95,16 @@ class _SqliteStore:
             execute = self._connection.execute
             try:
                 execute("BEGIN IMMEDIATE")
-                for rows in self._split(batch):
-                    values = [
-                        value
-                        for each in rows
-                        for value in (each.chain, each.seq, each.hash, each.body.decode())
-                    ]
-                    execute(_INSERT + ",".join([_ROW] * len(rows)), values)
+                start = 0
+                for count in self._statement_rows:
+                    while len(batch) - start >= count:
+                        values = [
+                            value
+                            for each in batch[start : start + count]
+                            for value in (each.chain, each.seq, each.hash, each.body.decode())
+                        ]
+                        execute(_INSERT + ",".join([_ROW] * count), values)
+                        start += count
                 execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -124,13 +127,6 @@ class _SqliteStore:
         with folder_lock(self._path):
             self._identity.check()
             yield
-
-    def _split(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-        start = 0
-        for rows in self._statement_rows:
-            while len(batch) - start >= rows:
-                yield batch[start : start + rows]
-                start += rows
 
     def close(self) -> None:
         self._connection.close()

@@ -1,4 +1,4 @@
-"""Writes events to one sink in a separate thread, so that no call waits for the sink.
+"""Writes the events of calls to one sink in a separate thread, so that no call waits for the sink.
 
 Only an in-process call gives the thread a millisecond, when the queue is nearly full.
 """
@@ -12,105 +12,18 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from time import sleep
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core.files import FileMoved
 from ..core.log import logger
 from .event import Event, Sink
 from .hash_chain import ChainWriter, PreviousFiles
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from .recorder import CallRecord
 
-
-class TakenItems(NamedTuple, Generic[T]):
-    items: list[T]
-    lost: int
-    """How many items were refused since the last `take`, because the queue was full."""
-    flush_waiters: list[threading.Event]
-    """Set each of these events once the items are written."""
-
-
-class Queue(Generic[T]):
-    """A queue of at most *max_items* items and *max_bytes* in all; it counts the items it refuses.
-
-    `take` returns when *batch_size* items wait, or *batch_seconds* after the first one arrived.
-    """
-
-    def __init__(
-        self, max_items: int, max_bytes: int, *, batch_size: int, batch_seconds: float
-    ) -> None:
-        self.max_items = max_items
-        self._max_bytes = max_bytes
-        self._batch_size = batch_size
-        self._batch_seconds = batch_seconds
-        self._items: list[T] = []
-        self._bytes = 0
-        self._lost = 0
-        self._flush_waiters: list[threading.Event] = []
-        self._lock = threading.Lock()
-        self._not_empty = threading.Event()
-        self._batch_ready = threading.Event()
-
-    def put(self, item: T, size: int) -> bool:
-        """Add an item of *size* bytes, or return False if the queue is full; never wait."""
-        with self._lock:
-            count = len(self._items)
-            if count >= self.max_items or (count and self._bytes + size > self._max_bytes):
-                self._lost += 1
-                return False
-            self._items.append(item)
-            self._bytes += size
-        if not count:
-            self._not_empty.set()
-        elif count == self._batch_size:
-            self._batch_ready.set()
-        return True
-
-    def add_lost(self, count: int) -> None:
-        """Count items that were taken but cannot be written."""
-        with self._lock:
-            self._lost += count
-
-    def wake(self, flushed: threading.Event | None = None) -> None:
-        """Make `take` return at once; the writer sets *flushed* after writing the items."""
-        with self._lock:
-            if flushed is not None:
-                self._flush_waiters.append(flushed)
-        self._batch_ready.set()
-        self._not_empty.set()
-
-    def take(self) -> TakenItems[T]:
-        """Wait for a batch and remove all items from the queue."""
-        self._not_empty.wait()
-        self._batch_ready.wait(self._batch_seconds)
-        self._not_empty.clear()
-        self._batch_ready.clear()
-        with self._lock:
-            taken = TakenItems(self._items, self._lost, self._flush_waiters)
-            self._items, self._bytes, self._lost, self._flush_waiters = [], 0, 0, []
-        return taken
-
-    def wait_before_retry(self, seconds: float) -> None:
-        """Wait for *seconds*, or until a batch is ready or `wake` is called."""
-        if self._batch_ready.wait(seconds):
-            self._batch_ready.clear()
-
-    def is_over_half_full(self) -> bool:
-        return 2 * len(self._items) > self.max_items
-
-    def is_nearly_full(self) -> bool:
-        return 4 * len(self._items) > 3 * self.max_items or 4 * self._bytes > 3 * self._max_bytes
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    @property
-    def lost(self) -> int:
-        return self._lost
-
-
-MakeEvent: TypeAlias = Callable[[T, bool], Event]
-"""Makes an item's event; the second argument is True if the queue is filling up."""
+MakeEvent: TypeAlias = "Callable[[CallRecord, bool], Event]"
+"""Makes a call's event; the second argument is True if the queue is filling up."""
 
 BATCH_SIZE = 1024
 BATCH_SECONDS = 0.2
@@ -123,18 +36,93 @@ _PAUSE_SECONDS = 0.001
 """The longest that an in-process call waits for the writer thread."""
 
 
-class Writer(Generic[T]):
+class Queue:
+    """A queue of at most *max_items* records and MAX_WAITING_BYTES; it counts those it refuses.
+
+    `take` returns when BATCH_SIZE records wait, or BATCH_SECONDS after the first one arrived.
+    """
+
+    def __init__(self, max_items: int) -> None:
+        self.max_items = max_items
+        self._items: list[CallRecord] = []
+        self._bytes = 0
+        self.lost = 0
+        """How many items were refused, or could not be written, since the last `take`."""
+        self._flush_waiters: list[threading.Event] = []
+        self._lock = threading.Lock()
+        self._not_empty = threading.Event()
+        self._batch_ready = threading.Event()
+
+    def put(self, item: CallRecord, size: int) -> bool:
+        """Add an item of *size* bytes, or return False if the queue is full; never wait."""
+        with self._lock:
+            count = len(self._items)
+            if count >= self.max_items or (count and self._bytes + size > MAX_WAITING_BYTES):
+                self.lost += 1
+                return False
+            self._items.append(item)
+            self._bytes += size
+        if not count:
+            self._not_empty.set()
+        elif count == BATCH_SIZE:
+            self._batch_ready.set()
+        return True
+
+    def add_lost(self, count: int) -> None:
+        """Count items that were taken but cannot be written."""
+        with self._lock:
+            self.lost += count
+
+    def wake(self, flushed: threading.Event | None = None) -> None:
+        """Make `take` return at once; the writer sets *flushed* after writing the items."""
+        with self._lock:
+            if flushed is not None:
+                self._flush_waiters.append(flushed)
+        self._batch_ready.set()
+        self._not_empty.set()
+
+    def take(self) -> tuple[list[CallRecord], int, list[threading.Event]]:
+        """Wait for a batch and remove all items from the queue.
+
+        Return them, how many items were refused since the last `take`, and the events to set once
+        the items are written.
+        """
+        self._not_empty.wait()
+        self._batch_ready.wait(BATCH_SECONDS)
+        self._not_empty.clear()
+        self._batch_ready.clear()
+        with self._lock:
+            taken = self._items, self.lost, self._flush_waiters
+            self._items, self._bytes, self.lost, self._flush_waiters = [], 0, 0, []
+        return taken
+
+    def wait_before_retry(self, seconds: float) -> None:
+        """Wait for *seconds*, or until a batch is ready or `wake` is called."""
+        if self._batch_ready.wait(seconds):
+            self._batch_ready.clear()
+
+    def is_over_half_full(self) -> bool:
+        return 2 * len(self._items) > self.max_items
+
+    def is_nearly_full(self) -> bool:
+        return 4 * len(self._items) > 3 * self.max_items or 4 * self._bytes > 3 * MAX_WAITING_BYTES
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class Writer:
     """A sink's writer. It starts its thread at the first item, in the process that adds it."""
 
-    def __init__(self, sink: Sink, make_event: MakeEvent[T], max_waiting: int) -> None:
+    def __init__(self, sink: Sink, make_event: MakeEvent, max_waiting: int) -> None:
         self.sink = sink
         self._make_event = make_event
         self._max_waiting = max_waiting
         self._lock = threading.Lock()
-        self._thread: _WriterThread[T] | None = None
+        self._thread: _WriterThread | None = None
         _WRITERS.add(self)
 
-    def put(self, item: T, size: int) -> None:
+    def put(self, item: CallRecord, size: int) -> None:
         """Queue an item of *size* bytes; never wait for the sink."""
         if self._thread is None and sys.is_finalizing():
             # A call that never ended is freed with the interpreter. No thread starts now (Python
@@ -174,7 +162,7 @@ class Writer(Generic[T]):
             atexit.unregister(self.close)
             thread.close(seconds)
 
-    def _start(self) -> _WriterThread[T]:
+    def _start(self) -> _WriterThread:
         with self._lock:
             if self._thread is None:
                 self._thread = _WriterThread(self.sink, self._make_event, self._max_waiting)
@@ -190,7 +178,7 @@ class Writer(Generic[T]):
         self._thread = None
 
 
-_WRITERS: weakref.WeakSet[Writer[Any]] = weakref.WeakSet()
+_WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
 def _reset_writers_after_fork() -> None:
@@ -202,15 +190,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_writers_after_fork)
 
 
-class _WriterThread(Generic[T]):
+class _WriterThread:
     """One writer thread and its queue, from the first item until `close`."""
 
-    def __init__(self, sink: Sink, make_event: MakeEvent[T], max_waiting: int) -> None:
+    def __init__(self, sink: Sink, make_event: MakeEvent, max_waiting: int) -> None:
         self._sink = sink
         self._make_event = make_event
-        self._queue: Queue[T] = Queue(
-            max_waiting, MAX_WAITING_BYTES, batch_size=BATCH_SIZE, batch_seconds=BATCH_SECONDS
-        )
+        self._queue = Queue(max_waiting)
         self._closing = False
         self._unwritten = 0
         self._last_error = ""
@@ -221,7 +207,7 @@ class _WriterThread(Generic[T]):
         except RuntimeError as exc:  # The system has no more threads, or the process is exiting.
             self._last_error = str(exc)
 
-    def put(self, item: T, size: int) -> None:
+    def put(self, item: CallRecord, size: int) -> None:
         if not self._queue.put(item, size) and not self._overflow_logged:
             self._overflow_logged = True
             logger().error("records are being lost, because the queue is full: %s", self._reason())
@@ -263,21 +249,20 @@ class _WriterThread(Generic[T]):
         # would close the store that the parent still uses.
         chain_writer = ChainWriter(self._sink)
         while True:
-            taken = self._queue.take()
+            taken, lost, flush_waiters = self._queue.take()
             closing = self._closing
-            unwritten = len(taken.items)
-            lost = taken.lost
+            unwritten = len(taken)
             # One empty batch if there are no items but a number of lost ones to record.
             for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
                 self._unwritten = unwritten
-                items = taken.items[start : start + BATCH_SIZE]
+                items = taken[start : start + BATCH_SIZE]
                 if not self._write_with_retries(chain_writer, items, lost):
                     self._queue.add_lost(unwritten + lost)
                     break
                 unwritten -= len(items)
                 lost = 0
             self._unwritten = 0
-            for flushed in taken.flush_waiters:
+            for flushed in flush_waiters:
                 flushed.set()
             if closing and not len(self._queue):
                 chain_writer.close()
@@ -287,7 +272,9 @@ class _WriterThread(Generic[T]):
                     self._queue.add_lost(removed)
                 return
 
-    def _write_with_retries(self, chain_writer: ChainWriter, items: list[T], lost: int) -> bool:
+    def _write_with_retries(
+        self, chain_writer: ChainWriter, items: list[CallRecord], lost: int
+    ) -> bool:
         """Retry until the items are written; return False if writing fails while closing."""
         delay = _FIRST_RETRY_SECONDS
         moved = False
@@ -313,7 +300,7 @@ class _WriterThread(Generic[T]):
                 self._on_written(lost, chain_writer.take_previous_files())
                 return True
 
-    def _make_events(self, items: list[T]) -> Iterator[Event]:
+    def _make_events(self, items: list[CallRecord]) -> Iterator[Event]:
         for count, item in enumerate(items, 1):
             filling = self._queue.is_over_half_full()
             yield self._make_event(item, filling)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from _thread import allocate_lock
 from collections.abc import Awaitable, Callable, Hashable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from ..core.authentication import User
 from ..core.request_info import RequestInfo
@@ -51,17 +51,13 @@ class LimitStore(Protocol):
         """Undo the count of a call that did not run, because another limit refused it."""
 
 
-class PendingCount:
-    """A call that a shared database counts.
+class PendingCount(NamedTuple):
+    """A call that a shared database counts."""
 
-    *answer* is what `LimitStore.take` returns; *count_alone* counts the call if it comes too late.
-    """
-
-    __slots__ = ("answer", "count_alone")
-
-    def __init__(self, answer: Future[float], count_alone: Callable[[], float]) -> None:
-        self.answer = answer
-        self.count_alone = count_alone
+    answer: Future[float]
+    """What `LimitStore.take` returns."""
+    count_locally: Callable[[], float]
+    """Counts the call if the answer comes too late."""
 
 
 class AskingStore(Protocol):

@@ -1,4 +1,4 @@
-"""Policy: the limits, breaker and retries of a tool or function, in their fixed order.
+"""Policy: the limits, breaker and retries of a tool or function, in their fixed order; and Retry.
 
 The limits come first, then the breaker, then the attempts. Each attempt has the tool's time-out,
 and the retry's deadline covers all of them.
@@ -189,23 +189,6 @@ def _in(seconds: int) -> str:
     return "in 1 second" if seconds == 1 else f"in {seconds} seconds"
 
 
-def service_failed(failure: ServiceFailure, may_repeat: bool) -> Error:
-    """Return the error for a library's exception, whose own text is not shown.
-
-    *may_repeat* says whether the call may be repeated.
-    """
-    code, message = Unavailable.code, "A service that this tool needs is unavailable"
-    if failure.timed_out:
-        code, message = TimedOut.code, "A service that this tool needs did not answer in time"
-    retryable = may_repeat or not failure.may_have_run
-    after = None if failure.retry_after is None else max(1, ceil(failure.retry_after))
-    hint = "try again later" if after is None else f"try again {_in(after)}"
-    if not retryable:
-        hint = CHECK_FIRST
-    details = None if after is None else {"retry_after": after}
-    return Error(code, message, details, retryable, hint)
-
-
 _NOTICEABLE = 0.1
 """A shorter wait for a shared database is not taken from the call's time-out, so that the error of
 a late call names the number that its author wrote."""
@@ -243,9 +226,12 @@ class PolicyRun(msgspec.Struct, eq=False):
         """Pass the limits and the breaker; raises RateLimited or Unavailable."""
         policy = self._policy
         retry = policy.retry
-        # Without a deadline the clock only counts questions, and most functions cannot ask any.
-        if retry is not None and (retry.deadline is not None or self._can_ask()):
-            self.watch = Stopwatch(retry.clock.now)
+        if retry is not None:
+            signature = None if self._tool is None else self._tool.signature
+            # Without a deadline the clock only counts questions, and most functions cannot ask any.
+            can_ask = signature is None or signature.context is not None or signature.dependencies
+            if can_ask or retry.deadline is not None:
+                self.watch = Stopwatch(retry.clock.now)
         try:
             for limit in policy.limits:
                 pending = self._enter(limit)
@@ -299,12 +285,6 @@ class PolicyRun(msgspec.Struct, eq=False):
             limit.give_back(key)
         self._entered.clear()
 
-    def _can_ask(self) -> bool:
-        if self._tool is None:
-            return True
-        signature = self._tool.signature
-        return signature.context is not None or bool(signature.dependencies)
-
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline; None without one."""
         retry = self._policy.retry
@@ -325,14 +305,25 @@ class PolicyRun(msgspec.Struct, eq=False):
         return read_value(value, self._tool is None or self._tool.returns.finished)
 
     def shown_for(self, exc: BaseException) -> Error | None:
-        """Return the error that callers see for a service failure; None for other exceptions."""
+        """Return the error that callers see for a service failure; None for other exceptions.
+
+        The exception's own text is not shown.
+        """
         policy = self._policy
         if policy.breaker is None and policy.retry is None:
             return None
         failure = read_failure(exc)
         if not (failure.transient or policy.counts(exc)):
             return None
-        return service_failed(failure, policy.may_repeat)
+        code, message = Unavailable.code, "A service that this tool needs is unavailable"
+        if failure.timed_out:
+            code, message = TimedOut.code, "A service that this tool needs did not answer in time"
+        retryable = policy.may_repeat or not failure.may_have_run
+        hint, details = "try again later", None
+        if failure.retry_after is not None:
+            after = max(1, ceil(failure.retry_after))
+            hint, details = f"try again {_in(after)}", {"retry_after": after}
+        return Error(code, message, details, retryable, hint if retryable else CHECK_FIRST)
 
     def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
         """Return the seconds to wait before the next attempt; None if there is none."""
@@ -443,14 +434,14 @@ async def ask_on_loop(pending: PendingCount, seconds: float | None = None) -> fl
     try:
         return await asyncio.wait_for(asyncio.wrap_future(pending.answer), seconds)
     except TimeoutError:
-        return pending.count_alone()
+        return pending.count_locally()
 
 
 async def _ask_in_thread(pending: PendingCount, seconds: float | None) -> float:
     try:
         return pending.answer.result(seconds)
     except TimeoutError:
-        return pending.count_alone()
+        return pending.count_locally()
 
 
 def _beginning_with(first: object, operation: Operation) -> Operation:
@@ -489,7 +480,11 @@ class Part(ABC):
         def call_sync(*args: object, **kwargs: object) -> object:
             return run_sync(PolicyRun(policy), lambda left: fn(*args, **kwargs))
 
-        decorated: Any = wraps(fn)(call_async if _is_async(fn) else call_sync)
+        from inspect import iscoroutinefunction
+
+        method = getattr(fn, "__call__", None)  # noqa: B004 -- to see whether it is async
+        is_async = iscoroutinefunction(fn) or iscoroutinefunction(method)
+        decorated: Any = wraps(fn)(call_async if is_async else call_sync)
         return decorated  # type: ignore[no-any-return]  # it has the signature of the function
 
     @abstractmethod
@@ -499,12 +494,6 @@ class Part(ABC):
     def call(self, fn: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Call a function once under this policy: `breaker.call(fetch, city)`."""
         return self(fn)(*args, **kwargs)
-
-
-def _is_async(fn: Callable[..., Any]) -> bool:
-    from inspect import iscoroutinefunction
-
-    return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 -- the method is needed, to see whether it is async
 
 
 class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):

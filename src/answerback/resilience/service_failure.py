@@ -151,16 +151,16 @@ def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:
 
 def retry_after_of(exc: BaseException) -> float | None:
     """Return the seconds of `exc.retry_after`, of its details, or of the header of its response."""
-    own = getattr(exc, "retry_after", None)
-    if own is None:
-        own = _member(getattr(exc, "details", None), "retry_after")
-    if own is None:
+    found = getattr(exc, "retry_after", None)
+    if found is None:
+        found = _member(getattr(exc, "details", None), "retry_after")
+    if found is None:
         response = getattr(exc, "response", None)
         # A response of requests with a status of 400 or above is falsy.
         headers = getattr(exc if response is None else response, "headers", None)
         get = getattr(headers, "get", None)
-        own = get("Retry-After") if callable(get) else None
-    return read_seconds(own)
+        found = get("Retry-After") if callable(get) else None
+    return read_seconds(found)
 
 
 def _member(value: object, name: str) -> object:

@@ -32,59 +32,60 @@ _MAX_ROWS = 1_000_000
 class SharedBuckets:
     """The store of one limit. Any thread may use it, and no method waits for the database."""
 
-    def __init__(self, limits: SharedLimits, name: str, own: Buckets) -> None:
+    def __init__(self, limits: SharedLimits, name: str, local: Buckets) -> None:
         self._limits = limits
         self._name = name
-        self._own = own
+        self._local = local
+        """The whole limit's buckets in this process."""
         self._refused_until: dict[Hashable, float] = {}
         """Until then the database has no token, so that a flood of refused calls does not ask."""
-        self._share: tuple[int, Buckets] = (1, own)
+        self._share: tuple[int, Buckets] = (1, local)
         """The number of processes, and the buckets that count while the database is away."""
 
     def take(self, key: Hashable) -> float | PendingCount:
         """Count a call; a PendingCount waits for the database."""
         if self._limits.is_away:
-            return self.count_alone(key)
-        left = self._refused_until.get(key, 0.0) - self._own.now()
-        return left if left > 0 else self._limits.ask(self._wanted(key, 1))
+            return self.count_locally(key)
+        left = self._refused_until.get(key, 0.0) - self._local.now()
+        return left if left > 0 else self._limits.ask(self._request(key, 1))
 
     def give_back(self, key: Hashable) -> None:
         if self._limits.is_away:
-            self._own_share().give_back(key)
+            self._buckets().give_back(key)
         else:
             self._refused_until.pop(key, None)
-            self._limits.ask(self._wanted(key, -1))
+            self._limits.ask(self._request(key, -1))
 
-    def count_alone(self, key: Hashable) -> float:
+    def count_locally(self, key: Hashable) -> float:
         """Count a call by this process's part of the limit."""
-        return self._own_share().take(key)
+        return self._buckets().take(key)
 
     def refuse(self, key: Hashable, seconds: float) -> None:
         """Remember that the database has no token for so many seconds."""
         if len(self._refused_until) >= MAX_KEYS:
             self._refused_until.clear()
-        self._refused_until[key] = self._own.now() + seconds
+        self._refused_until[key] = self._local.now() + seconds
 
-    def _wanted(self, key: Hashable, count: int) -> Wanted:
+    def _request(self, key: Hashable, count: int) -> BucketRequest:
         # Raises if the key has no `repr`: that is the call's failure, not the database's.
         bucket = place_of(self._name, repr(key))
-        seconds = self._own.seconds
-        return Wanted(self, key, bucket, count, seconds / self._own.count, seconds)
+        seconds = self._local.seconds
+        return BucketRequest(self, key, bucket, count, seconds / self._local.count, seconds)
 
-    def _own_share(self) -> Buckets:
+    def _buckets(self) -> Buckets:
         """Return the buckets of this process, for its part of the limit."""
         known, buckets = self._share
         processes = self._limits.processes
         if known != processes:
-            count = self._own.count / processes
+            count = self._local.count / processes
             # A bucket holds at least one token, which may take longer to come back.
-            seconds = self._own.seconds / min(count, 1.0)
-            buckets = Buckets(max(count, 1.0), seconds, self._own.now)
+            seconds = self._local.seconds / min(count, 1.0)
+            buckets = Buckets(max(count, 1.0), seconds, self._local.now)
             self._share = processes, buckets
         return buckets
 
 
-class Wanted(msgspec.Struct, frozen=True, eq=False):
+class BucketRequest(msgspec.Struct, frozen=True, eq=False):
     """A token to take out of a bucket, or to give back."""
 
     store: SharedBuckets
@@ -112,7 +113,7 @@ class SharedLimits:
         self._fingerprints = shared.fingerprints
         self._members = shared.members(app)
         # A give-back is asked before the calls that come after it.
-        self._asked: deque[tuple[Wanted, Future[float]]] = deque()
+        self._asked: deque[tuple[BucketRequest, Future[float]]] = deque()
         self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
         self._cleans_at = 0.0
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
@@ -125,11 +126,11 @@ class SharedLimits:
         for name, policy in policies.items():
             limits = policy.limits if isinstance(policy, Policy) else ()
             for number, limit in enumerate(limits):
-                own = limit.store
-                if type(own) is Buckets:
+                local = limit.store
+                if type(local) is Buckets:
                     place = f"{self._app}\0{name} {number}\0{limit.rate}"
-                    limit.store = shared = SharedBuckets(self, place, own)
-                    self._shared.append((limit, own, shared))
+                    limit.store = shared = SharedBuckets(self, place, local)
+                    self._shared.append((limit, local, shared))
 
     def start(self) -> None:
         """Count in the database again after `close`. The first counted call starts the thread."""
@@ -141,32 +142,32 @@ class SharedLimits:
 
     def close(self) -> None:
         """Count in this process only, from now on."""
-        for limit, own, _ in self._shared:
-            limit.store = own
+        for limit, local, _ in self._shared:
+            limit.store = local
         self.is_away = True
         self._work.close()
 
-    def ask(self, wanted: Wanted) -> PendingCount:
+    def ask(self, request: BucketRequest) -> PendingCount:
         """Ask soon; without the database, this process's part of the limit is the answer."""
         answer: Future[float] = Future()
-        self._asked.append((wanted, answer))
+        self._asked.append((request, answer))
         self._work.wake()
         if self._work.is_closed:
-            self._answer_alone()
-        return PendingCount(answer, lambda: wanted.store.count_alone(wanted.key))
+            self._answer_locally()
+        return PendingCount(answer, lambda: request.store.count_locally(request.key))
 
     def _answer_all(self) -> None:
         """Do what is due; the thread calls this."""
         is_away = True
         try:
             self._beat()
-            for wanted, answer in self._take_asked():
+            for request, answer in self._take_requests():
                 if answer.cancelled():
                     continue
                 try:
-                    wait = self._take_token(wanted)
+                    wait = self._take_token(request)
                 except Exception:
-                    self._asked.appendleft((wanted, answer))
+                    self._asked.appendleft((request, answer))
                     raise
                 if answer.set_running_or_notify_cancel():
                     answer.set_result(wait)
@@ -177,7 +178,7 @@ class SharedLimits:
         finally:
             self.is_away = is_away
             if is_away:
-                self._answer_alone()
+                self._answer_locally()
 
     def _beat(self) -> None:
         """Count the processes and remove full buckets, if it is time for that."""
@@ -189,30 +190,30 @@ class SharedLimits:
             else:
                 self._cleans_at = now + _CLEANING
 
-    def _answer_alone(self) -> None:
+    def _answer_locally(self) -> None:
         """Let the calls go on that wait for the database."""
-        for wanted, answer in self._take_asked():
-            if wanted.count > 0 and answer.set_running_or_notify_cancel():
-                answer.set_result(wanted.store.count_alone(wanted.key))
+        for request, answer in self._take_requests():
+            if request.count > 0 and answer.set_running_or_notify_cancel():
+                answer.set_result(request.store.count_locally(request.key))
 
-    def _take_asked(self) -> Iterator[tuple[Wanted, Future[float]]]:
+    def _take_requests(self) -> Iterator[tuple[BucketRequest, Future[float]]]:
         with suppress(IndexError):  # It is empty, or another thread has taken the last one.
             while True:
                 yield self._asked.popleft()
 
-    def _take_token(self, wanted: Wanted) -> float:
+    def _take_token(self, request: BucketRequest) -> float:
         """Take a token; return 0, or the seconds until the next one. Raises Unavailable."""
         [(taken, wait)] = self._database.rows(
             "SELECT taken, wait FROM answerback.take_tokens"
             "(%s::bytea[], %s::bigint[], %s::double precision[], %s::double precision[])",
-            [self._fingerprints.of(wanted.bucket)],
-            [wanted.count],
-            [wanted.each],
-            [wanted.seconds],
+            [self._fingerprints.of(request.bucket)],
+            [request.count],
+            [request.each],
+            [request.seconds],
         )
         if taken:
             return 0.0
-        wanted.store.refuse(wanted.key, wait)
+        request.store.refuse(request.key, wait)
         return float(wait)
 
     def remove_full(self) -> bool:

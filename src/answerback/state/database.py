@@ -1,5 +1,6 @@
 """Database: the connections of one process to PostgreSQL, and the version of the tables there.
 
+BackgroundWork is the thread in which a process asks it.
 psycopg is used without its event loop: the callers run in threads. Each transaction has a deadline
 of ours, because PostgreSQL's `statement_timeout` does not fire on a server that is stopped.
 """
@@ -69,9 +70,12 @@ def version_of(connection: psycopg.Connection[Any]) -> int:
     query = f"SELECT version, to_jsonb(step) ->> 'checksum' FROM {_TABLE} AS step ORDER BY 1"
     rows = connection.execute(query.encode()).fetchall()
     for version, checksum in rows:
-        if checksum is not None and version <= VERSION and checksum != _step(version).checksum:
-            name = _step(version).name
-            raise WrongTables(f"the tables were not made by this program's step {name}: {_MEND}")
+        if checksum is not None and version <= VERSION:
+            step = _step(version)
+            if checksum != step.checksum:
+                raise WrongTables(
+                    f"the tables were not made by this program's step {step.name}: {_MEND}"
+                )
     return int(rows[-1][0]) if rows else 0
 
 
@@ -186,17 +190,16 @@ class BackgroundWork:
         self._woken.set()
 
     def _run(self, woken: threading.Event, end: threading.Event) -> None:
-        while not end.is_set():
+        while True:
             woken.clear()
-            self._call()
+            is_last = end.is_set()
+            try:
+                self._work()
+            except Exception:  # noqa: BLE001 -- the thread must go on
+                logger().exception("internal error in the thread %s", self._name)
+            if is_last:
+                return
             woken.wait(self._seconds)
-        self._call()
-
-    def _call(self) -> None:
-        try:
-            self._work()
-        except Exception:  # noqa: BLE001 -- the thread must go on
-            logger().exception("internal error in the thread %s", self._name)
 
 
 T = TypeVar("T")
@@ -221,10 +224,8 @@ NOW = "answerback.now()"
 NOW_ONCE = f"(SELECT {NOW})"
 """The same, read once in a statement: only then can an index find what is older. The planner does
 not know the time, and takes the index if the rows are ordered by it."""
-_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
+_UNREACHABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
 """The errors of a database that is away, full, or cannot be written."""
-
-
 _IDLE = psycopg.pq.TransactionStatus.IDLE
 
 
@@ -278,7 +279,7 @@ class Database:
         # Another thread of the parent may hold the old one.
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._rests_until = 0.0
+        self._paused_until = 0.0
         """No connection is opened until then."""
         self._is_checked = self._is_closed = False
         self.is_failing = False
@@ -333,29 +334,29 @@ class Database:
         if not self._room.acquire(timeout=self._seconds):
             raise unavailable()
         try:
-            connection = self._taken(ends)
+            connection = self._acquire(ends)
             connection.ends = ends
             connection.is_committing = False
             try:
                 yield connection
-            except _AWAY as exc:
+            except _UNREACHABLE as exc:
                 connection.close()
                 if connection.is_committing:
                     self._note_failure(exc)
                     raise unavailable(Uncertain) from exc
                 raise
             finally:
-                self._keep(connection)
+                self._release(connection)
             if self.is_failing:
                 self.is_failing = False
                 logger().info("the database of the state answers again")
-        except _AWAY as exc:
+        except _UNREACHABLE as exc:
             self._note_failure(exc)
             raise unavailable() from exc
         finally:
             self._room.release()
 
-    def _keep(self, connection: BoundedConnection) -> None:
+    def _release(self, connection: BoundedConnection) -> None:
         """Keep a connection for the next transaction, unless it is in an unknown state."""
         with self._lock:
             if connection.info.transaction_status == _IDLE and not self._is_closed:
@@ -363,18 +364,17 @@ class Database:
                 return
         connection.close()
 
-    def _taken(self, ends: float) -> BoundedConnection:
+    def _acquire(self, ends: float) -> BoundedConnection:
+        """Return an idle connection, or a new one."""
         while True:
             with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None:
-                return self._opened(ends)
-            if not connection.is_stale:
-                return connection
-            connection.close()
-
-    def _opened(self, ends: float) -> BoundedConnection:
-        if monotonic() < self._rests_until:
+                idle = self._idle.pop() if self._idle else None
+            if idle is None:
+                break
+            if not idle.is_stale:
+                return idle
+            idle.close()
+        if monotonic() < self._paused_until:
             raise unavailable()
         connection = open_connection(self.url, ends)
         if not self._is_checked:
@@ -383,7 +383,7 @@ class Database:
         return connection
 
     def _note_failure(self, error: Exception) -> None:
-        self._rests_until = monotonic() + _PAUSE
+        self._paused_until = monotonic() + _PAUSE
         if not self.is_failing:
             self.is_failing = True
             logger().error("the database of the state failed: %s", mask(str(error).strip()))

@@ -1,4 +1,4 @@
-"""The work of operators on the state: check whether it can be used, and seal it anew."""
+"""The operator's work on the state: make its tables, check whether it can be used, and rekey it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .sealing import KEY_PLACE, CannotOpen, Sealer, place_of
 from .shared import LONG_SECONDS, check_secret, connected
 
 _BATCH, _BATCH_BYTES = 100, 4 * 1024 * 1024
-"""The records that are sealed anew in one transaction, and their size unless it is only one."""
+"""The most records that one transaction rekeys, and their size unless it is only one."""
 _UNBOUND = (
     "no secret is bound to the database yet, and the first server would decide which one is right; "
     f"set {SECRET}, and run: answerback state init"
@@ -92,28 +92,24 @@ def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateR
             return StateReport((f"problem: {exc}",), 1)
         found = version_of(connection)
         newer = f"; this program needs {VERSION}, and can use them" if found != VERSION else ""
-        checks = [
-            f"tables: version {found}{newer}",
-            _connections(connection, processes),
-            *([] if _is_bound(connection) else [f"warning: {_UNBOUND}"]),
-            *_keys(connection, secrets),
-        ]
-    problems = sum(line.startswith("problem") for line in checks)
-    return StateReport(tuple(checks), problems)
+        lines = [f"tables: version {found}{newer}"]
+        limit = int(_one(connection, "SELECT current_setting('max_connections')"))
+        wanted = processes * (MAX_CONNECTIONS + 1)
+        text = f"{counted(processes, 'process', 'processes')} may open {wanted} of {limit}"
+        if wanted >= limit:
+            advice = "raise max_connections, or put a pooler in front"
+            lines.append(f"problem: {text} connections; {advice}")
+        else:
+            lines.append(f"connections: {text} connections")
+        if not _is_bound(connection):
+            lines.append(f"warning: {_UNBOUND}")
+        lines += _keys(connection, secrets)
+    return StateReport(tuple(lines), sum(line.startswith("problem") for line in lines))
 
 
 def _is_bound(connection: psycopg.Connection[Any]) -> bool:
     """Return whether the database has a key that a secret has sealed."""
     return bool(_one(connection, "SELECT EXISTS (SELECT FROM answerback.fingerprint_key)"))
-
-
-def _connections(connection: psycopg.Connection[Any], processes: int) -> str:
-    limit = int(_one(connection, "SELECT current_setting('max_connections')"))
-    wanted = processes * (MAX_CONNECTIONS + 1)
-    text = f"{counted(processes, 'process', 'processes')} may open {wanted} of {limit} connections"
-    if wanted >= limit:
-        return f"problem: {text}; raise max_connections, or put a pooler in front"
-    return f"connections: {text}"
 
 
 def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list[str]:
@@ -170,14 +166,14 @@ def _rekey_table(connection: psycopg.Connection[Any], sealer: Sealer, table: Sea
             totals = accumulate(row[-1] for row in rows)
             count = max(1, sum(total <= _BATCH_BYTES for total in totals))
             batch, rows = [tuple(row) for *row, _ in rows[:count]], rows[count:]
-            sealed = _seal_anew(connection, sealer, table, batch, "FOR UPDATE SKIP LOCKED")
+            sealed = _rekey_rows(connection, sealer, table, batch, "FOR UPDATE SKIP LOCKED")
             for each in set(batch) - sealed.keys():
-                # Alone, because waiting with locks of others in hand could be a deadlock.
-                sealed |= _seal_anew(connection, sealer, table, [each], "FOR UPDATE")
+                # One by one: waiting for a lock while holding others could be a deadlock.
+                sealed |= _rekey_rows(connection, sealer, table, [each], "FOR UPDATE")
             done += sum(sealed.values())
 
 
-def _seal_anew(
+def _rekey_rows(
     connection: psycopg.Connection[Any],
     sealer: Sealer,
     table: SealedTable,
@@ -190,7 +186,6 @@ def _seal_anew(
     """
     key, width = ", ".join(table.key), len(table.key)
     one = f"({', '.join(['%s'] * width)})"
-    this = f"({key}) = {one}"
     found = {}
     changes = []
     with connection.transaction(), connection.cursor() as cursor:
@@ -207,7 +202,7 @@ def _seal_anew(
             if sealed is not None:
                 changes.append((*sealed, *row[:width]))
         assignments = ", ".join(f"{column} = %s" for column in table.columns)
-        update = f"UPDATE answerback.{table.name} SET {assignments} WHERE {this}"
+        update = f"UPDATE answerback.{table.name} SET {assignments} WHERE ({key}) = {one}"
         cursor.executemany(update.encode(), changes)
     return found
 
@@ -215,7 +210,7 @@ def _seal_anew(
 def _sealed_values(
     sealer: Sealer, table: SealedTable, place: Sequence[str], values: Sequence[bytes | None]
 ) -> list[bytes | None] | None:
-    """Return the sealed columns of a row, sealed anew; None if one cannot be opened."""
+    """Return a row's columns, sealed with the first secret; None if one cannot be opened."""
     sealed: list[bytes | None] = []
     try:
         for part, value in zip(table.columns.values(), values, strict=True):

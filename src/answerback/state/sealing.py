@@ -1,7 +1,8 @@
-"""Sealer: encrypts what the database keeps, so that who reads the database reads no call.
+"""Sealer encrypts stored calls, so that access to the database does not reveal them.
 
-AES-256-GCM by a key that is derived from ANSWERBACK_SECRET. A sealed value begins with the id of
-its key, so that keys can be rotated: the first secret seals, and any of them opens.
+It uses AES-256-GCM with a key derived from ANSWERBACK_SECRET. A sealed value begins with the id of
+its key, so that keys can be rotated: the first secret seals, and any of them opens. Fingerprints
+make the digests under which rows are found.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ from ..errors import AnswerbackError
 from .database import Database, unavailable
 
 _KEY_ID, _NONCE = 4, 12
+KEY_PLACE = "fingerprints"
+_KEY_BYTES = 32
+_TABLE = "answerback.fingerprint_key"
+
+Rows = Callable[..., list[tuple[Any, ...]]]
+"""Runs a statement with values, and returns its rows."""
 
 
 class CannotOpen(AnswerbackError):
@@ -38,7 +45,7 @@ class Sealer:
         """The ids of the keys that open."""
 
     def seal(self, value: bytes, owner: bytes) -> bytes:
-        """Return *value* sealed; only who names the same *owner* opens it."""
+        """Return *value* sealed; `open` needs the same *owner*."""
         nonce = os.urandom(_NONCE)
         return self.first + nonce + self._ciphers[self.first].encrypt(nonce, value, owner)
 
@@ -63,16 +70,8 @@ def place_of(*parts: str) -> bytes:
     return "\0".join(parts).encode()
 
 
-KEY_PLACE = "fingerprints"
-_KEY_BYTES = 32
-_TABLE = "answerback.fingerprint_key"
-
-Rows = Callable[..., list[tuple[Any, ...]]]
-"""Runs a statement with values, and returns its rows."""
-
-
 class Fingerprints:
-    """Reads the key on first use. Any thread may use it."""
+    """Digests by a key in the database, which is read on first use. Any thread may use it."""
 
     def __init__(self, database: Database, sealer: Sealer) -> None:
         self._database = database
@@ -80,7 +79,7 @@ class Fingerprints:
         self._key: bytes | None = None
 
     def of(self, value: bytes) -> bytes:
-        """Return a digest that only who has the secret can make; raises Unavailable."""
+        """Return a digest that nobody can make without the secret; raises Unavailable."""
         if self._key is None:
             try:
                 self._key = fingerprint_key(self._database.rows, self._sealer)

@@ -1,4 +1,8 @@
-"""SharedState: the database that all servers and workers of an app share, and how to use it."""
+"""SharedState: the database that all servers and workers of an app share.
+
+Notices wake the other processes, UsedRows keeps each link token to one use, and Members knows which
+processes are alive.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +62,14 @@ class Notices:
 
     def _forget(self) -> None:
         """Start without threads: a forked child has none of its parent's."""
-        self._own = secrets.token_hex(4)
+        self._sender = secrets.token_hex(4)
         """This process, which skips its own notices."""
         self._changed = threading.Condition()
         self._unsent: dict[str, None] = {}
         self._listeners: dict[str, Listener] = {}
-        self._start_anew()
+        self._reset_threads()
 
-    def _start_anew(self) -> None:
+    def _reset_threads(self) -> None:
         self._end = threading.Event()
         """Set when the present threads should end."""
         self._sends = self._listens = False
@@ -73,7 +77,7 @@ class Notices:
     def open(self) -> None:
         """Allow threads again after `close`; each topic needs a new listener."""
         if self._end.is_set():
-            self._start_anew()
+            self._reset_threads()
 
     def send(self, topic: str, id: str) -> None:
         """Tell the other processes soon; without the database nobody is told."""
@@ -109,7 +113,7 @@ class Notices:
                 if not self._unsent:
                     return
                 lines, self._unsent = list(self._unsent), {}
-            for payload in _payloads(self._own, lines):
+            for payload in _payloads(self._sender, lines):
                 try:
                     self._database.rows("SELECT pg_notify(%s, %s)", _CHANNEL, payload)
                 except Unavailable:
@@ -138,7 +142,7 @@ class Notices:
 
     def _receive(self, payload: str) -> None:
         sender, *lines = payload.split("\n")
-        if sender == self._own:
+        if sender == self._sender:
             return
         for line in lines:
             topic, _, id = line.partition(" ")
@@ -248,10 +252,10 @@ class Members:
         """
         with self._lock:
             self._has_left = False
-            self._take()
+            self._take_number()
             return self.number
 
-    def _take(self) -> None:
+    def _take_number(self) -> None:
         if self.number:
             return
         with self._database.transaction() as cursor:
@@ -270,7 +274,7 @@ class Members:
         self.number = int(row[0])
 
     def beat(self, *, at_once: bool = False) -> frozenset[int]:
-        """Show that this process lives; return the numbers of all that do. Raises Unavailable.
+        """Write this process's heartbeat; return the numbers of all that run. Raises Unavailable.
 
         It asks the database if the last heartbeat is two seconds old, or *at_once*.
         """
@@ -278,8 +282,8 @@ class Members:
             is_due = at_once or monotonic() >= self._next_beat
             if is_due and not self._has_left:
                 try:
-                    self._take()
-                    self._living = self._written()
+                    self._take_number()
+                    self._living = self._write_heartbeat()
                 except Unavailable:
                     self._lenient_until = inf
                     raise
@@ -290,7 +294,7 @@ class Members:
                 self._next_beat = now + 0.9 * BEAT
             return self._living
 
-    def _written(self) -> frozenset[int]:
+    def _write_heartbeat(self) -> frozenset[int]:
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
                 "INSERT INTO answerback.processes (number, app, seen)"
