@@ -10,25 +10,7 @@ import msgspec
 
 from ..contract import Dialect
 from ..core.author_errors import did_you_mean
-from .checks import (
-    ab1_forms as ab1_content,
-)
-from .checks import (
-    ab1_forms as ab1_envelope,
-)
-from .checks import (
-    ab1_forms as ab1_result,
-)
-from .checks import (
-    ab2_failures,
-    ab3_text_and_data,
-    ab4_blocks,
-    ab5_leaks,
-    ab6_size,
-)
-from .checks import (
-    ab3_text_and_data as ab32_output_schema,
-)
+from .checks import ab1_forms, ab2_failures, ab3_text_and_data, ab4_blocks, ab5_leaks, ab6_size
 from .finding import Faults, Part, Rule
 
 FAMILIES = {
@@ -40,24 +22,12 @@ FAMILIES = {
     "AB6": "size",
 }
 
-
-_MODULES = (
-    ab1_content,
-    ab1_envelope,
-    ab1_result,
-    ab2_failures,
-    ab3_text_and_data,
-    ab32_output_schema,
-    ab4_blocks,
-    ab5_leaks,
-    ab6_size,
-)
+_MODULES = (ab1_forms, ab2_failures, ab3_text_and_data, ab4_blocks, ab5_leaks, ab6_size)
 _RULES = (each for module in _MODULES for each in vars(module).values() if isinstance(each, Rule))
 RULES = {each.id: each for each in sorted(_RULES, key=lambda each: each.id)}
 RULE_BY_CHECK = {each.check: each for each in RULES.values()}
 
 _BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")
-
 
 Checks: TypeAlias = tuple[Callable[..., Faults], ...]
 """Check functions; `RULE_BY_CHECK` has each check's rule."""

@@ -1,4 +1,8 @@
-"""`ReplyView`: a decoded reply, and the values that several rules derive from it."""
+"""`ReplyView`: a decoded reply, and the values that several rules derive from it.
+
+Also what the rules share: quotations for messages, JSON pointers, members that a schema declares,
+and the sentence for a failure that a server sent as JSON.
+"""
 
 from __future__ import annotations
 
@@ -100,14 +104,21 @@ def is_declared(data: Any, schema: dict[str, Any]) -> bool:
     if not isinstance(data, dict):
         return False
     members: dict[str, Any] = data
-    own: Any = schema
+    schema_of_members: Any = schema
     if data.keys() == {"result"} and isinstance(data["result"], dict):
         properties = schema.get("properties")
         members = data["result"]
-        own = properties.get("result") if isinstance(properties, dict) else None
-    named = named_members(own, schema)
-    others = {name: each for name, each in members.items() if name not in named}
-    return not is_failure_json(others) and _keeps(data, schema)
+        schema_of_members = properties.get("result") if isinstance(properties, dict) else None
+    named = named_members(schema_of_members, schema)
+    if is_failure_json({name: each for name, each in members.items() if name not in named}):
+        return False
+    try:
+        from ..types.schema_check import schema_check
+
+        return not schema_check(schema)(data)
+    except MissingExtraError:
+        # Nothing can check the schema, so it counts as kept.
+        return True
 
 
 def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
@@ -129,16 +140,6 @@ def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
         if isinstance(reference := each.get("$ref"), str) and isinstance(definitions, dict):
             waiting.append(definitions.get(reference.removeprefix("#/$defs/")))
     return names
-
-
-def _keeps(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data keeps the schema; True without the extra that checks it."""
-    try:
-        from ..types.schema_check import schema_check
-
-        return not schema_check(schema)(data)
-    except MissingExtraError:
-        return True
 
 
 _MESSAGE_MEMBERS = (

@@ -46,7 +46,11 @@ def index() -> str:
             "| rule | | applies to | why |",
             "|---|---|---|---|",
         ]
-        lines += [_row(rule) for rule in RULES.values() if rule.id.startswith(beginning)]
+        for rule in RULES.values():
+            if rule.id.startswith(beginning):
+                name = f"[{rule.id}]({rule.id}.md) {rule.name}"
+                mark = " \U0001f527" if rule.fix else ""
+                lines += [f"| {name}{mark} | {rule.severity} | {_applies_to(rule)} | {rule.why} |"]
         lines.append("")
     lines += ["A rule marked with \U0001f527 can be repaired by `answerback lint --fix`."]
     return "\n".join(lines) + "\n"
@@ -93,12 +97,6 @@ def _applies_to(rule: Rule) -> str:
     if rule.scope.part == "rpc":
         return f"{names}: JSON-RPC errors"
     return f"{names}, failures only" if rule.scope.when == "failure" else names
-
-
-def _row(rule: Rule) -> str:
-    name = f"[{rule.id}]({rule.id}.md) {rule.name}"
-    mark = " \U0001f527" if rule.fix else ""
-    return f"| {name}{mark} | {rule.severity} | {_applies_to(rule)} | {rule.why} |"
 
 
 def _conditions(example: Example) -> list[str]:

@@ -33,10 +33,14 @@ def locate(body: bytes, pointer: str) -> tuple[int, int]:
     end = len(body.rstrip())
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        found = _find_element(body[start:end], name)
+        inside = elements(body[start:end])
+        try:
+            found = next((each for each in inside if str(each.key) == name), None)
+        except (ValueError, RecursionError):
+            break
         if found is None:
             break
-        start, end = start + found[0], start + found[1]
+        start, end = start + found.value, start + found.end
     return start, end
 
 
@@ -72,16 +76,6 @@ def elements(body: bytes) -> Iterator[Element]:
             yield Element(index, start, start, at)
 
 
-def _find_element(body: bytes, name: str) -> tuple[int, int] | None:
-    try:
-        for element in elements(body):
-            if str(element.key) == name:
-                return element.value, element.end
-    except (ValueError, RecursionError):
-        return None
-    return None
-
-
 def _skip(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
     found = pattern.match(body, at)
     return found.end() if found else at
@@ -98,12 +92,12 @@ def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, i
     line = body[line_start:].partition(b"\n")[0]
     column = _char_count(line[: start - line_start])
     length = _char_count(line[start - line_start : end - line_start])
-    whole = line.decode("utf-8", "replace")
-    left = max(0, min(column - width // 4, len(whole) - width))
-    text = whole[left : left + width]
+    full = line.decode("utf-8", "replace")
+    left = max(0, min(column - width // 4, len(full) - width))
+    text = full[left : left + width]
     if left:
         text = "…" + text[1:]
-    if left + width < len(whole):
+    if left + width < len(full):
         text = text[:-1] + "…"
     return lines_before, text, column - left, max(1, min(length, len(text) - column + left))
 
@@ -240,11 +234,11 @@ def _joined(
     # A value on a single line stays on a single line, also inside an indented document.
     between = layout.between(depth + 1) if b"\n" in body else layout.inline
     gaps = [*gaps, gaps[-1] if gaps else between]
-    whole = opening + news[0][1]
+    joined = opening + news[0][1]
     for index, element in news[1:]:
         # Added elements (index -1) come last, and get the separator of the last old element.
-        whole += gaps[index - 1 if index > 0 else -1] + element
-    return whole + closing
+        joined += gaps[index - 1 if index > 0 else -1] + element
+    return joined + closing
 
 
 class CannotRewrite(AnswerbackError):
