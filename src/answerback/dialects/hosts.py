@@ -289,22 +289,22 @@ def _llama_index(result: Json) -> HostOutput:
     """Return the whole result as Python writes it, `_meta` and the bytes of images too."""
     names = {"_meta": "meta", "content": "content", "structuredContent": "structured_content"}
     members = [f"{shown}={result.get(name)!r}" for name, shown in names.items()]
-    return _whole(result, " ".join([*members, f"is_error={is_failed(result)}"]))
+    return _one_text(result, " ".join([*members, f"is_error={is_failed(result)}"]))
 
 
 def _google_genai(result: Json) -> HostOutput:
     """Return the whole result as JSON, `_meta` and the bytes of images too."""
-    return _whole(result, json_text({"error" if is_failed(result) else "result": result}))
+    return _one_text(result, json_text({"error" if is_failed(result) else "result": result}))
 
 
-def _whole(result: Json, text: str) -> HostOutput:
+def _one_text(result: Json, text: str) -> HostOutput:
     pointers = (*(at for at, _ in content_blocks(result)), "/structuredContent", "/_meta")
     return HostOutput("both", [OutputPart(pointers, text)], is_failed(result))
 
 
 def _ends(texts: list[str], first: int, last: int, note: str) -> CutByHost:
-    whole = "\n".join(texts)
-    return CutByHost([f"{whole[:first]}…{whole[-last:]}" if last else whole[:first]], note)
+    joined = "\n".join(texts)
+    return CutByHost([f"{joined[:first]}…{joined[-last:]}" if last else joined[:first]], note)
 
 
 def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
@@ -333,14 +333,14 @@ def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> 
 
 
 def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
-    whole = "\n\n".join(texts)
-    lines, kept = whole.split("\n"), 50 * 1024
-    if len(lines) <= 2_000 and len(whole.encode()) <= kept:
+    joined = "\n\n".join(texts)
+    lines, room = joined.split("\n"), 50 * 1024
+    if len(lines) <= 2_000 and len(joined.encode()) <= room:
         return None
     shown: list[str] = []
     for line in lines[:2_000]:
-        kept -= len(line.encode()) + 1
-        if kept < 0:
+        room -= len(line.encode()) + 1
+        if room < 0:
             break
         shown.append(line)
     note = f"the first {len(shown):,} of {len(lines):,} lines; a file has the rest"

@@ -1,7 +1,8 @@
 """A reply's form for a language model: each fact once, and only what is for the model.
 
 A model gets the texts, the data that no block repeats, and a line for each block that is not text.
-It gets no `_meta`, and no block whose audience is only the user.
+It gets no `_meta`, and no block whose audience is only the user. Also what an MCP result repeats
+for hosts that show a model only one of its halves.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..errors import MalformedReply
 from ..types.json_text import ENCODER
 from .common import ADDED, NOT_JSON, encoded_data
 from .mcp_blocks import read_block
-from .reply_text import DONE, data_text, is_same_json
+from .reply_text import DONE, data_text, is_same_json, json_or_none
 
 Part: TypeAlias = str | Block
 """A text, or a block that stays a block."""
@@ -152,7 +153,7 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     """Put the data in place of the texts that repeat it, else after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
-    data = _decoded(text)
+    data = json_or_none(text)
     inner = _only_member(data)
     # Such a text is a value of its own, for example a file: its spaces count.
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
@@ -161,15 +162,17 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     if _are_blocks(reply, inner):
         return shown
     text = _without_media(text, reply)
-    own = Text(data if isinstance(data, str) else text)
+    data_block = Text(data if isinstance(data, str) else text)
     for index, block in enumerate(shown):
-        if isinstance(block, Text) and (_is_json_of(block.text, data) or block.text == text):
-            return [*shown[:index], own, *shown[index + 1 :]]
-        if isinstance(block, Text) and inner is not data and _is_json_of(block.text, inner):
-            return [*shown[:index], own, *shown[index + 1 :]]
+        if isinstance(block, Text) and (
+            block.text == text
+            or _is_json_of(block.text, data)
+            or (inner is not data and _is_json_of(block.text, inner))
+        ):
+            return [*shown[:index], data_block, *shown[index + 1 :]]
     if isinstance(inner, list) and _are_items(shown, inner):
-        return [own, *(block for block in shown if not isinstance(block, Text))]
-    return [*shown, own]
+        return [data_block, *(block for block in shown if not isinstance(block, Text))]
+    return [*shown, data_block]
 
 
 def _only_member(data: Any) -> Any:
@@ -237,16 +240,9 @@ def _json_text(value: Any) -> str:
             return NOT_JSON
 
 
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _is_json_of(text: str, value: Any) -> bool:
     """Return whether the text is the JSON of *value*, or of `{"result": value}`."""
-    found = _decoded(text)
+    found = json_or_none(text)
     try:
         return found is not None and bool(found == value or found == {"result": value})
     except RecursionError:

@@ -1,4 +1,7 @@
-"""The text blocks that a contract adds to a reply, for its data or for its error."""
+"""The text blocks that a contract adds to a reply, for its data or for its error.
+
+Also the texts that programs print for a value that they could not encode.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _UNENCODED_VALUE = re.compile(
 
 
 def is_unencoded(text: str) -> bool:
-    """Return whether the whole text is such a value; spaces and line breaks may surround it."""
+    """Return whether a program printed this text for a value that it could not encode.
+
+    Spaces and line breaks may surround it.
+    """
     return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip(" \t\r\n")))
 
 
@@ -77,7 +83,7 @@ def _agreeing_text(
         return ()
     wrapped = shape.wrap(encoded)
     data = msgspec.json.decode(wrapped)
-    found = [each for each in map(_decoded, texts) if isinstance(each, dict)]
+    found = [each for each in map(json_or_none, texts) if isinstance(each, dict)]
     if not isinstance(data, dict) or data in found:
         return ()
     contradicts = any(
@@ -86,7 +92,8 @@ def _agreeing_text(
     return (Text(wrapped.decode()),) if contradicts else ()
 
 
-def _decoded(text: str) -> object:
+def json_or_none(text: str) -> Any:
+    """Return the value of JSON; None if the text is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
