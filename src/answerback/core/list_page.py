@@ -34,16 +34,16 @@ class Page(_Items[T], Generic[T], frozen=True, kw_only=True):
 
 
 class KeptPart(msgspec.Struct, frozen=True, array_like=True):
-    """The rest of a kept list: its items from *offset* on."""
+    """The rest of a stored list: its items from *offset* on."""
 
     id: str
-    """The kept whole's id."""
+    """The stored reply's id."""
     path: str
-    """Where the list is in the whole, such as "items"."""
+    """Where the list is in the stored data, such as "items"."""
     offset: int
     at: int = 0
-    """The byte of the whole where the item at *offset* begins; 0 if that is not known."""
+    """The byte of the stored data where the item at *offset* begins; 0 if that is not known."""
     end: int = 0
     """The byte where the list ends."""
     count: int = 0
-    """How many items the whole list has."""
+    """How many items the complete list has."""

@@ -52,11 +52,6 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
-def _one_of(*allowed: str) -> ValueKind:
-    names = " or ".join(map(repr, allowed))
-    return ValueKind(expected=names, is_valid=lambda value: value in allowed)
-
-
 def _object(members: Mapping[str, ValueKind], **elsewhere: str) -> ValueKind:
     return ValueKind(
         expected=f"a dict with {', '.join(members)}",
@@ -102,6 +97,9 @@ SCHEMES = ValueKind(expected=SECURITY_SCHEMES, is_valid=are_security_schemes)
 CHALLENGES = ValueKind(
     expected="a WWW-Authenticate challenge or a list of them",
     is_valid=lambda value: isinstance(value, str) or _are_texts(value),
+)
+OPENAI_VISIBILITY = ValueKind(
+    expected="'public' or 'private'", is_valid=lambda value: value in ("public", "private")
 )
 VISIBILITY = ValueKind(
     expected="a list of 'model' and 'app'",
@@ -166,7 +164,7 @@ KEYS: tuple[MetaKey, ...] = (
     # Whether the page may call the tool.
     MetaKey("openai/widgetAccessible", FLAG, _TOOL_AND_RESULT, APPS_SDK),
     # Whether the model sees the tool.
-    MetaKey("openai/visibility", _one_of("public", "private"), _TOOL, APPS_SDK),
+    MetaKey("openai/visibility", OPENAI_VISIBILITY, _TOOL, APPS_SDK),
     # What the host shows while the tool runs.
     MetaKey("openai/toolInvocation/invoking", STATUS, _TOOL_AND_RESULT, APPS_SDK),
     # What the host shows afterwards.
