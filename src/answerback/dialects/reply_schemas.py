@@ -286,7 +286,15 @@ def dialect_schema(dialect: Dialect) -> Schema:
         schema["description"] = _REST_DESCRIPTION
         options.append(_REST_DATA)
         found["RestError"]["additionalProperties"] = False
-    return schema | {"anyOf": options, "$defs": _reachable(names, found)}
+    # Only the schemas of *names*, and all schemas that they refer to.
+    waiting, reached = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [ref.rpartition("/")[2] for ref in _refs(found[name])]
+    definitions = {name: found[name] for name in sorted(reached)}
+    return schema | {"anyOf": options, "$defs": definitions}
 
 
 def convention_schema() -> Schema:
@@ -295,17 +303,6 @@ def convention_schema() -> Schema:
         Path(__file__).with_name("envelope.convention.json").read_bytes()
     )
     return schema
-
-
-def _reachable(names: tuple[str, ...], found: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the schemas of *names* and all schemas that they refer to."""
-    waiting, reached = list(names), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += [ref.rpartition("/")[2] for ref in _refs(found[name])]
-    return {name: found[name] for name in sorted(reached)}
 
 
 def _refs(schema: Any) -> list[str]:

@@ -269,21 +269,15 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
 def json_encoded_twice(reply: ReplyView) -> Faults:
     """A text that was encoded twice has to be decoded twice, and no client does that."""
     for index, text in reply.texts:
-        if (
-            text.startswith(('"{', '"['))
-            and text.rstrip().endswith('"')
-            and _is_encoded_twice(text)
-        ):
+        if not text.startswith(('"{', '"[')) or not text.rstrip().endswith('"'):
+            continue
+        try:
+            inner = msgspec.json.decode(msgspec.json.decode(text, type=str))
+        except ValueError:
+            continue
+        if isinstance(inner, dict | list):
             return [Fault(f"/content/{index}/text", "the text is JSON in a JSON string")]
     return ()
-
-
-def _is_encoded_twice(text: str) -> bool:
-    try:
-        inner = msgspec.json.decode(msgspec.json.decode(text, type=str))
-    except ValueError:
-        return False
-    return isinstance(inner, dict | list)
 
 
 def _rewrite_as_json(reply: dict[str, Any], pointer: str) -> None:

@@ -205,13 +205,18 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
     """Return the start, end and value of each object in a line, and the start of an unclosed one,
     or -1."""
     found = list[tuple[int, int, Any]]()
+    is_cut = not chunk.endswith(b"\n")
     start, wasted = chunk.find(b"{"), 0
     while start >= 0:
         end = _closing_offset(chunk, start)
         value = decode_or_no_value(chunk[start:end]) if end else NO_VALUE
         if isinstance(value, dict) and value:
             found.append((start, end, value))
-        elif not end and _may_continue(chunk, start, in_log_text=in_log_text):
+        elif not end and (
+            not in_log_text
+            or (_OBJECT_START.match(chunk, start) and (is_cut or _UNFINISHED.search(chunk, start)))
+        ):
+            # The line may end in the middle of an object, as lines of indented JSON do.
             return found, start
         elif value is NO_VALUE and (
             not (in_log_text or found) or _MESSAGE.match(chunk, start) is not None
@@ -228,16 +233,6 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
             end = start + 1
         start = chunk.find(b"{", end)
     return found, -1
-
-
-def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
-    """Return whether the line may end in the middle of an object, as lines of indented JSON do."""
-    if not in_log_text:
-        return True
-    is_cut = not chunk.endswith(b"\n")
-    return bool(_OBJECT_START.match(chunk, start)) and (
-        is_cut or bool(_UNFINISHED.search(chunk, start))
-    )
 
 
 def _undecodable(text: bytes) -> Any:
@@ -284,8 +279,7 @@ _WRAPPERS = (
     "result",
 )
 _MAX_CHARS = "anthropic/maxResultSizeChars"
-_MAX_PENDING = 10_000
-_MAX_TOOLS = 10_000
+_MAX_PENDING = _MAX_TOOLS = 10_000
 
 
 class LoggedReply(NamedTuple):
