@@ -46,7 +46,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
 
 def owner_of(user: object) -> str:
-    """Return the owner of a user's tasks and kept replies; empty unless it is a User of `auth=`."""
+    """Return the owner of a user's tasks and stored replies; empty unless it is a `User`."""
     return _digest(user)[:16].hex() if isinstance(user, User) else ""
 
 

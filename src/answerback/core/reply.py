@@ -110,7 +110,7 @@ class Received(msgspec.Struct, frozen=True):
     data_from: str | None = None
     findings: tuple[Any, ...] = ()
     hidden_failures: Callable[[Reply[Any]], tuple[Any, ...]] | None = None
-    """Finds what a successful reply says about a failure; it runs only if somebody asks."""
+    """Finds what a successful reply says about a failure; it runs only if `findings` is read."""
 
 
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):

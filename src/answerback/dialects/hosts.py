@@ -286,14 +286,14 @@ def _pydantic_ai(result: Json) -> HostOutput:
 
 
 def _llama_index(result: Json) -> HostOutput:
-    """Return the whole result as Python writes it, `_meta` and the bytes of images too."""
+    """Show the complete result as Python writes it, with `_meta` and the bytes of images."""
     names = {"_meta": "meta", "content": "content", "structuredContent": "structured_content"}
     members = [f"{shown}={result.get(name)!r}" for name, shown in names.items()]
     return _one_text(result, " ".join([*members, f"is_error={is_failed(result)}"]))
 
 
 def _google_genai(result: Json) -> HostOutput:
-    """Return the whole result as JSON, `_meta` and the bytes of images too."""
+    """Show the complete result as JSON, with `_meta` and the bytes of images."""
     return _one_text(result, json_text({"error" if is_failed(result) else "result": result}))
 
 

@@ -155,7 +155,7 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = json_or_none(text)
     inner = _only_member(data)
-    # Such a text is a value of its own, for example a file: its spaces count.
+    # Such a text is itself the value, for example a file: its spaces count.
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
     shown = [_compact(block) for block in shown]
@@ -271,7 +271,7 @@ def describe(block: Block) -> str:
 
 
 def _line(text: str, address: str | None) -> str:
-    """Return one line that is not long, apart from an address, which must be whole to be used."""
+    """Return one short line; an address in it is not cut, because only all of it can be used."""
     text = " ".join(text.split())
     room = _MAX_LINE
     if address is not None and not address.startswith("data:"):
@@ -294,9 +294,9 @@ def _cut(parts: list[Part], room: int) -> list[Part]:
         elif left > 0:
             shown.append(part[:left])
             left -= len(part) + 1
-    kept = [len(part) for part in shown if isinstance(part, str)]
-    used = sum(kept) + max(len(kept) - 1, 0)
-    return [*shown, _note(used, total, total - used, len(texts) - len(kept))]
+    lengths = [len(part) for part in shown if isinstance(part, str)]
+    used = sum(lengths) + max(len(lengths) - 1, 0)
+    return [*shown, _note(used, total, total - used, len(texts) - len(lengths))]
 
 
 def _note(shown: int, total: int, left_out: int, further: int) -> str:

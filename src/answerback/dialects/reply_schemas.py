@@ -310,5 +310,5 @@ def _refs(schema: Any) -> list[str]:
         return [ref for each in schema for ref in _refs(each)]
     if not isinstance(schema, dict):
         return []
-    own = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
-    return own + [ref for each in schema.values() for ref in _refs(each)]
+    here = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
+    return here + [ref for each in schema.values() for ref in _refs(each)]

@@ -41,7 +41,7 @@ DONE = "Operation completed successfully"
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
-_OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
+_AUTHORS_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
 """The table's codes that authors use; the others are for failures of the call itself."""
 
 
@@ -138,7 +138,7 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             return PREFIX + error.message
         case "json":
             return encode({"error": error.message}).decode()
-        case "coded" if error.code in BUILT_IN and error.code not in _OWN_CODES:
+        case "coded" if error.code in BUILT_IN and error.code not in _AUTHORS_CODES:
             return error.message
         case "coded":
             details = "" if error.details is None else f" ({encode(error.details).decode()})"
@@ -150,7 +150,7 @@ def error_text(error: Error, style: ErrorStyle) -> str:
 def message_from_text(text: str, style: ErrorStyle) -> str:
     """Return the error message in *text*, without what the style adds to it.
 
-    A text in the style "coded" is returned whole.
+    A text in the style "coded" is returned unchanged.
     """
     match style:
         case "prefixed":

@@ -204,7 +204,7 @@ def read_with(result: Any, hints: Hints) -> Reply[Any]:
         return _failed(str(exc), raw, code=TOO_LARGE)
     except MalformedReply as exc:
         return _failed(str(exc), raw)
-    except Exception as exc:  # noqa: BLE001 -- a foreign object may raise anything when it is read
+    except Exception as exc:  # noqa: BLE001 -- a caller's object may raise anything when it is read
         return _failed(f"the reply cannot be read: {type(exc).__name__}", raw)
     received = Received(raw, reply.data_from, findings, hidden_failures)
     return msgspec.structs.replace(reply, received=received)
@@ -322,7 +322,7 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
     if (renamed := result_in_mcp_names(found)) is not found:
         reply, findings = _read_result(renamed, hints, place)
         if {"is_error", "structured_content"} <= found.keys():
-            # An SDK's own dump has both names.
+            # A dump by the SDK has both names.
             return reply, findings
         misspelt = [each for each in check(found, "mcp") if each.rule == "AB118"]
         return reply, (*misspelt, *findings)
@@ -446,7 +446,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return _with_text_data(reply, data, shape)
     match finished_dialect(found):
         case "envelope" if "data" in found:
-            # The whole envelope as text, which the `standard` convention calls wrong.
+            # An envelope as text, which the `standard` convention calls wrong.
             return _with_text_data(reply, found["data"])
         case "mcp":
             try:

@@ -60,7 +60,7 @@ class Example(msgspec.Struct, frozen=True):
     """A reply for a rule's documentation and tests, with the context it is checked in."""
 
     reply: Any
-    """The reply, or a function that builds one too large to be kept."""
+    """The reply, or a function that builds a large one."""
     dialect: Dialect | None = None
     version: str | None = None
     schema: dict[str, Any] | None = None

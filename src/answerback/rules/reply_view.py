@@ -100,7 +100,7 @@ def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data keeps a schema that names the members that say that a call failed."""
+    """Return whether data fits a schema that names the members that say that a call failed."""
     if not isinstance(data, dict):
         return False
     members: dict[str, Any] = data
@@ -117,7 +117,7 @@ def is_declared(data: Any, schema: dict[str, Any]) -> bool:
 
         return not schema_check(schema)(data)
     except MissingExtraError:
-        # Nothing can check the schema, so it counts as kept.
+        # Nothing can check the data, so it counts as valid.
         return True
 
 
@@ -307,8 +307,8 @@ class ReplyView:
         if self._json_text is None:
             shown = self.json
             if self.media:
-                kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
-                shown = {**self.json, "content": kept}
+                others = [block for _, block in self.blocks if block.get("type") not in MEDIA]
+                shown = {**self.json, "content": others}
             self._json_text = _encoded(shown)
         return self._json_text
 

@@ -406,7 +406,7 @@ class Conversation:
                         yield from self._read_exchange(entry, f"{pointer}/log/entries/{index}")
                 return
         is_wrapper = False
-        # An entry of the MCP Inspector has the request as `message` and the response beside it.
+        # An entry of the MCP Inspector has the request as `message`, and also the response.
         for name in _WRAPPERS:
             inner = _decode_text(value.get(name))
             if isinstance(inner, dict) and ("jsonrpc" in inner or _is_result(inner)):
@@ -463,7 +463,7 @@ def _is_result(value: dict[str, Any]) -> bool:
 
 
 def _decode_text(value: Any) -> Any:
-    """Return the object decoded from a message kept as text; any other value unchanged."""
+    """Return the object decoded from a message stored as text; any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:

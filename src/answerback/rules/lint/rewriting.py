@@ -171,11 +171,11 @@ def _patched(body: bytes, old: Any, new: Any, layout: _Layout, depth: int) -> by
     if olds and isinstance(old, dict) and isinstance(new, dict):
         return _joined(body, olds, _members(body, olds, old, new, layout, depth), layout, depth)
     if olds and isinstance(old, list) and isinstance(new, list):
-        kept = _kept_indexes(old, new)
-        if kept is not None:
+        indexes = _old_indexes(old, new)
+        if indexes is not None:
             items = [
                 (index, _element(body, olds[index], old[index], each, layout, depth))
-                for index, each in zip(kept, new, strict=True)
+                for index, each in zip(indexes, new, strict=True)
             ]
             return _joined(body, olds, items, layout, depth)
     return layout.write(new, depth)
@@ -189,7 +189,7 @@ bytes."""
 def _members(
     body: bytes, olds: list[Element], old: Any, new: Any, layout: _Layout, depth: int
 ) -> _NewElements:
-    kept = [
+    remaining = [
         (index, _element(body, each, old[each.key], new[each.key], layout, depth))
         for index, each in enumerate(olds)
         if each.key in new
@@ -200,7 +200,7 @@ def _members(
         for name, value in ((name, layout.write(new[name], depth + 1)) for name in new)
         if name not in old
     ]
-    return kept + added
+    return remaining + added
 
 
 def _element(
@@ -210,7 +210,7 @@ def _element(
     return body[element.start : element.value] + value
 
 
-def _kept_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
+def _old_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
     """Return the index of each new item among the old ones; None if an item was added."""
     if len(old) == len(new):
         return list(range(len(old)))
@@ -250,7 +250,7 @@ class CannotRewrite(AnswerbackError):
 def rewrite_file(
     path: str, source: IO[bytes], write: Callable[[IO[bytes]], bool], *, force: bool = False
 ) -> None:
-    """Have *write* fill a copy beside *path*; it replaces *path* if *write* returns True.
+    """Have *write* fill a copy in the same folder, which replaces *path* if *write* returns True.
 
     *source* is the open file, still unread. Raises CannotRewrite.
     """
@@ -285,15 +285,16 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
 def _replace(target: str, copy: str, before: os.stat_result) -> None:
     if before.st_nlink > 1:
         # Write in place, because a file with several names must stay one file. An error in the
-        # middle leaves the target incomplete, so the copy is then kept.
+        # middle leaves the target incomplete; then the copy stays.
         try:
             with open(copy, "rb") as source, open(target, "r+b") as file:
                 copyfileobj(source, file)
                 file.truncate()
         except OSError as exc:
-            kept = f"{target}.repaired"
-            os.replace(copy, kept)
-            raise CannotRewrite(f"{target}: {exc.strerror}; {kept} has its whole content") from None
+            saved = f"{target}.repaired"
+            os.replace(copy, saved)
+            message = f"{target}: {exc.strerror}; {saved} has its whole content"
+            raise CannotRewrite(message) from None
         return
     if hasattr(os, "chown"):
         with suppress(PermissionError):  # Only root can keep the owner of another user's file.
