@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
@@ -358,9 +359,7 @@ _SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
 
 
 def _warn(message: str) -> None:
-    """Warn at the author's own line, which is the nearest one outside this package."""
-    import warnings
-
+    """Warn at the author's line, which is the nearest one outside this package."""
     package = __name__.partition(".")[0]
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:

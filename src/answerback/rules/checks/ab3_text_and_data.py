@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from typing import Any
@@ -303,8 +304,6 @@ def python_in_text(reply: ReplyView, text: str, index: int) -> Faults:
 
 def _python_literal(text: str) -> Any:
     """Return the dict or list whose `repr` is *text*, if it can be encoded as JSON; else None."""
-    import ast
-
     if len(text) > _MAX_LITERAL:
         return None
     try:
