@@ -418,7 +418,6 @@ def _near_key(name: str) -> str | None:
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that *name* is probably a misspelling of."""
     wanted = _plain(name)
     likeness, near = max((_likeness(wanted, _plain(each)), each) for each in known)
     return near if likeness >= 0.8 else None

@@ -533,7 +533,6 @@ def _without(
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each secret, and of each value beside a secret's name."""
     yield from _form_spans(text)
     at = 0
     while named := _NAME.search(text, at):

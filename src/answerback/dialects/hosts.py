@@ -154,13 +154,11 @@ def _part(
 
 
 def _resource_text(block: Json) -> str | None:
-    """Return an embedded text; None for bytes."""
     text = resource_in(block).get("text")
     return text if isinstance(text, str) else None
 
 
 def _resource_line(block: Json) -> str:
-    """Return an embedded text, or a line about the bytes that are not shown."""
     resource = resource_in(block)
     named = f"[resource: {resource.get('uri')}, {resource.get('mimeType')}]"
     return _resource_text(block) or named
@@ -222,7 +220,6 @@ def _kimi_code(result: Json) -> HostOutput:
 
 
 def _is_reserved(key: str) -> bool:
-    """Return whether a key of `_meta` is reserved for the protocol."""
     labels = key.partition("/")[0].split(".")
     return any(label in ("modelcontextprotocol", "mcp") for label in labels[:-1])
 
@@ -236,7 +233,6 @@ def _texts(result: Json) -> list[object]:
 
 
 def _repeats_data(result: Json) -> bool:
-    """Return whether a text is the JSON of the data."""
     return any(text == result["structuredContent"] for text in _texts(result))
 
 

@@ -165,7 +165,7 @@ def _result(
         linked = content if version.block_meta else ()
         meta |= add_for_hosts(result, reply, shape, contract, linked)
     result["isError"] = reply.error is not None
-    if version.result_type:
+    if version.stateless:
         result["resultType"] = "complete"
     if contract.envelope_in_mcp:
         written = None if reply.error is None else write_error(reply.error)

@@ -181,7 +181,6 @@ def _only_member(data: Any) -> Any:
 
 
 def _are_blocks(reply: Reply[Any], items: Any) -> bool:
-    """Return whether the items are the reply's blocks once more."""
     if not isinstance(items, list) or not items or len(items) != len(reply.content):
         return False
     try:
@@ -343,28 +342,22 @@ def add_for_hosts(
     if not shape.message or "structuredContent" not in result:
         return {}
     members = _decode_members(result["structuredContent"])
-    message = message_of(reply, shape, contract)
-    if not message or MESSAGE in members:
+    if MESSAGE in members:
         return {}
-    result["structuredContent"] = {**members, MESSAGE: message}
-    return {ADDED: MESSAGE}
-
-
-def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
-    """Return the texts for the model, and a line for each other block; empty if there are none.
-
-    A text that only repeats the data is left out.
-    """
     encoded = encoded_data(reply)
     data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
     parts = []
     for block in filter(is_for_model, reply.content):
+        # A text that only repeats the data is left out.
         repeats_data = isinstance(block, Text) and (
             block.text in data or any(is_same_json(block.text, each) for each in data)
         )
-        if not repeats_data:
-            parts.append(describe(block))
-    return "\n".join(part for part in parts if part.strip())
+        if not repeats_data and (line := describe(block)).strip():
+            parts.append(line)
+    if not parts:
+        return {}
+    result["structuredContent"] = {**members, MESSAGE: "\n".join(parts)}
+    return {ADDED: MESSAGE}
 
 
 def lines_about(content: tuple[Block, ...]) -> str:

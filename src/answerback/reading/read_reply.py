@@ -243,7 +243,6 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
 
 
 def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
-    """Read blocks that are all texts; None if there are none, or others."""
     if type(blocks) is not list or not 0 < len(blocks) <= MAX_BLOCKS:
         return None
     texts = []
@@ -270,7 +269,6 @@ def _plain_meta(meta: Any) -> dict[str, Any] | None:
 
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
-    """Return the reply for a value that cannot be understood, with the findings in it."""
     findings: tuple[Finding, ...] = ()
     if isinstance(raw, dict):
         # A caller's dict may contain anything.

@@ -193,7 +193,6 @@ def _from_response(response: Any) -> HttpReply:
 
 
 def _with_plain_blocks(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a result whose blocks are JSON, not models or blocks of ours."""
     content = found.get("content")
     if not isinstance(content, list | tuple):
         return found

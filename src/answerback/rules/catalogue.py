@@ -86,8 +86,11 @@ def find_rule(word: str) -> Rule | None:
     return RULES.get(word.upper()) or by_name.get(word.lower().replace("_", "-"))
 
 
-def similar_rules(word: str) -> list[str]:
-    """Return up to three ids or names that resemble *word*, to suggest for an unknown rule."""
+def unknown_rule_message(word: str) -> str:
+    """Return the error message for *word*, which is not a rule's id or name.
+
+    It suggests up to three ids or names that resemble the word.
+    """
     import difflib
 
     rule_id = word.upper()
@@ -95,17 +98,16 @@ def similar_rules(word: str) -> list[str]:
         family = [each for each in RULES if each.startswith(rule_id[:3])] or list(RULES)
         wanted = int(rule_id[2:].ljust(3, "0"))
         near = sorted(family, key=lambda each: abs(int(each[2:]) - wanted))[:3]
-        return [f"{each} ({RULES[each].name})" for each in sorted(near)]
-    names = [each.name for each in RULES.values()]
-    name = word.lower().replace("_", "-").replace(" ", "-")
-    containing = [each for each in names if name in each]
-    ids = difflib.get_close_matches(rule_id, RULES, n=1, cutoff=0.8)
-    return (ids or difflib.get_close_matches(name, names, n=3) or containing)[:3]
-
-
-def unknown_rule_message(word: str) -> str:
-    """Return the error message for *word*, which is not a rule's id or name."""
-    advice = did_you_mean(similar_rules(word), quoted=False) or "`answerback rule` lists them"
+        similar = [f"{each} ({RULES[each].name})" for each in sorted(near)]
+    else:
+        names = [each.name for each in RULES.values()]
+        name = word.lower().replace("_", "-").replace(" ", "-")
+        similar = (
+            difflib.get_close_matches(rule_id, RULES, n=1, cutoff=0.8)
+            or difflib.get_close_matches(name, names, n=3)
+            or [each for each in names if name in each][:3]
+        )
+    advice = did_you_mean(similar, quoted=False) or "`answerback rule` lists them"
     return f"no rule is called {word!r}; {advice}"
 
 

@@ -177,7 +177,6 @@ def failure_sentence(failure: Any) -> str:
 
 
 def _pop_first_text(members: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Remove the first member of *names* that has a text, and return its text."""
     for name in names:
         if text := _as_text(members.get(name)):
             del members[name]

@@ -100,7 +100,6 @@ def _applies_to(rule: Rule) -> str:
 
 
 def _conditions(example: Example) -> list[str]:
-    """Return the context that the example is checked in, as a sentence."""
     has_no_schema = example.listed and example.schema is None
     conditions = [
         f"asked with `{example.method}`" if example.method else "",
@@ -132,7 +131,6 @@ def _json(value: Any) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """Return the value with its long strings cut."""
     match value:
         case str() if len(value) > _MAX_STRING:
             return f"{value[:60]}… ({len(value):,} characters)"

@@ -476,7 +476,7 @@ def not_an_object(reply: ReplyView) -> Faults:
 def missing_result_type(reply: ReplyView) -> Faults:
     """From 2026-07-28 on a result may ask for input; clients refuse one without `resultType`."""
     version = reply.version
-    if version is None or not version.result_type or "resultType" in reply.json:
+    if version is None or not version.stateless or "resultType" in reply.json:
         return ()
     return [Fault("", f"no resultType, which {version.name} requires")]
 

@@ -92,7 +92,6 @@ def text_and_data_differ(reply: ReplyView) -> Faults:
 
 
 def _contradictions(text: Any, data: dict[str, Any]) -> str:
-    """Return the names of the members that have different values in the text and in the data."""
     if not isinstance(text, dict):
         return ""
     return ", ".join(sorted(name for name in text.keys() & data.keys() if text[name] != data[name]))
@@ -230,7 +229,6 @@ def _only_member(data: Any) -> Any:
 
 
 def _is_table(values: list[Any]) -> bool:
-    """Return whether there are three or more objects, all with the same member names."""
     names = [frozenset(value) if isinstance(value, dict) else frozenset() for value in values]
     return len(values) > 2 and bool(names[0]) and len(set(names)) == 1
 

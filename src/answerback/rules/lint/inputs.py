@@ -457,7 +457,6 @@ def _has_message(value: Any) -> bool:
 
 
 def _is_result(value: dict[str, Any]) -> bool:
-    """Return whether an object has the members of a `tools/call` result."""
     content = value.get("content")
     return isinstance(content, list) or "structuredContent" in value or "isError" in value
 
@@ -473,7 +472,6 @@ def _decode_text(value: Any) -> Any:
 
 
 def _http_body(value: Any) -> Any:
-    """Return the message in the body of a recorded HTTP request or response."""
     value = _decode_text(value)
     if not isinstance(value, dict) or "jsonrpc" in value:
         return value
