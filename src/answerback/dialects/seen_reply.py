@@ -159,7 +159,7 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
         # An added block only repeats others.
         if at in shown or not _is_for_model(block) or is_added(block):
             continue
-        if not _is_said(block, text, copies if says_data else []):
+        if not _is_repeated(block, text, copies if says_data else []):
             yield Loss(_PARTS.get(str(block.get("type")), "resource"), at)
     if data is not None and not says_data:
         yield Loss("data", "/structuredContent")
@@ -210,7 +210,7 @@ def _is_for_model(block: Json) -> bool:
     return not isinstance(audience, list) or "assistant" in audience
 
 
-def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
+def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
     """Return whether the text that is shown says what a block says, or names the block."""
     match block.get("type"):
         case "text":

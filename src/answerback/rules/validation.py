@@ -110,9 +110,7 @@ def check(
     for run in plan.reply:
         if faults := run(view):
             findings += _findings(run, faults)
-    _check_blocks(view, plan, findings)
-    if may_hold_secrets(view.text_to_scan):
-        _check_secrets(view, plan, findings)
+    _check_parts(view, plan, findings)
     return tuple(findings)
 
 
@@ -141,7 +139,7 @@ def _findings(run: Callable[..., Faults], faults: Faults) -> Iterable[Finding]:
     return map(RULE_BY_CHECK[run].finding, faults)
 
 
-def _check_blocks(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
+def _check_parts(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
     for index, block in view.blocks:
         block_type = block.get("type")
         if isinstance(block_type, str) and block_type:
@@ -152,13 +150,11 @@ def _check_blocks(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> N
         for run in plan.text:
             if faults := run(view, text, index):
                 findings += _findings(run, faults)
-
-
-def _check_secrets(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
-    for pointer, text in view.strings():
-        if secrets := list(secrets_in(text)):
-            for run in plan.leak:
-                findings += _findings(run, run(view, secrets, pointer))
+    if may_hold_secrets(view.text_to_scan):
+        for pointer, text in view.strings():
+            if secrets := list(secrets_in(text)):
+                for run in plan.leak:
+                    findings += _findings(run, run(view, secrets, pointer))
 
 
 _MAX_ROUNDS = 4  # A fix may cause a finding that another fix can repair.

@@ -298,11 +298,6 @@ class _Request(NamedTuple):
     tool: str
 
 
-class _ListedTool(NamedTuple):
-    schema: dict[str, Any] | None
-    max_chars: int | None
-
-
 class Conversation:
     """The requests, version and schemas of one recording so far; bounded for an endless log."""
 
@@ -311,7 +306,8 @@ class Conversation:
         self._version = version
         self._has_fixed_version = version is not None
         self._pending: dict[Any, _Request] = {}
-        self._tools: dict[str, _ListedTool] = {}
+        # Each tool's output schema and its `anthropic/maxResultSizeChars`.
+        self._tools: dict[str, tuple[dict[str, Any] | None, int | None]] = {}
         self._context = CheckContext(version)
         self._has_jsonrpc = False
 
@@ -389,7 +385,7 @@ class Conversation:
             if isinstance(tool, dict) and len(self._tools) < _MAX_TOOLS:
                 schema, meta = tool.get("outputSchema"), tool.get("_meta")
                 max_chars = meta.get(_MAX_CHARS) if isinstance(meta, dict) else None
-                self._tools[str(tool.get("name"))] = _ListedTool(
+                self._tools[str(tool.get("name"))] = (
                     schema if isinstance(schema, dict) else None,
                     max_chars if is_integer(max_chars) else None,
                 )
