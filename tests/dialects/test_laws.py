@@ -251,7 +251,7 @@ def test_every_mcp_result_is_valid_in_its_version(
     result = msgspec.json.decode(body)
     assert result["content"] != []
     assert result["isError"] is (case.reply.error is not None)
-    assert ("resultType" in result) is case.version.result_type
+    assert ("resultType" in result) is case.version.stateless
     structured = case.reply.data is not msgspec.UNSET and case.version.structured
     assert ("structuredContent" in result) is structured
     assert isinstance(result.get("structuredContent", {}), dict)

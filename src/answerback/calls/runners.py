@@ -240,11 +240,11 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
     await ON_LOOP
     import asyncio
 
-    from ..core.stopped_clocks import stoppable
+    from ..core.stopped_clocks import pausable
 
     try:
         async with asyncio.timeout(tool.timeout) as clock:
-            with stoppable(clock):
+            with pausable(clock):
                 return await steps
     except Exception as exc:
         # Drivers of databases raise their own exceptions when a statement is cancelled.

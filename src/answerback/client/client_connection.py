@@ -17,7 +17,7 @@ from ..core.json_value import Json, JsonObject
 from ..core.limits import LARGE, MAX_BYTES, MAX_VALUES
 from ..core.log import logger
 from ..core.peer import Log, Progress
-from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
+from ..core.stopped_clocks import RUNNING, PausableClock, clocks_paused
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
     HEADER_MISMATCH,
@@ -232,13 +232,13 @@ class Deadline:
                 self._timeouts.remove(timeout)
                 RUNNING.reset(before)
 
-    def stop(self) -> None:
+    def pause(self) -> None:
         if self._questions == 0 and self.at is not None:
             self._left, self.at = self.left(), None
             self._reschedule()
         self._questions += 1
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._questions -= 1
         if self._questions == 0 and self._left is not None:
             self.at, self._left = asyncio.get_running_loop().time() + self._left, None
@@ -277,7 +277,7 @@ class _Waiting(msgspec.Struct):
     answer: asyncio.Future[msgspec.Raw]
     progress: OnProgress | None
     deadline: Deadline
-    outer: tuple[StoppableClock, ...]
+    outer: tuple[PausableClock, ...]
     """The clocks of the call that sent the request, such as the deadline of its retries."""
 
 
@@ -485,15 +485,15 @@ class ClientConnection:
         return None if waiting is None else waiting.progress
 
     async def ask_user(self, method: str, params: JsonObject) -> JsonObject:
-        """Return the answer of the user's handler. Deadlines stop meanwhile; raises RpcError."""
+        """Return the answer of the user's handler. Deadlines pause meanwhile; raises RpcError."""
         if not self._handlers.asks_user(method):
             return await self._handlers.answer(method, params)
         # The answering task has the clocks of the code that opened the connection, not these.
-        stopped: set[StoppableClock] = set()
+        paused: set[PausableClock] = set()
         for waiting in self._waiting.values():
-            stopped |= {waiting.deadline, *waiting.outer}
+            paused |= {waiting.deadline, *waiting.outer}
         try:
-            with clocks_stopped(stopped):
+            with clocks_paused(paused):
                 return await self._handlers.answer(method, params)
         finally:
             self._timer.check()

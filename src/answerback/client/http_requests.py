@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 import msgspec
 
 from ..core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
-from ..core.stopped_clocks import RUNNING, clocks_stopped
+from ..core.stopped_clocks import RUNNING, clocks_paused
 from ..http1.http_connection import HttpFailure, HttpResponse
 from ..http1.http_pool import HttpPool, parse_url
 from ..protocol.jsonrpc import Id
@@ -210,7 +210,7 @@ class HttpRequests:
                 )
                 # These clocks measure only how long the server takes to answer at all.
                 probes = [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
-                with clocks_stopped(probes):
+                with clocks_paused(probes):
                     self.credentials = await self._login(self._auth.challenged(challenge))
             else:
                 return response

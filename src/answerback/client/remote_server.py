@@ -16,7 +16,7 @@ from ..core.limits import MAX_BLOCKS
 from ..core.log import logger
 from ..core.peer import Progress
 from ..core.reply import Reply
-from ..core.stopped_clocks import clocks_stopped
+from ..core.stopped_clocks import clocks_paused
 from ..errors import UNKNOWN_ERROR, MalformedReply, ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, TASKS, RpcError
 from ..reading.read_reply import typed_reader
@@ -447,7 +447,7 @@ class RemoteTask:
             params = asked.get("params")
             method = str(asked.get("method"))
             try:
-                with clocks_stopped():
+                with clocks_paused():
                     answer = await connection.ask_user(
                         method, params if isinstance(params, dict) else {}
                     )

@@ -18,7 +18,7 @@ import msgspec
 from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..core.peer import Level, Log, Progress
-from ..core.stopped_clocks import RUNNING, clocks_stopped
+from ..core.stopped_clocks import RUNNING, clocks_paused
 from ..errors import INPUT_REQUIRED
 from ..protocol.jsonrpc import (
     INTERNAL_ERROR,
@@ -262,7 +262,7 @@ class InputRounds:
         """Stop the call's deadlines while the user is asked."""
         began = self._loop.time()
         try:
-            with clocks_stopped((self._asked.deadline, *RUNNING.get())):
+            with clocks_paused((self._asked.deadline, *RUNNING.get())):
                 yield
         finally:
             self._user_seconds += self._loop.time() - began

@@ -39,21 +39,21 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @cached_property
     def key(self) -> bytes:
         """A digest of issuer and subject: the same for all of a user's tokens."""
-        from hashlib import sha256
-
-        return sha256(f"{self.issuer}\0{self.subject}".encode("utf-8", "replace")).digest()[:8]
+        return _digest(self)[:8]
 
     def __repr__(self) -> str:
         return f"<User {self.key.hex()} scopes={sorted(self.scopes)}>"
 
 
 def owner_of(user: object) -> str:
-    """Return the owner of a user's tasks and kept replies; empty unless it is a User of `auth=`."""
-    if not isinstance(user, User):
-        return ""
+    """Return the owner of a user's tasks and stored replies; empty unless it is a `User`."""
+    return _digest(user)[:16].hex() if isinstance(user, User) else ""
+
+
+def _digest(user: User) -> bytes:
     from hashlib import sha256
 
-    return sha256(f"{user.issuer}\0{user.subject}".encode("utf-8", "replace")).hexdigest()[:32]
+    return sha256(f"{user.issuer}\0{user.subject}".encode("utf-8", "replace")).digest()
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +186,12 @@ class AppAuth(Authenticator):
         return None
 
 
+_MEMBERS = (
+    *("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"),
+    *("has_logins", "without_credentials"),
+)
+
+
 class _AuthorsAuth(AppAuth):
     """An author's own authenticator, which has some members of AppAuth."""
 
@@ -224,19 +230,13 @@ def checked_authenticator(given: object) -> AppAuth:
             f"auth takes one object, not a {name}; write a class whose authenticate() asks one "
             "after the other"
         )
-    if not all(callable(getattr(given, each, None)) for each in _METHODS):
+    methods = ("authenticate", "www_authenticate")
+    if not all(callable(getattr(given, each, None)) for each in methods):
         raise TypeError(
             f"auth=<{name}> cannot authenticate requests; write OAuth(issuer=…, url=…) or "
             "ApiKeys({…}) of answerback.auth"
         )
     return given if isinstance(given, AppAuth) else _AuthorsAuth(cast("Authenticator", given))
-
-
-_MEMBERS = (
-    *("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"),
-    *("has_logins", "without_credentials"),
-)
-_METHODS = ("authenticate", "www_authenticate")
 
 
 def bearer_challenge(challenge: Challenge, **more: str) -> str:

@@ -60,8 +60,8 @@ def _is_internal(trace: TracebackType) -> bool:
     return file.startswith((_PACKAGE_FOLDER, "<frozen importlib")) or file == importlib.__file__
 
 
-class OwnFramesLeftOut:
-    """Leaves the library's frames out of the traceback if the library refuses what it was given.
+class HideLibraryFrames:
+    """Hides the library's frames in the traceback if the library refuses what it was given.
 
     An exception of an author's class, or of another library, keeps all frames.
     """

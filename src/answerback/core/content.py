@@ -391,7 +391,7 @@ def is_icon(value: object) -> bool:
     return kind.__name__ == "Icon" and _package(kind) in _SDK and hasattr(kind, "model_dump")
 
 
-def own_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
+def our_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
     """Return our icons for icons of either library."""
     written = (
         each if isinstance(each, Icon) else each.model_dump(by_alias=True, exclude_none=True)

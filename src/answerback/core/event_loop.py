@@ -1,4 +1,4 @@
-"""The running event loop, without importing asyncio, and work that runs on it beside the caller."""
+"""The running event loop, without importing asyncio, and background work on it."""
 
 from __future__ import annotations
 

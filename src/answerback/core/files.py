@@ -13,7 +13,7 @@ def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
     """Create the file for its owner only, or close an existing one that all users can open.
 
     *beside* are the endings of files that SQLite may have left beside it. A file that is open only
-    to its group stays so: somebody chose that.
+    to its group stays so, because that was chosen.
     """
     # The file of a dangling link is created where the link points.
     target = os.path.realpath(path)

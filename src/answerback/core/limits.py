@@ -1,7 +1,4 @@
-"""Limits of an app's calls, tasks and kept replies: how many there are, and for how long.
-
-A call's arguments have a limit too, if pydantic reads them.
-"""
+"""Limits of an app's calls, tasks and stored replies, and of what a client reads from a server."""
 
 from __future__ import annotations
 

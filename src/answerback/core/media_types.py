@@ -6,13 +6,7 @@ import re
 from binascii import Error, a2b_base64
 
 _PNG, _JPEG, _GIF, _WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
-_WAV, _MP3, _OGG, _FLAC, _PDF = (
-    "audio/wav",
-    "audio/mpeg",
-    "audio/ogg",
-    "audio/flac",
-    "application/pdf",
-)
+_WAV, _MP3, _OGG, _FLAC = "audio/wav", "audio/mpeg", "audio/ogg", "audio/flac"
 _MAGIC = {
     b"\x89PNG\r\n\x1a\n": _PNG,
     b"\xff\xd8\xff": _JPEG,
@@ -21,7 +15,7 @@ _MAGIC = {
     b"OggS": _OGG,
     b"fLaC": _FLAC,
     b"ID3": _MP3,
-    b"%PDF-": _PDF,
+    b"%PDF-": "application/pdf",
 }
 # Other names in use for the same media type.
 _ALIASES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
@@ -52,11 +53,6 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
-def _one_of(*allowed: str) -> ValueKind:
-    names = " or ".join(map(repr, allowed))
-    return ValueKind(expected=names, is_valid=lambda value: value in allowed)
-
-
 def _object(members: Mapping[str, ValueKind], **elsewhere: str) -> ValueKind:
     return ValueKind(
         expected=f"a dict with {', '.join(members)}",
@@ -102,6 +98,9 @@ SCHEMES = ValueKind(expected=SECURITY_SCHEMES, is_valid=are_security_schemes)
 CHALLENGES = ValueKind(
     expected="a WWW-Authenticate challenge or a list of them",
     is_valid=lambda value: isinstance(value, str) or _are_texts(value),
+)
+OPENAI_VISIBILITY = ValueKind(
+    expected="'public' or 'private'", is_valid=lambda value: value in ("public", "private")
 )
 VISIBILITY = ValueKind(
     expected="a list of 'model' and 'app'",
@@ -166,7 +165,7 @@ KEYS: tuple[MetaKey, ...] = (
     # Whether the page may call the tool.
     MetaKey("openai/widgetAccessible", FLAG, _TOOL_AND_RESULT, APPS_SDK),
     # Whether the model sees the tool.
-    MetaKey("openai/visibility", _one_of("public", "private"), _TOOL, APPS_SDK),
+    MetaKey("openai/visibility", OPENAI_VISIBILITY, _TOOL, APPS_SDK),
     # What the host shows while the tool runs.
     MetaKey("openai/toolInvocation/invoking", STATUS, _TOOL_AND_RESULT, APPS_SDK),
     # What the host shows afterwards.
@@ -360,9 +359,7 @@ _SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
 
 
 def _warn(message: str) -> None:
-    """Warn at the author's own line, which is the nearest one outside this package."""
-    import warnings
-
+    """Warn at the author's line, which is the nearest one outside this package."""
     package = __name__.partition(".")[0]
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
@@ -421,7 +418,6 @@ def _near_key(name: str) -> str | None:
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that *name* is probably a misspelling of."""
     wanted = _plain(name)
     likeness, near = max((_likeness(wanted, _plain(each)), each) for each in known)
     return near if likeness >= 0.8 else None

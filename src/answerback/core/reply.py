@@ -109,8 +109,8 @@ class Received(msgspec.Struct, frozen=True):
     raw: Any = None
     data_from: str | None = None
     findings: tuple[Any, ...] = ()
-    doubts: Callable[[Reply[Any]], tuple[Any, ...]] | None = None
-    """Finds what a successful reply says about a failure; it runs only if somebody asks."""
+    hidden_failures: Callable[[Reply[Any]], tuple[Any, ...]] | None = None
+    """Finds what a successful reply says about a failure; it runs only if `findings` is read."""
 
 
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
@@ -174,8 +174,10 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
         """The rule violations that `read` had to mend, or that make a success doubtful."""
         if self.received is None:
             return ()
-        found, doubts = self.received.findings, self.received.doubts
-        return found if doubts is None or self.error is not None else found + doubts(self)
+        found, hidden_failures = self.received.findings, self.received.hidden_failures
+        if hidden_failures is None or self.error is not None:
+            return found
+        return found + hidden_failures(self)
 
     def for_model(self, budget: int | None = None, *, untrusted: bool = False) -> str:
         """Return this reply's text for a model.
@@ -273,7 +275,16 @@ def success(
     if unknown:
         raise _unknown_argument("success", min(unknown))
     if text is not None and not isinstance(text, str):
-        text, data = _text_and_data(text, data)
+        # The data was given in the place of the text.
+        name = type(text).__name__
+        if isinstance(text, BLOCKS):
+            write = f"write content=[{name}(…)]"
+            raise TypeError(f"success takes text or data first, not {name}; {write}")
+        if data is not msgspec.UNSET:
+            raise TypeError(f"success takes the text first, not {name}; write success(text, data)")
+        data = text
+        found = data.get("textContent") if isinstance(data, dict) else None
+        text = found if isinstance(found, str) else None
     texts = () if text is None else (Text(text),)
     if meta:
         check_meta(meta, "result")
@@ -333,20 +344,8 @@ def failure(
     code = code_name(code)
     if meta:
         check_meta(meta, "result")
-    own_kind = None if kind == code else kind
-    error = Error(code, message, details, retryable, hint, own_kind)
+    error = Error(code, message, details, retryable, hint, None if kind == code else kind)
     return Reply(error=error, meta=meta or {})
-
-
-def _text_and_data(first: object, second: object) -> tuple[str | None, object]:
-    """Return the text and the data, which was given in the place of the text."""
-    name = type(first).__name__
-    if isinstance(first, BLOCKS):
-        raise TypeError(f"success takes text or data first, not {name}; write content=[{name}(…)]")
-    if second is not msgspec.UNSET:
-        raise TypeError(f"success takes the text first, not {name}; write success(text, data)")
-    text = first.get("textContent") if isinstance(first, dict) else None
-    return text if isinstance(text, str) else None, first
 
 
 _INSTEAD = {

@@ -52,23 +52,6 @@ class ClientHints(msgspec.Struct, frozen=True):
     """A name for the widget on the page, for linking its calls."""
 
 
-def read_hints(meta: Mapping[str, Any] | None) -> ClientHints:
-    """Read the hints in a request's `_meta`; values of a wrong type are ignored."""
-    if not meta:
-        return ClientHints()
-    # Older clients send the locale under the second key.
-    locale = _text(meta.get("openai/locale")) or _text(meta.get("webplus/i18n"))
-    return ClientHints(
-        locale=locale,
-        user_agent=_text(meta.get("openai/userAgent")),
-        location=_location(meta.get("openai/userLocation")),
-        subject=_text(meta.get("openai/subject")),
-        session=_text(meta.get("openai/session")),
-        organization=_text(meta.get("openai/organization")),
-        widget_session=_text(meta.get("openai/widgetSessionId")),
-    )
-
-
 def _location(found: Json) -> Location | None:
     if not isinstance(found, Mapping):
         return None
@@ -182,7 +165,19 @@ class RequestInfo:
     @cached_property
     def hints(self) -> ClientHints:
         """The locale, user agent and location that ChatGPT sends in `_meta`; not verified."""
-        return read_hints(self.meta)
+        meta = self.meta
+        if not meta:
+            return ClientHints()
+        return ClientHints(
+            # Older clients send the locale under the second key.
+            locale=_text(meta.get("openai/locale")) or _text(meta.get("webplus/i18n")),
+            user_agent=_text(meta.get("openai/userAgent")),
+            location=_location(meta.get("openai/userLocation")),
+            subject=_text(meta.get("openai/subject")),
+            session=_text(meta.get("openai/session")),
+            organization=_text(meta.get("openai/organization")),
+            widget_session=_text(meta.get("openai/widgetSessionId")),
+        )
 
     @property
     def user(self) -> Any:
@@ -220,15 +215,11 @@ def is_endpoint(url: str) -> bool:
     return bool(_ENDPOINT.fullmatch(url))
 
 
-def claude_domain(url: str) -> str:
-    """Return the domain of widgets in Claude for the MCP endpoint's exact URL."""
-    from hashlib import sha256
-
-    return sha256(url.encode()).hexdigest()[:32] + _CLAUDE_SUFFIX
-
-
 def page_domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
-    """Return the page's domain in Claude; None in other hosts, or if the endpoint is unknown."""
+    """Return the page's domain in Claude; None in other hosts, or if the endpoint is unknown.
+
+    *url* is the MCP endpoint's exact URL.
+    """
     if not url:
         return None
     if host is None:
@@ -237,4 +228,8 @@ def page_domain(url: str, request: RequestInfo | None, host: HostName | None) ->
             return None  # A stdio server has no URL that Claude could know.
         client = request.client
         host = detect_host(headers.get("user-agent"), client.name if client else None)
-    return claude_domain(url) if host == "claude" else None
+    if host != "claude":
+        return None
+    from hashlib import sha256
+
+    return sha256(url.encode()).hexdigest()[:32] + _CLAUDE_SUFFIX

@@ -522,18 +522,17 @@ def _without(
 ) -> str:
     """Return the text from *start* to *end* with `***` for each span; spans may overlap."""
     end = len(text) if end is None else end
-    kept: list[str] = []
+    masked: list[str] = []
     done = start
     for first, last in sorted(spans):
         if last > done and first < end:
-            if first >= done or not kept:
-                kept += [text[done:first], MASK]
+            if first >= done or not masked:
+                masked += [text[done:first], MASK]
             done = last
-    return "".join(kept) + text[done:end]
+    return "".join(masked) + text[done:end]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each secret, and of each value beside a secret's name."""
     yield from _form_spans(text)
     at = 0
     while named := _NAME.search(text, at):

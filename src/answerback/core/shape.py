@@ -79,10 +79,10 @@ class Shape(msgspec.Struct, frozen=True):
                     (each["prefixItems"] for each in types if "prefixItems" in each), []
                 )
                 named = dict(zip(self._names(len(parts)), parts, strict=False))
-                whole = _object_schema(named, schema)
+                wrapped = _object_schema(named, schema)
                 if self.optional:
-                    del whole["required"]
-                return whole
+                    del wrapped["required"]
+                return wrapped
 
     def with_lines(self) -> Shape:
         """Return the shape for a reply with blocks that is sent over MCP."""
@@ -124,5 +124,5 @@ def _object_schema(properties: JsonObject, source: JsonObject) -> JsonObject:
         name: {key: value for key, value in part.items() if key not in _DEFINITIONS}
         for name, part in properties.items()
     }
-    whole: JsonObject = {"type": "object", "properties": bare, "required": list(bare)}
-    return whole | {"additionalProperties": False} | definitions
+    members = {"type": "object", "properties": bare, "required": list(bare)}
+    return {**members, "additionalProperties": False, **definitions}

@@ -1,6 +1,6 @@
-"""Stops time-outs and deadlines while the user or the client's model is asked a question.
+"""Pauses time-outs and deadlines while the user or the client's model is asked a question.
 
-The code that measures time puts its clock into a context variable; the code that asks stops all
+The code that measures time puts its clock into a context variable; the code that asks pauses all
 the clocks there. Calls that have a time-out and calls that ask import this module.
 """
 
@@ -15,79 +15,79 @@ if TYPE_CHECKING:
     import asyncio
 
 
-class StoppableClock(Protocol):
+class PausableClock(Protocol):
     """A clock that measures how long a call or an attempt takes."""
 
-    def stop(self) -> None:
-        """Stop: a question was sent. Several may be open at a time."""
+    def pause(self) -> None:
+        """Pause: a question was sent. Several may be open at a time."""
 
-    def go_on(self) -> None:
-        """Go on: a question was answered, or nobody waits for the answer any more."""
+    def resume(self) -> None:
+        """Resume: a question was answered, or nobody waits for its answer any longer."""
 
 
-RUNNING: ContextVar[tuple[StoppableClock, ...]] = ContextVar("running_clocks", default=())
+RUNNING: ContextVar[tuple[PausableClock, ...]] = ContextVar("running_clocks", default=())
 
 
 @contextmanager
-def clocks_stopped(clocks: Collection[StoppableClock] | None = None) -> Iterator[None]:
-    """Stop the call's clocks meanwhile: `with clocks_stopped(): await peer.ask(…)`."""
+def clocks_paused(clocks: Collection[PausableClock] | None = None) -> Iterator[None]:
+    """Pause the call's clocks meanwhile: `with clocks_paused(): await peer.ask(…)`."""
     if clocks is None:
         clocks = RUNNING.get()
-    _stop(clocks)
+    _pause(clocks)
     try:
         yield
     finally:
-        _go_on(clocks)
+        _resume(clocks)
 
 
-def _stop(clocks: Collection[StoppableClock]) -> None:
+def _pause(clocks: Collection[PausableClock]) -> None:
     for clock in clocks:
-        clock.stop()
+        clock.pause()
 
 
-def _go_on(clocks: Collection[StoppableClock]) -> None:
+def _resume(clocks: Collection[PausableClock]) -> None:
     for clock in clocks:
-        clock.go_on()
+        clock.resume()
 
 
 class WaitingClocks:
-    """The clocks of all calls that wait for the same thing; they stop while the user is asked."""
+    """The clocks of all calls that wait for the same thing; they pause while the user is asked."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[StoppableClock, ...]] = []
+        self._waiting: list[tuple[PausableClock, ...]] = []
         self._is_asking = False
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait with the clocks of the call that runs: they go on unless the user is asked."""
-        own = RUNNING.get()
+        """Wait with the clocks of the call that runs: they run unless the user is asked."""
+        clocks = RUNNING.get()
         if self._is_asking:
-            _stop(own)
-        self._waiting.append(own)
+            _pause(clocks)
+        self._waiting.append(clocks)
         try:
             yield
         finally:
-            self._waiting.remove(own)
+            self._waiting.remove(clocks)
             if self._is_asking:
-                _go_on(own)
+                _resume(clocks)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Stop the clocks of all that wait, and of those that begin to wait meanwhile."""
+        """Pause the clocks of all that wait, and of those that begin to wait meanwhile."""
         self._is_asking = True
         for clocks in self._waiting:
-            _stop(clocks)
+            _pause(clocks)
         try:
             yield
         finally:
             self._is_asking = False
             for clocks in self._waiting:
-                _go_on(clocks)
+                _resume(clocks)
 
 
 @contextmanager
-def stoppable(timeout: asyncio.Timeout) -> Iterator[None]:
-    """Let `clocks_stopped` stop a time-out: `async with asyncio.timeout(5) as timeout: …`."""
+def pausable(timeout: asyncio.Timeout) -> Iterator[None]:
+    """Let `clocks_paused` pause a time-out: `async with asyncio.timeout(5) as timeout: …`."""
     if timeout.when() is None:
         yield
         return
@@ -102,7 +102,7 @@ def stoppable(timeout: asyncio.Timeout) -> Iterator[None]:
 
 
 class _TimeoutClock:
-    """A clock that stops an `asyncio.Timeout`, until `end`; a task may keep the clock longer."""
+    """A clock that pauses an `asyncio.Timeout`, until `end`; a task may keep the clock longer."""
 
     __slots__ = ("_ended", "_left", "_open", "_timeout")
 
@@ -115,7 +115,7 @@ class _TimeoutClock:
     def end(self) -> None:
         self._ended = True
 
-    def stop(self) -> None:
+    def pause(self) -> None:
         if self._ended:
             return
         if self._open == 0 and (when := self._timeout.when()) is not None:
@@ -123,7 +123,7 @@ class _TimeoutClock:
             self._timeout.reschedule(None)
         self._open += 1
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self._ended:
             return
         self._open -= 1

@@ -33,7 +33,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tasks: bool = False
     """Has tasks in its core; later versions have them as an extension."""
     stateless: bool = False
-    """Is stateless: no sessions and no requests from the server; `resultType`, cache hints."""
+    """Is stateless: no sessions and no requests from the server; every result has `resultType`,
+    and lists have cache hints."""
 
     def __str__(self) -> str:
         return self.name
@@ -43,11 +44,6 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-    @property
-    def result_type(self) -> bool:
-        """Has `resultType` on every result."""
-        return self.stateless
 
 
 # Each older version, from the next one, without what that one added.

@@ -22,7 +22,7 @@ from ..contract import ENVELOPE, STANDARD, Contract, Dialect
 from ..core.reply import Reply
 from ..core.shape import BARE, RESULT, Shape, spread_shape
 from ..errors import MalformedReply
-from .status_and_headers import JSON, HttpReply, json_reply
+from .status_and_headers import HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..core.versions import Version
@@ -50,8 +50,9 @@ def write(
     written = _load(dialect).write(reply, shape, contract, version)
     if isinstance(written, HttpReply):
         return written
-    own = dialect == contract.http
-    return json_reply(reply, written, JSON if own else f"application/vnd.answerback.{dialect}+json")
+    if dialect == contract.http:
+        return json_reply(reply, written)
+    return json_reply(reply, written, f"application/vnd.answerback.{dialect}+json")
 
 
 def read(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.content import Annotations, Block, changed_block
 from ..core.reply import Error, Reply
 from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
-
-if TYPE_CHECKING:
-    pass
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""

@@ -80,12 +80,30 @@ def read(
 
 def write_block(block: Block) -> dict[str, Any]:
     """Return the block as the envelope's JSON."""
+    # What `read_block` needs to restore the block; it is written into the `_meta`.
     marks: dict[str, Any] = {}
     match block:
         case Text():
             members: dict[str, Any] = {"type": "text", "text": block.text}
         case Image() | Audio():
-            members, marks = _write_media(block)
+            name = type(block).__name__
+            members = {"type": name.lower()}
+            if block.url is None:
+                from binascii import b2a_base64
+
+                payload = b2a_base64(block.data, newline=False).decode()
+                members["url"] = f"data:{block.mime}{BASE64}{payload}"
+            else:
+                members |= {"url": block.url, **without_none(mimeType=block.mime or None)}
+                if block.url.startswith("data:"):
+                    marks[URL_OF_AUTHOR] = True
+            alt = block.alt
+            if alt is None and isinstance(block, Image):
+                alt = block.caption or name
+                marks[ALT_TEXT_ADDED] = True
+            members |= without_none(
+                altText=alt, width=block.width, height=block.height, caption=block.caption
+            )
         case Link():
             members = {"type": "resource", "resourceType": block.kind}
             members |= {"identifier": block.uri, "name": block.name}
@@ -118,7 +136,19 @@ def read_block(found: Any) -> Block:
         case "text":
             return build_block(Text, {"text": found.get("text")}, found)
         case "image" | "audio" as media_type:
-            return _read_media(found, media_type)
+            meta = found.get("_meta")
+            marks = meta if isinstance(meta, dict) else {}
+            members = {name: found.get(name) for name in ("width", "height", "caption")}
+            members["alt"] = None if marks.get(ALT_TEXT_ADDED) else found.get("altText")
+            url = found.get("url")
+            if not isinstance(url, str):
+                raise MalformedReply(f"{media_type} item must have a url")
+            if url.startswith("data:") and BASE64 in url and URL_OF_AUTHOR not in marks:
+                mime, _, payload = url.removeprefix("data:").rpartition(BASE64)
+                members |= {"data": payload, "mime": mime}
+            else:
+                members |= {"url": url, "mime": found.get("mimeType")}
+            return build_block(MEDIA[media_type], members, found)
         case "resource":
             members = {"uri": found.get("identifier"), "title": found.get("title")}
             metadata = found.get("metadata")
@@ -136,43 +166,6 @@ def read_block(found: Any) -> Block:
     )
 
 
-def _write_media(block: Image | Audio) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the block's members, and marks for its `_meta` that `_read_media` needs."""
-    name = type(block).__name__
-    members, marks = {"type": name.lower()}, {}
-    if block.url is None:
-        from binascii import b2a_base64
-
-        payload = b2a_base64(block.data, newline=False).decode()
-        members["url"] = f"data:{block.mime}{BASE64}{payload}"
-    else:
-        members |= {"url": block.url, **without_none(mimeType=block.mime or None)}
-        if block.url.startswith("data:"):
-            marks[URL_OF_AUTHOR] = True
-    alt = block.alt
-    if alt is None and isinstance(block, Image):
-        alt = block.caption or name
-        marks[ALT_TEXT_ADDED] = True
-    size = without_none(altText=alt, width=block.width, height=block.height, caption=block.caption)
-    return members | size, marks
-
-
-def _read_media(found: dict[str, Any], media_type: str) -> Block:
-    meta = found.get("_meta")
-    marks = meta if isinstance(meta, dict) else {}
-    members = {name: found.get(name) for name in ("width", "height", "caption")}
-    members["alt"] = None if marks.get(ALT_TEXT_ADDED) else found.get("altText")
-    url = found.get("url")
-    if not isinstance(url, str):
-        raise MalformedReply(f"{media_type} item must have a url")
-    if url.startswith("data:") and BASE64 in url and URL_OF_AUTHOR not in marks:
-        mime, _, payload = url.removeprefix("data:").rpartition(BASE64)
-        members |= {"data": payload, "mime": mime}
-    else:
-        members |= {"url": url, "mime": found.get("mimeType")}
-    return build_block(MEDIA[media_type], members, found)
-
-
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:
     text = next((block.text for block in content if isinstance(block, Text)), None)
     message = found.get("message") or (text and message_from_text(text, contract.error_text))
@@ -180,7 +173,6 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     if isinstance(error, str):
         message = error
     members = without_none(**error) if isinstance(error, dict) else {}
-    default = message if isinstance(message, str) else UNKNOWN_TEXT
-    found_error = read_error(members, default)
-    details = details_from_object(found_error.details)
-    return project_error(msgspec.structs.replace(found_error, details=details))
+    read = read_error(members, message if isinstance(message, str) else UNKNOWN_TEXT)
+    details = details_from_object(read.details)
+    return project_error(msgspec.structs.replace(read, details=details))

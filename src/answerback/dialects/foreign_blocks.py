@@ -74,8 +74,8 @@ class _Taker:
     def __init__(self, content: Sequence[Any]) -> None:
         # Blocks, or their JSON.
         self.content: list[Any] = list(content)
-        # By the block's id, so that a block used twice is sent once; kept with the block itself,
-        # so that no other gets its id.
+        # By the block's id, so that a block used twice is sent once. The block itself is stored
+        # too, so that no other gets its id.
         self._names: dict[int, tuple[Any, str]] = {}
 
     def take(self, value: Any, around: tuple[int, ...]) -> Any:

@@ -154,13 +154,11 @@ def _part(
 
 
 def _resource_text(block: Json) -> str | None:
-    """Return an embedded text; None for bytes."""
     text = resource_in(block).get("text")
     return text if isinstance(text, str) else None
 
 
 def _resource_line(block: Json) -> str:
-    """Return an embedded text, or a line about the bytes that are not shown."""
     resource = resource_in(block)
     named = f"[resource: {resource.get('uri')}, {resource.get('mimeType')}]"
     return _resource_text(block) or named
@@ -222,7 +220,6 @@ def _kimi_code(result: Json) -> HostOutput:
 
 
 def _is_reserved(key: str) -> bool:
-    """Return whether a key of `_meta` is reserved for the protocol."""
     labels = key.partition("/")[0].split(".")
     return any(label in ("modelcontextprotocol", "mcp") for label in labels[:-1])
 
@@ -236,7 +233,6 @@ def _texts(result: Json) -> list[object]:
 
 
 def _repeats_data(result: Json) -> bool:
-    """Return whether a text is the JSON of the data."""
     return any(text == result["structuredContent"] for text in _texts(result))
 
 
@@ -286,25 +282,25 @@ def _pydantic_ai(result: Json) -> HostOutput:
 
 
 def _llama_index(result: Json) -> HostOutput:
-    """Return the whole result as Python writes it, `_meta` and the bytes of images too."""
+    """Show the complete result as Python writes it, with `_meta` and the bytes of images."""
     names = {"_meta": "meta", "content": "content", "structuredContent": "structured_content"}
     members = [f"{shown}={result.get(name)!r}" for name, shown in names.items()]
-    return _whole(result, " ".join([*members, f"is_error={is_failed(result)}"]))
+    return _one_text(result, " ".join([*members, f"is_error={is_failed(result)}"]))
 
 
 def _google_genai(result: Json) -> HostOutput:
-    """Return the whole result as JSON, `_meta` and the bytes of images too."""
-    return _whole(result, json_text({"error" if is_failed(result) else "result": result}))
+    """Show the complete result as JSON, with `_meta` and the bytes of images."""
+    return _one_text(result, json_text({"error" if is_failed(result) else "result": result}))
 
 
-def _whole(result: Json, text: str) -> HostOutput:
+def _one_text(result: Json, text: str) -> HostOutput:
     pointers = (*(at for at, _ in content_blocks(result)), "/structuredContent", "/_meta")
     return HostOutput("both", [OutputPart(pointers, text)], is_failed(result))
 
 
 def _ends(texts: list[str], first: int, last: int, note: str) -> CutByHost:
-    whole = "\n".join(texts)
-    return CutByHost([f"{whole[:first]}…{whole[-last:]}" if last else whole[:first]], note)
+    joined = "\n".join(texts)
+    return CutByHost([f"{joined[:first]}…{joined[-last:]}" if last else joined[:first]], note)
 
 
 def _cut_by_claude_code(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
@@ -333,14 +329,14 @@ def _cut_by_kimi_code(texts: list[str], result: Json, max_chars: int | None) -> 
 
 
 def _cut_by_opencode(texts: list[str], result: Json, max_chars: int | None) -> CutByHost | None:
-    whole = "\n\n".join(texts)
-    lines, kept = whole.split("\n"), 50 * 1024
-    if len(lines) <= 2_000 and len(whole.encode()) <= kept:
+    joined = "\n\n".join(texts)
+    lines, room = joined.split("\n"), 50 * 1024
+    if len(lines) <= 2_000 and len(joined.encode()) <= room:
         return None
     shown: list[str] = []
     for line in lines[:2_000]:
-        kept -= len(line.encode()) + 1
-        if kept < 0:
+        room -= len(line.encode()) + 1
+        if room < 0:
             break
         shown.append(line)
     note = f"the first {len(shown):,} of {len(lines):,} lines; a file has the rest"

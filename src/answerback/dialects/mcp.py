@@ -140,7 +140,13 @@ def _result(
             from .returned_value import TOOL_FAILURE, write_failure
 
             meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
-        meta[ERROR] = _write_error(reply.error, content)
+        error = reply.error
+        # The message is left out if it equals the first text.
+        message = None if _first_text(content) == error.message else error.message
+        more = without_none(
+            message=message, details=error.details, hint=error.hint, kind=error.kind
+        )
+        meta[ERROR] = {"code": error.code, "retryable": is_retryable(error), **more}
         if REFUSAL in reply.meta:
             meta[REFUSAL] = reply.meta[REFUSAL]
     elif reply.data is not msgspec.UNSET and (has_structured or contract.envelope_in_mcp):
@@ -159,21 +165,14 @@ def _result(
         linked = content if version.block_meta else ()
         meta |= add_for_hosts(result, reply, shape, contract, linked)
     result["isError"] = reply.error is not None
-    if version.result_type:
+    if version.stateless:
         result["resultType"] = "complete"
     if contract.envelope_in_mcp:
-        error = None if reply.error is None else write_error(reply.error)
+        written = None if reply.error is None else write_error(reply.error)
         result |= {"success": reply.ok, "timestamp": to_utc(reply.timestamp)}
-        result |= without_none(data=data, error=error)
+        result |= without_none(data=data, error=written)
     # Hosts show `_meta` to the model, so it is left out unless it says something.
     return result | {"_meta": meta} if meta else result
-
-
-def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
-    """Return the error for `_meta`; its message is left out if it equals the first text."""
-    message = None if _first_text(content) == error.message else error.message
-    more = without_none(message=message, details=error.details, hint=error.hint, kind=error.kind)
-    return {"code": error.code, "retryable": is_retryable(error), **more}
 
 
 def _first_text(content: tuple[Block, ...]) -> str | None:

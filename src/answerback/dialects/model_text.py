@@ -1,7 +1,8 @@
 """A reply's form for a language model: each fact once, and only what is for the model.
 
 A model gets the texts, the data that no block repeats, and a line for each block that is not text.
-It gets no `_meta`, and no block whose audience is only the user.
+It gets no `_meta`, and no block whose audience is only the user. Also what an MCP result repeats
+for hosts that show a model only one of its halves.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..errors import MalformedReply
 from ..types.json_text import ENCODER
 from .common import ADDED, NOT_JSON, encoded_data
 from .mcp_blocks import read_block
-from .reply_text import DONE, data_text, is_same_json
+from .reply_text import DONE, data_text, is_same_json, json_or_none
 
 Part: TypeAlias = str | Block
 """A text, or a block that stays a block."""
@@ -152,24 +153,26 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     """Put the data in place of the texts that repeat it, else after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
-    data = _decoded(text)
+    data = json_or_none(text)
     inner = _only_member(data)
-    # Such a text is a value of its own, for example a file: its spaces count.
+    # Such a text is itself the value, for example a file: its spaces count.
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
     shown = [_compact(block) for block in shown]
     if _are_blocks(reply, inner):
         return shown
     text = _without_media(text, reply)
-    own = Text(data if isinstance(data, str) else text)
+    data_block = Text(data if isinstance(data, str) else text)
     for index, block in enumerate(shown):
-        if isinstance(block, Text) and (_is_json_of(block.text, data) or block.text == text):
-            return [*shown[:index], own, *shown[index + 1 :]]
-        if isinstance(block, Text) and inner is not data and _is_json_of(block.text, inner):
-            return [*shown[:index], own, *shown[index + 1 :]]
+        if isinstance(block, Text) and (
+            block.text == text
+            or _is_json_of(block.text, data)
+            or (inner is not data and _is_json_of(block.text, inner))
+        ):
+            return [*shown[:index], data_block, *shown[index + 1 :]]
     if isinstance(inner, list) and _are_items(shown, inner):
-        return [own, *(block for block in shown if not isinstance(block, Text))]
-    return [*shown, own]
+        return [data_block, *(block for block in shown if not isinstance(block, Text))]
+    return [*shown, data_block]
 
 
 def _only_member(data: Any) -> Any:
@@ -178,7 +181,6 @@ def _only_member(data: Any) -> Any:
 
 
 def _are_blocks(reply: Reply[Any], items: Any) -> bool:
-    """Return whether the items are the reply's blocks once more."""
     if not isinstance(items, list) or not items or len(items) != len(reply.content):
         return False
     try:
@@ -237,16 +239,9 @@ def _json_text(value: Any) -> str:
             return NOT_JSON
 
 
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _is_json_of(text: str, value: Any) -> bool:
     """Return whether the text is the JSON of *value*, or of `{"result": value}`."""
-    found = _decoded(text)
+    found = json_or_none(text)
     try:
         return found is not None and bool(found == value or found == {"result": value})
     except RecursionError:
@@ -275,7 +270,7 @@ def describe(block: Block) -> str:
 
 
 def _line(text: str, address: str | None) -> str:
-    """Return one line that is not long, apart from an address, which must be whole to be used."""
+    """Return one short line; an address in it is not cut, because only all of it can be used."""
     text = " ".join(text.split())
     room = _MAX_LINE
     if address is not None and not address.startswith("data:"):
@@ -298,9 +293,9 @@ def _cut(parts: list[Part], room: int) -> list[Part]:
         elif left > 0:
             shown.append(part[:left])
             left -= len(part) + 1
-    kept = [len(part) for part in shown if isinstance(part, str)]
-    used = sum(kept) + max(len(kept) - 1, 0)
-    return [*shown, _note(used, total, total - used, len(texts) - len(kept))]
+    lengths = [len(part) for part in shown if isinstance(part, str)]
+    used = sum(lengths) + max(len(lengths) - 1, 0)
+    return [*shown, _note(used, total, total - used, len(texts) - len(lengths))]
 
 
 def _note(shown: int, total: int, left_out: int, further: int) -> str:
@@ -347,28 +342,22 @@ def add_for_hosts(
     if not shape.message or "structuredContent" not in result:
         return {}
     members = _decode_members(result["structuredContent"])
-    message = message_of(reply, shape, contract)
-    if not message or MESSAGE in members:
+    if MESSAGE in members:
         return {}
-    result["structuredContent"] = {**members, MESSAGE: message}
-    return {ADDED: MESSAGE}
-
-
-def message_of(reply: Reply[Any], shape: Shape, contract: Contract) -> str:
-    """Return the texts for the model, and a line for each other block; empty if there are none.
-
-    A text that only repeats the data is left out.
-    """
     encoded = encoded_data(reply)
     data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
     parts = []
     for block in filter(is_for_model, reply.content):
+        # A text that only repeats the data is left out.
         repeats_data = isinstance(block, Text) and (
             block.text in data or any(is_same_json(block.text, each) for each in data)
         )
-        if not repeats_data:
-            parts.append(describe(block))
-    return "\n".join(part for part in parts if part.strip())
+        if not repeats_data and (line := describe(block)).strip():
+            parts.append(line)
+    if not parts:
+        return {}
+    result["structuredContent"] = {**members, MESSAGE: "\n".join(parts)}
+    return {ADDED: MESSAGE}
 
 
 def lines_about(content: tuple[Block, ...]) -> str:

@@ -282,14 +282,14 @@ def _items_on_one_line(value: dict[str, Any] | list[Any], levels: int) -> str:
 
 
 def _join_until_full(texts: Iterator[str]) -> str:
-    kept, room = [], CELL_WIDTH
+    shown, room = [], CELL_WIDTH
     for text in texts:
         if room < 0:
-            kept.append("…")
+            shown.append("…")
             break
-        kept.append(text)
+        shown.append(text)
         room -= len(text) + 2
-    return ", ".join(kept)
+    return ", ".join(shown)
 
 
 def _scalar(value: Any) -> str:

@@ -1,4 +1,8 @@
-"""The JSON Schema of a reply in each dialect, made from `wire_types`."""
+"""The JSON Schema of a reply in each dialect.
+
+The classes describe replies as they are sent. Their schemas are made from them; what types cannot
+express is added.
+"""
 
 from __future__ import annotations
 
@@ -129,14 +133,17 @@ class EnvelopeResource(_BlockMembers):
 EnvelopeBlock: TypeAlias = WireText | EnvelopeImage | EnvelopeAudio | EnvelopeResource
 
 
+ErrorCode: TypeAlias = Annotated[str, Meta(description="A stable name for what went wrong")]
+Retryable: TypeAlias = Annotated[bool, Meta(description="Whether the same call may work later")]
+ErrorHint: TypeAlias = Annotated[str, Meta(description="What to do about it")]
+
+
 class Failure(TypedDict):
-    code: Annotated[str, Meta(description="A stable name for what went wrong")]
+    code: ErrorCode
     message: str
     details: NotRequired[Any]
-    retryable: NotRequired[
-        Annotated[bool, Meta(description="Whether the same call may work later")]
-    ]
-    hint: NotRequired[Annotated[str, Meta(description="What to do about it")]]
+    retryable: NotRequired[Retryable]
+    hint: NotRequired[ErrorHint]
     kind: NotRequired[
         Annotated[str, Meta(description="The code in the table of codes whose status the code has")]
     ]
@@ -167,27 +174,16 @@ class WireProblem(TypedDict):
     title: str
     status: int
     detail: str
-    code: Annotated[str, Meta(description="A stable name for what went wrong")]
+    code: ErrorCode
     details: NotRequired[Any]
-    retryable: NotRequired[
-        Annotated[bool, Meta(description="Whether the same call may work later")]
-    ]
-    hint: NotRequired[Annotated[str, Meta(description="What to do about it")]]
+    retryable: NotRequired[Retryable]
+    hint: NotRequired[ErrorHint]
 
 
 Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_TYPES = (
-    Content,
-    McpResult,
-    McpError,
-    Envelope,
-    EnvelopeError,
-    Failure,
-    RestError,
-    WireProblem,
-)
+_TYPES = (Content, McpResult, McpError, Envelope, EnvelopeError, Failure, RestError, WireProblem)
 # Class names that are different in the published schemas.
 _SCHEMA_NAMES = {
     "WireAnnotations": "Annotations",
@@ -212,7 +208,6 @@ _REST_DESCRIPTION = (
     "A success is the tool's data, which may be any JSON object: its output schema says which, and "
     'OpenAPI shows it. A failure is exactly {"error": "message"}; its code is in X-Error-Code.'
 )
-
 
 _RETRY_AFTER: Schema = {
     "type": "number",
@@ -291,7 +286,15 @@ def dialect_schema(dialect: Dialect) -> Schema:
         schema["description"] = _REST_DESCRIPTION
         options.append(_REST_DATA)
         found["RestError"]["additionalProperties"] = False
-    return schema | {"anyOf": options, "$defs": _reachable(names, found)}
+    # Only the schemas of *names*, and all schemas that they refer to.
+    waiting, reached = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [ref.rpartition("/")[2] for ref in _refs(found[name])]
+    definitions = {name: found[name] for name in sorted(reached)}
+    return schema | {"anyOf": options, "$defs": definitions}
 
 
 def convention_schema() -> Schema:
@@ -302,21 +305,10 @@ def convention_schema() -> Schema:
     return schema
 
 
-def _reachable(names: tuple[str, ...], found: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the schemas of *names* and all schemas that they refer to."""
-    waiting, reached = list(names), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += [ref.rpartition("/")[2] for ref in _refs(found[name])]
-    return {name: found[name] for name in sorted(reached)}
-
-
 def _refs(schema: Any) -> list[str]:
     if isinstance(schema, list):
         return [ref for each in schema for ref in _refs(each)]
     if not isinstance(schema, dict):
         return []
-    own = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
-    return own + [ref for each in schema.values() for ref in _refs(each)]
+    here = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
+    return here + [ref for each in schema.values() for ref in _refs(each)]

@@ -1,4 +1,7 @@
-"""The text blocks that a contract adds to a reply, for its data or for its error."""
+"""The text blocks that a contract adds to a reply, for its data or for its error.
+
+Also the texts that programs print for a value that they could not encode.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _UNENCODED_VALUE = re.compile(
 
 
 def is_unencoded(text: str) -> bool:
-    """Return whether the whole text is such a value; spaces and line breaks may surround it."""
+    """Return whether a program printed this text for a value that it could not encode.
+
+    Spaces and line breaks may surround it.
+    """
     return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip(" \t\r\n")))
 
 
@@ -35,7 +41,7 @@ DONE = "Operation completed successfully"
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
-_OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
+_AUTHORS_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
 """The table's codes that authors use; the others are for failures of the call itself."""
 
 
@@ -77,7 +83,7 @@ def _agreeing_text(
         return ()
     wrapped = shape.wrap(encoded)
     data = msgspec.json.decode(wrapped)
-    found = [each for each in map(_decoded, texts) if isinstance(each, dict)]
+    found = [each for each in map(json_or_none, texts) if isinstance(each, dict)]
     if not isinstance(data, dict) or data in found:
         return ()
     contradicts = any(
@@ -86,7 +92,8 @@ def _agreeing_text(
     return (Text(wrapped.decode()),) if contradicts else ()
 
 
-def _decoded(text: str) -> object:
+def json_or_none(text: str) -> Any:
+    """Return the value of JSON; None if the text is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -131,7 +138,7 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             return PREFIX + error.message
         case "json":
             return encode({"error": error.message}).decode()
-        case "coded" if error.code in BUILT_IN and error.code not in _OWN_CODES:
+        case "coded" if error.code in BUILT_IN and error.code not in _AUTHORS_CODES:
             return error.message
         case "coded":
             details = "" if error.details is None else f" ({encode(error.details).decode()})"
@@ -143,7 +150,7 @@ def error_text(error: Error, style: ErrorStyle) -> str:
 def message_from_text(text: str, style: ErrorStyle) -> str:
     """Return the error message in *text*, without what the style adds to it.
 
-    A text in the style "coded" is returned whole.
+    A text in the style "coded" is returned unchanged.
     """
     match style:
         case "prefixed":

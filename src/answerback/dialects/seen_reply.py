@@ -12,7 +12,7 @@ from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Reply
 from ..errors import MalformedReply
 from . import as_sent
-from .common import ADDED, META_PREFIX, is_added
+from .common import META_PREFIX, is_added, without_added
 from .hosts import (
     CHARACTERS_PER_TOKEN,
     FRAMEWORKS,
@@ -159,7 +159,7 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
         # An added block only repeats others.
         if at in shown or not _is_for_model(block) or is_added(block):
             continue
-        if not _is_said(block, text, copies if says_data else []):
+        if not _is_repeated(block, text, copies if says_data else []):
             yield Loss(_PARTS.get(str(block.get("type")), "resource"), at)
     if data is not None and not says_data:
         yield Loss("data", "/structuredContent")
@@ -176,10 +176,8 @@ _PARTS = {"text": "text", "image": "image", "audio": "audio", "resource_link": "
 def _copies_of(data: Any, result: Json) -> list[Any]:
     """Return the values that say the same as the data, also without the member that we added."""
     copies = [data]
-    meta = result.get("_meta")
-    added = meta.get(ADDED) if isinstance(meta, dict) else None
-    if isinstance(data, dict) and isinstance(added, str):
-        copies.append({name: each for name, each in data.items() if name != added})
+    if (without := without_added(data, result.get("_meta"))) is not data:
+        copies.append(without)
     # Many servers send the value of a single member as the text.
     inner = [
         next(iter(each.values())) for each in copies if isinstance(each, dict) and len(each) == 1
@@ -212,7 +210,7 @@ def _is_for_model(block: Json) -> bool:
     return not isinstance(audience, list) or "assistant" in audience
 
 
-def _is_said(block: Json, shown: str, copies: list[Any]) -> bool:
+def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
     """Return whether the text that is shown says what a block says, or names the block."""
     match block.get("type"):
         case "text":

@@ -87,34 +87,29 @@ def json_rpc_error(found: Any) -> Error:
     if not isinstance(found, dict):
         return Error(UNKNOWN_ERROR, found if isinstance(found, str) else UNKNOWN_TEXT, found)
     number, message = found.get("code"), found.get("message")
+    data: Any = found.get("data")
     text = message if isinstance(message, str) and message else UNKNOWN_TEXT
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
     if code in _VAGUE_CODES:
-        data = found.get("data")
         # Since 2026-07-28 only the URI shows that an error is about a resource.
         is_uri = code == INVALID_ARGUMENTS and isinstance(data, dict) and data.keys() == {"uri"}
         is_missing = is_uri or _UNKNOWN_ENTRY.match(text[:_MAX_SEARCHED])
         code = "NOT_FOUND" if is_missing else _code_of_text(text) or code
     details = {name: each for name, each in found.items() if name != "message"}
-    error = Error(code, text, details, kind=_KINDS.get(code))
-    return _with_members(error, found.get("data"))
-
-
-def _with_members(error: Error, data: Any) -> Error:
-    """Return the error with the members that a server wrote into a JSON-RPC error's data."""
-    code = data.get("code") if isinstance(data, dict) else None
-    if not isinstance(code, str) or not re.fullmatch("[A-Z][A-Z0-9_]{0,99}", code):
-        return error
+    named = data.get("code") if isinstance(data, dict) else None
+    if not isinstance(named, str) or not re.fullmatch("[A-Z][A-Z0-9_]{0,99}", named):
+        return Error(code, text, details, kind=_KINDS.get(code))
+    # The server wrote the members of an error into the data.
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in CODES:
-        kind = error.kind or error.code
+        kind = _KINDS.get(code) or code
     return Error(
-        code,
-        error.message,
-        data.get("details", error.details),
+        named,
+        text,
+        data.get("details", details),
         _first_of([data], "retryable", bool),
         _first_of([data], "hint", str),
-        None if code in CODES else kind,
+        None if named in CODES else kind,
     )
 
 
@@ -159,8 +154,7 @@ def pending_error(found: dict[str, Any]) -> Error | None:
 
 def task_error(task: dict[str, Any]) -> Error:
     """Return the error for a reply that only says that a task is still running."""
-    name = str(task.get("taskId"))[:60]
-    status = str(task.get("status"))[:60]
+    name, status = str(task.get("taskId"))[:60], str(task.get("status"))[:60]
     message = f"the server works on it in the task {name!r}, which is {status!r}"
     return Error(TASK_CREATED, message, task, kind="CONFLICT")
 
@@ -301,6 +295,6 @@ def _error_of_task(task: dict[str, Any], status: str) -> Error | None:
         case "failed":
             if isinstance(task.get("error"), dict):
                 return json_rpc_error(task["error"])
-            said = task.get("statusMessage")
-            return Error(UNKNOWN_ERROR, said if isinstance(said, str) else UNKNOWN_TEXT, task)
+            message = task.get("statusMessage")
+            return Error(UNKNOWN_ERROR, message if isinstance(message, str) else UNKNOWN_TEXT, task)
     return None

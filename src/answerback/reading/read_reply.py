@@ -6,12 +6,13 @@ The order is the `direct` convention's: a protocol error, `isError`,
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import msgspec
 
-from ..contract import ENVELOPE, STANDARD, Dialect
+from ..contract import ENVELOPE, STANDARD
 from ..core.content import Block, Link, Text
 from ..core.limits import (
     DEFAULT_RECEIVED,
@@ -21,7 +22,7 @@ from ..core.limits import (
     MAX_VALUES,
     ReceivedLimits,
 )
-from ..core.reply import Error, Received, Reply
+from ..core.reply import RESULT_MEMBERS, Error, Received, Reply
 from ..core.shape import RESULT, Shape
 from ..dialects import envelope, mcp, mcp_blocks, problem
 from ..dialects.common import (
@@ -47,7 +48,7 @@ from ..rules.checks.ab1_forms import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
 from ..rules.finding import Fault, Finding
 from ..rules.reply_view import NO_CONTEXT, ReplyView, is_declared
-from ..rules.validation import check, validate
+from ..rules.validation import check, repair, validate
 from .foreign_errors import (
     error_in_text,
     inner_result,
@@ -69,124 +70,6 @@ from .sources import (
 if TYPE_CHECKING:
     from .typed_data import TypedReader
 
-
-# The rules about base64 and media types, whose fixes make a block readable.
-_FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
-_TRUE = (True, "true", "True")
-_FALSE: tuple[Any, ...] = (False, "false", "False", None, "", {}, [])
-_MAX_REASON = 200
-
-
-def mended(
-    found: dict[str, Any], dialect: Literal["mcp", "envelope"]
-) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """Return a readable reply, and the findings in the original.
-
-    An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
-    read.
-    """
-
-    findings = errors_in(found, dialect)
-    whole = {**found, "content": _blocks(found, dialect)}
-    if dialect == "mcp":
-        whole["isError"] = _flag(found.get("isError"))
-        # Remove our own error from `_meta` if it is malformed; the text has the message too.
-        error = answerback_meta(whole.get("_meta"), "error")
-        try:
-            read_error(error, "")
-        except MalformedReply:
-            meta = whole["_meta"].items()
-            whole["_meta"] = {key: each for key, each in meta if key != "answerback/error"}
-        failed = whole["isError"]
-    else:
-        try:
-            read_timestamp(whole.get("timestamp"))
-        except MalformedReply:
-            del whole["timestamp"]
-        whole.update(_readable_error(found))
-        failed = found.get("success") is False or bool(found.get("error"))
-    has_data = not {"structuredContent", "data"}.isdisjoint(found) or found.get("content") == []
-    if not whole["content"] and not has_data and not failed:
-        raise MalformedReply("the reply has no content that can be read")
-    return whole, findings
-
-
-def _blocks(found: dict[str, Any], dialect: Literal["mcp", "envelope"]) -> list[Any]:
-    content = found.get("content")
-    if isinstance(content, str | dict):
-        content = [content]
-    if not isinstance(content, list):
-        return []
-    write_block = (mcp_blocks if dialect == "mcp" else envelope).write_block
-    own = [block for block in content if not is_added(block)]
-    if dialect == "mcp":
-        from ..rules.reply_view import NO_CONTEXT
-        from ..rules.validation import repair
-
-        copy = {"content": deepcopy(own)}
-        repair(copy, "mcp", NO_CONTEXT, _FIXED_RULES)
-        own = copy["content"]
-    return [msgspec.to_builtins(write_block(_read_somehow(block))) for block in own]
-
-
-def _read_somehow(block: Any) -> Block:
-    """Read a block in MCP's form, in the envelope's, or with the SDK's Python names."""
-    if not isinstance(block, dict):
-        return Text(block if isinstance(block, str) else _said(f"it is {block!r}"))
-    reason = ""
-    for read_block in (mcp_blocks.read_block, envelope.read_block, _read_renamed, _read_odd):
-        try:
-            return read_block(block)
-        except MalformedReply as exc:
-            reason = reason or str(exc)
-    return Text(_said(reason))
-
-
-def _said(reason: str) -> str:
-    return f"[a block that cannot be read: {reason[:_MAX_REASON]}]"
-
-
-def _read_renamed(block: dict[str, Any]) -> Block:
-    return mcp_blocks.read_block(in_mcp_names(block))
-
-
-def _read_odd(block: dict[str, Any]) -> Block:
-    """Read block forms that some servers send and no specification has."""
-    match block:
-        case {"type": "text", "text": int() | float() as number}:
-            return Text(str(number))
-        case {"type": "resource", "uri": str(uri)}:
-            return Link(uri, str(block.get("name", uri)))
-        case {"type": "resource", "resource": {"uri": str(uri)} as resource}:
-            return Link(uri, str(resource.get("name", uri)))
-    raise MalformedReply("no form of a block")
-
-
-def _flag(value: Any) -> bool:
-    if value in _TRUE or (isinstance(value, int) and value == 1):
-        return True
-    if value in _FALSE:
-        return False
-    raise MalformedReply("isError must be true or false")
-
-
-def _readable_error(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the members that say whether an envelope failed, so that they can be read."""
-    success = found.get("success")
-    members: dict[str, Any] = {}
-    if not isinstance(success, bool):
-        members["success"] = not found.get("error")
-    error = found.get("error")
-    if not isinstance(error, dict):
-        return members
-    try:
-        read_error(error, "")
-    except MalformedReply:
-        whole = object_error({"error": error})
-        members["error"] = {"code": whole.code, "message": whole.message, "details": error}
-    return members
-
-
 T = TypeVar("T")
 
 INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
@@ -197,7 +80,12 @@ _MAX_TEXT = 10_000
 _SPACE = 1000
 """How many characters of white space may precede JSON in a text."""
 _EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
-_PLAIN_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
+# The rules about base64 and media types, whose fixes make a block readable.
+_FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
+# The values of `isError` that other servers send; 1 equals True, and 0 equals False.
+_TRUE = (True, "true", "True")
+_FALSE: tuple[Any, ...] = (False, "false", "False", None, "", {}, [])
+_MAX_REASON = 200
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -220,7 +108,14 @@ class Hints(msgspec.Struct, frozen=True):
         into: Any = None,
         limits: ReceivedLimits = DEFAULT_RECEIVED,
     ) -> Hints:
-        return cls(into is str, into is not None, schema, _wraps(schema), limits)
+        match schema:
+            case {"x-fastmcp-wrap-result": True}:
+                is_wrapped = True
+            case {"properties": {"result": _, **others}, "required": ["result"]}:
+                is_wrapped = not others
+            case _:
+                is_wrapped = False
+        return cls(into is str, into is not None, schema, is_wrapped, limits)
 
     @property
     def is_data(self) -> bool:
@@ -272,9 +167,9 @@ def read(
     limits = ReceivedLimits(max_bytes, max_values)
     reply = read_with(result, Hints.of(output_schema, into, limits))
     if into is not None:
-        understood = reply.ok
+        was_ok = reply.ok
         reply = typed_reader(into).read(reply)
-        if strict and understood and reply.error is not None:
+        if strict and was_ok and reply.error is not None:
             raise MalformedReply(reply.error.message)
     if strict and reply.received is not None and reply.received.findings:
         found = reply.received.findings[0]
@@ -309,11 +204,9 @@ def read_with(result: Any, hints: Hints) -> Reply[Any]:
         return _failed(str(exc), raw, code=TOO_LARGE)
     except MalformedReply as exc:
         return _failed(str(exc), raw)
-    except Exception as exc:  # noqa: BLE001 -- a foreign object may raise anything when it is read
+    except Exception as exc:  # noqa: BLE001 -- a caller's object may raise anything when it is read
         return _failed(f"the reply cannot be read: {type(exc).__name__}", raw)
-    known = reply.received
-    place = None if known is None else known.data_from
-    received = Received(raw, place, findings, hidden_failures)
+    received = Received(raw, reply.data_from, findings, hidden_failures)
     return msgspec.structs.replace(reply, received=received)
 
 
@@ -322,7 +215,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
 
     Nearly all results are like that, and this takes a fifth of the time.
     """
-    if not found.keys() <= _PLAIN_MEMBERS or found.get("isError", False) is not False:
+    if not found.keys() <= RESULT_MEMBERS or found.get("isError", False) is not False:
         return None
     if found.get("resultType", "complete") != "complete":
         return None
@@ -350,7 +243,6 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
 
 
 def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
-    """Read blocks that are all texts; None if there are none, or others."""
     if type(blocks) is not list or not 0 < len(blocks) <= MAX_BLOCKS:
         return None
     texts = []
@@ -377,17 +269,24 @@ def _plain_meta(meta: Any) -> dict[str, Any] | None:
 
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
-    """Return the reply for a value that cannot be understood, with the findings in it."""
-    findings = findings_in(raw, message)
+    findings: tuple[Finding, ...] = ()
+    if isinstance(raw, dict):
+        # A caller's dict may contain anything.
+        with suppress(Exception):
+            findings = validate(raw)
+    if not any(each.severity == "error" for each in findings):
+        rule = not_json if isinstance(raw, bytes | str) else not_an_object
+        findings = (rule.finding(Fault("", message)),)
     shown = [msgspec.to_builtins(each) for each in findings[:_MAX_FINDINGS]]
     error = Error(code, message, {"findings": shown})
     return Reply(error=error, received=Received(raw, None, findings))
 
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
-    if not may_be_error_object(data):
+    """Return whether data is an error object; what the tool's output schema declares is not."""
+    if not may_be_error_object(data) or not is_failure_json(data):
         return False
-    return says_failed(data, schema)
+    return schema is None or not is_declared(data, schema)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -420,16 +319,19 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         found = {"content": found}
     if (renamed := result_in_mcp_names(found)) is not found:
         reply, findings = _read_result(renamed, hints, place)
-        return reply, (*misspelt_members(found), *findings)
+        if {"is_error", "structured_content"} <= found.keys():
+            # A dump by the SDK has both names.
+            return reply, findings
+        misspelt = [each for each in check(found, "mcp") if each.rule == "AB118"]
+        return reply, (*misspelt, *findings)
     if isinstance(found, dict) and (pending := pending_error(found)) is not None:
         return Reply(error=pending, meta=author_meta(found.get("_meta"))), ()
-    dialect = received_dialect(found)
-    if dialect in ("mcp", "envelope"):
-        _refuse_many_blocks(found.get("content"))
-    match dialect:
+    match received_dialect(found):
         case "mcp":
+            _refuse_many_blocks(found.get("content"))
             return _read_mcp(found, hints)
         case "envelope":
+            _refuse_many_blocks(found.get("content"))
             return _read_envelope(found)
         case "problem":
             response = HttpReply(found["status"], encode(found), PROBLEM)
@@ -461,10 +363,10 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
     try:
         reply = mcp.read(found, contract=contract)
     except MalformedReply:
-        found, findings = mended(found, "mcp")
+        found, findings = _mended(found, "mcp")
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
-        return _with_whole_error(reply, found), findings
+        return _with_error_in_text(reply, found), findings
     # Since 2026-07-28 the data may be null; before that, a null means that there is none.
     is_null = "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
     if reply.data is msgspec.UNSET and not is_null:
@@ -477,34 +379,33 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         reply = msgspec.structs.replace(reply, data=None)
     if hints.says_failed(reply.data):
         error = object_error(reply.data)
-        failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
-        return failed, findings
+        return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error), findings
     data, shape = _unwrapped(reply.data, found.get("_meta"), hints)
     received = Received(None, "structuredContent" if "structuredContent" in found else "data")
-    changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
-    return changed, findings
+    reply = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
+    return reply, findings
 
 
-def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
+def _with_error_in_text(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     """Return a failure with the code and details from its text, if nothing else has them."""
     error = reply.error
     if error is None or error.code != UNKNOWN_ERROR or error.kind is not None:
         return reply
     if "answerback/error" in (found.get("_meta") or {}):
         return reply
-    details, place = error.details, None
-    if details is not None:
-        place = "structuredContent"
-    stated = _json_in_text(reply)
-    if _says_failed(stated | {"isError": True} if isinstance(stated, dict) else stated, None):
-        whole = object_error(stated)
-        if whole.message == UNKNOWN_TEXT:
-            whole = msgspec.structs.replace(whole, message=error.message)
+    found_json = _json_in_text(reply)
+    flagged = found_json | {"isError": True} if isinstance(found_json, dict) else found_json
+    if _says_failed(flagged, None):
+        stated = object_error(found_json)
+        if stated.message == UNKNOWN_TEXT:
+            stated = msgspec.structs.replace(stated, message=error.message)
     else:
-        whole = error_in_text(error.message) or error
-    if details is not None:
-        whole = msgspec.structs.replace(whole, details=details)
-    return msgspec.structs.replace(reply, error=whole, received=Received(None, place))
+        stated = error_in_text(error.message) or error
+    place = None
+    if error.details is not None:
+        stated = msgspec.structs.replace(stated, details=error.details)
+        place = "structuredContent"
+    return msgspec.structs.replace(reply, error=stated, received=Received(None, place))
 
 
 def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -512,7 +413,7 @@ def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
     try:
         reply = envelope.read(found)
     except MalformedReply:
-        found, findings = mended(found, "envelope")
+        found, findings = _mended(found, "envelope")
         reply = envelope.read(found)
     states_failure = found.get("success") is False or found.get("isError") is True
     if not states_failure and not found.get("error"):
@@ -522,10 +423,10 @@ def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
         place = "data" if reply.has_data else None
         return msgspec.structs.replace(reply, received=Received(None, place)), findings
     if reply.error is None or not isinstance(found.get("error"), dict):
-        whole = object_error(found)
-        if whole.message == UNKNOWN_TEXT and reply.error is not None:
-            whole = msgspec.structs.replace(whole, message=reply.error.message)
-        reply = msgspec.structs.replace(reply, data=msgspec.UNSET, error=whole)
+        stated = object_error(found)
+        if stated.message == UNKNOWN_TEXT and reply.error is not None:
+            stated = msgspec.structs.replace(stated, message=reply.error.message)
+        reply = msgspec.structs.replace(reply, data=msgspec.UNSET, error=stated)
     return reply, findings
 
 
@@ -543,7 +444,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return _with_text_data(reply, data, shape)
     match finished_dialect(found):
         case "envelope" if "data" in found:
-            # The whole envelope as text, which the `standard` convention calls wrong.
+            # An envelope as text, which the `standard` convention calls wrong.
             return _with_text_data(reply, found["data"])
         case "mcp":
             try:
@@ -586,20 +487,6 @@ def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:
     return data, None
 
 
-def _wraps(schema: dict[str, Any] | None) -> bool:
-    match schema:
-        case {"x-fastmcp-wrap-result": True}:
-            return True
-        case {"properties": {"result": _, **others}, "required": ["result"]} if not others:
-            return True
-    return False
-
-
-def says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
-    """Return whether data is an error object; what the tool's output schema declares is not."""
-    return is_failure_json(data) and (schema is None or not is_declared(data, schema))
-
-
 def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
     """Return what the rules AB201 and AB202 find: a success whose text or JSON says it failed."""
     content = [
@@ -608,35 +495,102 @@ def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
     ]
     found: dict[str, Any] = {"content": content}
     if reply.has_data and reply.data_from != "text":
-        data = {"result": reply.data} if reply.shape is RESULT else reply.data
-        found["structuredContent"] = data
+        wrapped = reply.shape is RESULT
+        found["structuredContent"] = {"result": reply.data} if wrapped else reply.data
     view = ReplyView(found, "mcp", NO_CONTEXT)
+    rules = [error_hidden_in_text]
     # An envelope says itself that it is a success; its data may be an error that was looked up.
-    is_envelope = reply.data_from == "data"
-    rules = (error_hidden_in_text, *(() if is_envelope else (failure_as_json_text,)))
+    if reply.data_from != "data":
+        rules.append(failure_as_json_text)
     return tuple(rule.finding(fault) for rule in rules for fault in rule.check(view))
 
 
-def misspelt_members(found: dict[str, Any]) -> tuple[Finding, ...]:
-    """Return the findings for Python names in a result; an SDK's own dump, with both, has none."""
-    if {"is_error", "structured_content"} <= found.keys():
-        return ()
-    return tuple(each for each in check(found, "mcp", NO_CONTEXT) if each.rule == "AB118")
+def _mended(
+    found: dict[str, Any], dialect: Literal["mcp", "envelope"]
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return a readable reply, and the findings that make the original hard to read.
 
-
-def errors_in(found: dict[str, Any], dialect: Dialect) -> tuple[Finding, ...]:
-    """Return the findings that make a reply hard to read."""
-    return tuple(each for each in check(found, dialect, NO_CONTEXT) if each.severity == "error")
-
-
-def findings_in(raw: Any, message: str) -> tuple[Finding, ...]:
-    """Return the findings in a value that cannot be read; *message* says why."""
-    own = not_json if isinstance(raw, bytes | str) else not_an_object
-    if isinstance(raw, dict):
+    An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
+    read.
+    """
+    findings = tuple(each for each in check(found, dialect) if each.severity == "error")
+    readable = {**found, "content": _readable_blocks(found.get("content"), dialect)}
+    if dialect == "mcp":
+        flag = found.get("isError")
+        failed = flag in _TRUE
+        if not failed and flag not in _FALSE:
+            raise MalformedReply("isError must be true or false")
+        readable["isError"] = failed
+        # Remove our own error from `_meta` if it is malformed; the text has the message too.
         try:
-            found = validate(raw)
-        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
-            found = ()
-        if any(each.severity == "error" for each in found):
-            return found
-    return (own.finding(Fault("", message)),)
+            read_error(answerback_meta(found.get("_meta"), "error"), "")
+        except MalformedReply:
+            meta = found["_meta"].items()
+            readable["_meta"] = {key: each for key, each in meta if key != "answerback/error"}
+    else:
+        error = found.get("error")
+        failed = found.get("success") is False or bool(error)
+        try:
+            read_timestamp(found.get("timestamp"))
+        except MalformedReply:
+            del readable["timestamp"]
+        if not isinstance(found.get("success"), bool):
+            readable["success"] = not error
+        if isinstance(error, dict):
+            try:
+                read_error(error, "")
+            except MalformedReply:
+                stated = object_error({"error": error})
+                members = {"code": stated.code, "message": stated.message, "details": error}
+                readable["error"] = members
+    has_data = not {"structuredContent", "data"}.isdisjoint(found) or found.get("content") == []
+    if not readable["content"] and not has_data and not failed:
+        raise MalformedReply("the reply has no content that can be read")
+    return readable, findings
+
+
+def _readable_blocks(content: Any, dialect: Literal["mcp", "envelope"]) -> list[Any]:
+    if isinstance(content, str | dict):
+        content = [content]
+    if not isinstance(content, list):
+        return []
+    blocks = [block for block in content if not is_added(block)]
+    if dialect == "mcp":
+        copy = {"content": deepcopy(blocks)}
+        repair(copy, "mcp", NO_CONTEXT, _FIXED_RULES)
+        blocks = copy["content"]
+    write_block = (mcp_blocks if dialect == "mcp" else envelope).write_block
+    return [msgspec.to_builtins(write_block(_read_in_any_form(block))) for block in blocks]
+
+
+def _read_in_any_form(block: Any) -> Block:
+    """Read a block in MCP's form, in the envelope's, or with the SDK's Python names."""
+    if not isinstance(block, dict):
+        return Text(block if isinstance(block, str) else _unreadable(f"it is {block!r}"))
+    reason = ""
+    for read_block in (mcp_blocks.read_block, envelope.read_block, _read_renamed, _read_odd):
+        try:
+            return read_block(block)
+        except MalformedReply as exc:
+            reason = reason or str(exc)
+    return Text(_unreadable(reason))
+
+
+def _unreadable(reason: str) -> str:
+    return f"[a block that cannot be read: {reason[:_MAX_REASON]}]"
+
+
+def _read_renamed(block: dict[str, Any]) -> Block:
+    return mcp_blocks.read_block(in_mcp_names(block))
+
+
+def _read_odd(block: dict[str, Any]) -> Block:
+    """Read block forms that some servers send and no specification has."""
+    match block:
+        case {"type": "text", "text": int() | float() as number}:
+            return Text(str(number))
+        case {"type": "resource", "uri": str(uri)}:
+            return Link(uri, str(block.get("name", uri)))
+        case {"type": "resource", "resource": {"uri": str(uri)} as resource}:
+            return Link(uri, str(resource.get("name", uri)))
+    raise MalformedReply("no form of a block")

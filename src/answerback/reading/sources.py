@@ -20,6 +20,7 @@ from ..dialects.status_and_headers import ERROR_CODE, PROBLEM, HttpReply
 from ..dialects.verdicts import is_json_rpc, received_dialect
 from ..errors import UNKNOWN_ERROR, MalformedReply, ToolError
 from ..http1.http_connection import EventDecoder
+from ..rules.validation import decode_json
 from ..types.json_text import MAX_DEPTH, has_more_marks, is_too_deep, with_whole_characters
 
 _SNAKE = {
@@ -97,8 +98,6 @@ def decode_text(text: str | bytes | bytearray | memoryview, limits: ReceivedLimi
 
 def load_json(text: str, max_values: int = DEFAULT_RECEIVED.values) -> Any:
     """Decode JSON, even with NaN or half a character in it; raise NotJson or TooLarge."""
-    from ..rules.validation import decode_json
-
     try:
         encoded = text.encode()
         if has_more_marks(encoded, max_values):
@@ -109,8 +108,8 @@ def load_json(text: str, max_values: int = DEFAULT_RECEIVED.values) -> Any:
     except MalformedReply:
         raise
     except (ValueError, RecursionError) as exc:
-        if len(text) <= MAX_REPAIRED_BYTES and (whole := with_whole_characters(text)) != text:
-            return load_json(whole, max_values)
+        if len(text) <= MAX_REPAIRED_BYTES and (repaired := with_whole_characters(text)) != text:
+            return load_json(repaired, max_values)
         raise NotJson(f"not JSON: {exc}") from None
 
 
@@ -194,7 +193,6 @@ def _from_response(response: Any) -> HttpReply:
 
 
 def _with_plain_blocks(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a result whose blocks are JSON, not models or blocks of ours."""
     content = found.get("content")
     if not isinstance(content, list | tuple):
         return found

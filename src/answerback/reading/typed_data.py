@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -57,14 +58,10 @@ class TypedReader:
             return _built(reply, reply.data, self._decoder)
         except InvalidArguments as first:
             data = reply.data
-            is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
-            inner = data["result"] if is_wrapped else msgspec.UNSET
-            if inner is not msgspec.UNSET:
-                try:
-                    built = _built(reply, inner, self._decoder)
+            if isinstance(data, dict) and data.keys() == {"result"}:
+                with suppress(InvalidArguments):
+                    built = _built(reply, data["result"], self._decoder)
                     return msgspec.structs.replace(built, shape=RESULT)
-                except InvalidArguments:
-                    pass
             problems = msgspec.to_builtins(first.problems)
             return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
 
@@ -82,8 +79,7 @@ def _built(reply: Reply[Any], data: Any, decoder: Arguments) -> Reply[Any]:
         encoded = ENCODER.encode(data)
         typed = decoder.decode(b'{"%b":%b}' % (_NAME.encode(), encoded))[_NAME]
     except (InvalidJson, TypeError, ValueError, RecursionError) as exc:
-        error = Error(INVALID_OUTPUT, f"{_NAME}: cannot be read: {exc}")
-        return _failed(reply, error)
+        return _failed(reply, Error(INVALID_OUTPUT, f"{_NAME}: cannot be read: {exc}"))
     return msgspec.structs.replace(reply, data=typed, encoded=encoded)
 
 

@@ -62,30 +62,30 @@ class Stopwatch:
     It belongs to one call, whose questions are asked on one thread.
     """
 
-    __slots__ = ("_began", "_now", "_open", "_stopped_at", "questions")
+    __slots__ = ("_began", "_now", "_open", "_paused_at", "questions")
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._began = now()
-        self._stopped_at = 0.0
+        self._paused_at = 0.0
         self._open = 0
         self.questions = 0
         """The number of questions sent."""
 
     def seconds(self) -> float:
-        until = self._stopped_at if self._open else self._now()
+        until = self._paused_at if self._open else self._now()
         return until - self._began
 
-    def stop(self) -> None:
+    def pause(self) -> None:
         self.questions += 1
         if self._open == 0:
-            self._stopped_at = self._now()
+            self._paused_at = self._now()
         self._open += 1
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._open -= 1
         if self._open == 0:
-            self._began += self._now() - self._stopped_at
+            self._began += self._now() - self._paused_at
 
 
 # Flags of code objects, as in `inspect`, whose import takes time.

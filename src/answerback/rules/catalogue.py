@@ -10,25 +10,7 @@ import msgspec
 
 from ..contract import Dialect
 from ..core.author_errors import did_you_mean
-from .checks import (
-    ab1_forms as ab1_content,
-)
-from .checks import (
-    ab1_forms as ab1_envelope,
-)
-from .checks import (
-    ab1_forms as ab1_result,
-)
-from .checks import (
-    ab2_failures,
-    ab3_text_and_data,
-    ab4_blocks,
-    ab5_leaks,
-    ab6_size,
-)
-from .checks import (
-    ab3_text_and_data as ab32_output_schema,
-)
+from .checks import ab1_forms, ab2_failures, ab3_text_and_data, ab4_blocks, ab5_leaks, ab6_size
 from .finding import Faults, Part, Rule
 
 FAMILIES = {
@@ -40,24 +22,12 @@ FAMILIES = {
     "AB6": "size",
 }
 
-
-_MODULES = (
-    ab1_content,
-    ab1_envelope,
-    ab1_result,
-    ab2_failures,
-    ab3_text_and_data,
-    ab32_output_schema,
-    ab4_blocks,
-    ab5_leaks,
-    ab6_size,
-)
+_MODULES = (ab1_forms, ab2_failures, ab3_text_and_data, ab4_blocks, ab5_leaks, ab6_size)
 _RULES = (each for module in _MODULES for each in vars(module).values() if isinstance(each, Rule))
 RULES = {each.id: each for each in sorted(_RULES, key=lambda each: each.id)}
 RULE_BY_CHECK = {each.check: each for each in RULES.values()}
 
 _BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")
-
 
 Checks: TypeAlias = tuple[Callable[..., Faults], ...]
 """Check functions; `RULE_BY_CHECK` has each check's rule."""
@@ -116,8 +86,11 @@ def find_rule(word: str) -> Rule | None:
     return RULES.get(word.upper()) or by_name.get(word.lower().replace("_", "-"))
 
 
-def similar_rules(word: str) -> list[str]:
-    """Return up to three ids or names that resemble *word*, to suggest for an unknown rule."""
+def unknown_rule_message(word: str) -> str:
+    """Return the error message for *word*, which is not a rule's id or name.
+
+    It suggests up to three ids or names that resemble the word.
+    """
     import difflib
 
     rule_id = word.upper()
@@ -125,17 +98,16 @@ def similar_rules(word: str) -> list[str]:
         family = [each for each in RULES if each.startswith(rule_id[:3])] or list(RULES)
         wanted = int(rule_id[2:].ljust(3, "0"))
         near = sorted(family, key=lambda each: abs(int(each[2:]) - wanted))[:3]
-        return [f"{each} ({RULES[each].name})" for each in sorted(near)]
-    names = [each.name for each in RULES.values()]
-    name = word.lower().replace("_", "-").replace(" ", "-")
-    containing = [each for each in names if name in each]
-    ids = difflib.get_close_matches(rule_id, RULES, n=1, cutoff=0.8)
-    return (ids or difflib.get_close_matches(name, names, n=3) or containing)[:3]
-
-
-def unknown_rule_message(word: str) -> str:
-    """Return the error message for *word*, which is not a rule's id or name."""
-    advice = did_you_mean(similar_rules(word), quoted=False) or "`answerback rule` lists them"
+        similar = [f"{each} ({RULES[each].name})" for each in sorted(near)]
+    else:
+        names = [each.name for each in RULES.values()]
+        name = word.lower().replace("_", "-").replace(" ", "-")
+        similar = (
+            difflib.get_close_matches(rule_id, RULES, n=1, cutoff=0.8)
+            or difflib.get_close_matches(name, names, n=3)
+            or [each for each in names if name in each][:3]
+        )
+    advice = did_you_mean(similar, quoted=False) or "`answerback rule` lists them"
     return f"no rule is called {word!r}; {advice}"
 
 

@@ -60,7 +60,7 @@ class Example(msgspec.Struct, frozen=True):
     """A reply for a rule's documentation and tests, with the context it is checked in."""
 
     reply: Any
-    """The reply, or a function that builds one too large to be kept."""
+    """The reply, or a function that builds a large one."""
     dialect: Dialect | None = None
     version: str | None = None
     schema: dict[str, Any] | None = None
@@ -86,9 +86,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()
     """The block types that the rule applies to; an empty tuple stands for all."""
     plain_replies: Literal["any", "json", "none"] = "any"
-    """Which plain replies of our own can break the rule: any, only those with JSON as their text,
-    or none. `own_replies` defines plain replies, and skips the rule for those that cannot break it.
-    """
+    """Which plain replies of an app can break the rule: any, only those with JSON as their text, or
+    none. `validation.findings_in` skips the rule for plain replies that cannot break it."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,8 @@
-"""`ReplyView`: a decoded reply, and the values that several rules derive from it."""
+"""`ReplyView`: a decoded reply, and the values that several rules derive from it.
+
+Also what the rules share: quotations for messages, JSON pointers, members that a schema declares,
+and the sentence for a failure that a server sent as JSON.
+"""
 
 from __future__ import annotations
 
@@ -96,18 +100,25 @@ def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data keeps a schema that names the members that say that a call failed."""
+    """Return whether data fits a schema that names the members that say that a call failed."""
     if not isinstance(data, dict):
         return False
     members: dict[str, Any] = data
-    own: Any = schema
+    schema_of_members: Any = schema
     if data.keys() == {"result"} and isinstance(data["result"], dict):
         properties = schema.get("properties")
         members = data["result"]
-        own = properties.get("result") if isinstance(properties, dict) else None
-    named = named_members(own, schema)
-    others = {name: each for name, each in members.items() if name not in named}
-    return not is_failure_json(others) and _keeps(data, schema)
+        schema_of_members = properties.get("result") if isinstance(properties, dict) else None
+    named = named_members(schema_of_members, schema)
+    if is_failure_json({name: each for name, each in members.items() if name not in named}):
+        return False
+    try:
+        from ..types.schema_check import schema_check
+
+        return not schema_check(schema)(data)
+    except MissingExtraError:
+        # Nothing can check the data, so it counts as valid.
+        return True
 
 
 def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
@@ -129,16 +140,6 @@ def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
         if isinstance(reference := each.get("$ref"), str) and isinstance(definitions, dict):
             waiting.append(definitions.get(reference.removeprefix("#/$defs/")))
     return names
-
-
-def _keeps(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data keeps the schema; True without the extra that checks it."""
-    try:
-        from ..types.schema_check import schema_check
-
-        return not schema_check(schema)(data)
-    except MissingExtraError:
-        return True
 
 
 _MESSAGE_MEMBERS = (
@@ -176,7 +177,6 @@ def failure_sentence(failure: Any) -> str:
 
 
 def _pop_first_text(members: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Remove the first member of *names* that has a text, and return its text."""
     for name in names:
         if text := _as_text(members.get(name)):
             del members[name]
@@ -306,8 +306,8 @@ class ReplyView:
         if self._json_text is None:
             shown = self.json
             if self.media:
-                kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
-                shown = {**self.json, "content": kept}
+                others = [block for _, block in self.blocks if block.get("type") not in MEDIA]
+                shown = {**self.json, "content": others}
             self._json_text = _encoded(shown)
         return self._json_text
 

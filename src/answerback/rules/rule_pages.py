@@ -46,7 +46,11 @@ def index() -> str:
             "| rule | | applies to | why |",
             "|---|---|---|---|",
         ]
-        lines += [_row(rule) for rule in RULES.values() if rule.id.startswith(beginning)]
+        for rule in RULES.values():
+            if rule.id.startswith(beginning):
+                name = f"[{rule.id}]({rule.id}.md) {rule.name}"
+                mark = " \U0001f527" if rule.fix else ""
+                lines += [f"| {name}{mark} | {rule.severity} | {_applies_to(rule)} | {rule.why} |"]
         lines.append("")
     lines += ["A rule marked with \U0001f527 can be repaired by `answerback lint --fix`."]
     return "\n".join(lines) + "\n"
@@ -95,14 +99,7 @@ def _applies_to(rule: Rule) -> str:
     return f"{names}, failures only" if rule.scope.when == "failure" else names
 
 
-def _row(rule: Rule) -> str:
-    name = f"[{rule.id}]({rule.id}.md) {rule.name}"
-    mark = " \U0001f527" if rule.fix else ""
-    return f"| {name}{mark} | {rule.severity} | {_applies_to(rule)} | {rule.why} |"
-
-
 def _conditions(example: Example) -> list[str]:
-    """Return the context that the example is checked in, as a sentence."""
     has_no_schema = example.listed and example.schema is None
     conditions = [
         f"asked with `{example.method}`" if example.method else "",
@@ -134,7 +131,6 @@ def _json(value: Any) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """Return the value with its long strings cut."""
     match value:
         case str() if len(value) > _MAX_STRING:
             return f"{value[:60]}… ({len(value):,} characters)"

@@ -1,4 +1,8 @@
-"""Checks a reply against the rules, and repairs it. A hot path: about 15 microseconds a reply."""
+"""Checks a reply against the rules, and repairs it.
+
+A hot path: about 15 microseconds a reply. `findings_in` checks the replies of an app's own tools,
+and is faster still: nearly all of them are plain, and few rules can find anything in a plain reply.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import msgspec
 from ..contract import ENVELOPE, STANDARD, Dialect
 from ..core.content import Text
 from ..core.limits import MAX_BLOCKS, MAX_REPAIRED_BYTES, MAX_VALUES
-from ..core.reply import RESULT_MEMBERS, Error, Reply
+from ..core.reply import RESULT_MEMBERS, Reply
 from ..core.secrets import may_hold_secrets, secrets_in
 from ..core.shape import RESULT
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
@@ -106,9 +110,7 @@ def check(
     for run in plan.reply:
         if faults := run(view):
             findings += _findings(run, faults)
-    _check_blocks(view, plan, findings)
-    if may_hold_secrets(view.text_to_scan):
-        _check_secrets(view, plan, findings)
+    _check_parts(view, plan, findings)
     return tuple(findings)
 
 
@@ -137,7 +139,7 @@ def _findings(run: Callable[..., Faults], faults: Faults) -> Iterable[Finding]:
     return map(RULE_BY_CHECK[run].finding, faults)
 
 
-def _check_blocks(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
+def _check_parts(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
     for index, block in view.blocks:
         block_type = block.get("type")
         if isinstance(block_type, str) and block_type:
@@ -148,13 +150,11 @@ def _check_blocks(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> N
         for run in plan.text:
             if faults := run(view, text, index):
                 findings += _findings(run, faults)
-
-
-def _check_secrets(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
-    for pointer, text in view.strings():
-        if secrets := list(secrets_in(text)):
-            for run in plan.leak:
-                findings += _findings(run, run(view, secrets, pointer))
+    if may_hold_secrets(view.text_to_scan):
+        for pointer, text in view.strings():
+            if secrets := list(secrets_in(text)):
+                for run in plan.leak:
+                    findings += _findings(run, run(view, secrets, pointer))
 
 
 _MAX_ROUNDS = 4  # A fix may cause a finding that another fix can repair.
@@ -245,15 +245,15 @@ def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
         msgspec.structs.replace(each, pointer=_reply_pointer(each.pointer, reply))
         for each in validate(reply, "mcp")
     ]
-    kept: dict[tuple[str, str], Finding] = {}
+    unique: dict[tuple[str, str], Finding] = {}
     for each in findings:
         below = f"{each.pointer}/"
         has_exact_one = each.pointer in ("/data", "/error/message") and any(
             other.rule == each.rule and other.pointer.startswith(below) for other in findings
         )
         if not has_exact_one:
-            kept.setdefault((each.rule, each.pointer), each)
-    return tuple(kept.values())
+            unique.setdefault((each.rule, each.pointer), each)
+    return tuple(unique.values())
 
 
 def _passes_quick_check(reply: Reply[Any]) -> bool:
@@ -261,9 +261,24 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
     if reply.meta or reply.cuts:
         return False
     if reply.error is not None:
-        return not reply.content and _error_passes(reply.error)
+        if reply.content:
+            return False
+        text = _encode(reply.error).decode()
+        if len(text) > _MAX_LENGTH or may_hold_secrets(text):
+            return False
+        message, hint = reply.error.message, reply.error.hint
+        # The text of an MCP result has the hint too.
+        return _passes(f"{message}{HINT_LINE}{hint}" if hint else message, text, failed=True)
     if reply.content:
-        return reply.data is _UNSET and _content_passes(reply)
+        block = reply.content[0]
+        if reply.data is not _UNSET or len(reply.content) > 1 or type(block) is not Text:
+            return False
+        if block.annotations or block.meta:
+            return False
+        text = block.text
+        # JSON may encode one character as six.
+        is_short = len(text) <= _MAX_LENGTH // 2
+        return is_short and not may_hold_secrets(text) and _passes(text, text)
     encoded = reply.encoded
     if encoded is None or len(encoded) > _MAX_LENGTH:
         return False
@@ -280,25 +295,6 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
         return _passes(string, text, data={"result": string})
     # The text of a number or a list is {"result": …}, which no rule reports.
     return True
-
-
-def _content_passes(reply: Reply[Any]) -> bool:
-    block = reply.content[0]
-    if len(reply.content) > 1 or type(block) is not Text or block.annotations or block.meta:
-        return False
-    text = block.text
-    # JSON may encode one character as six.
-    is_short = len(text) <= _MAX_LENGTH // 2
-    return is_short and not may_hold_secrets(text) and _passes(text, text)
-
-
-def _error_passes(error: Error) -> bool:
-    text = _encode(error).decode()
-    if len(text) > _MAX_LENGTH or may_hold_secrets(text):
-        return False
-    # The text of an MCP result has the hint too.
-    shown = f"{error.message}{HINT_LINE}{error.hint}" if error.hint else error.message
-    return _passes(shown, text, failed=True)
 
 
 def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNSET) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 
 import msgspec
 
-from ..core.content import Icon, is_icon, own_icons
+from ..core.content import Icon, is_icon, our_icons
 from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError
@@ -177,7 +177,7 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
         name: value for name, value in options.items() if value is not None and name in _SETTINGS
     }
     if "icons" in given:
-        given["icons"] = own_icons(given["icons"])
+        given["icons"] = our_icons(given["icons"])
     return ToolSettings(**given)
 
 

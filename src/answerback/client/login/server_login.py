@@ -112,7 +112,7 @@ def canonical(url: str) -> str:
 async def log_in(
     login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...], clocks: WaitingClocks
 ) -> Grant:
-    """Log in for *scopes*; raises LoginError. *clocks* stop only while the user is asked."""
+    """Log in for *scopes*; raises LoginError. *clocks* pause only while the user is asked."""
     if login.grant == "client_credentials":
         assert login.choice.client is not None
         endpoint = await _endpoint(login, chosen, login.choice.client)

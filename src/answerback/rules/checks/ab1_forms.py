@@ -127,11 +127,11 @@ def _set_text_type(reply: dict[str, Any], pointer: str) -> None:
 )
 def missing_type(reply: ReplyView) -> Faults:
     """The type says how an item is to be shown; without it a client drops the item."""
-    faults = []
-    for index, block in reply.blocks:
-        if not block.get("type"):
-            faults.append(Fault(f"/content/{index}", f"Content item {index} missing type field"))
-    return faults
+    return [
+        Fault(f"/content/{index}", f"Content item {index} missing type field")
+        for index, block in reply.blocks
+        if not block.get("type")
+    ]
 
 
 @rule(
@@ -259,8 +259,8 @@ _DATE_TIME = re.compile(
 _OTHER_FLAGS = ("ok", "status", "isError", "succeeded", "result")
 
 
-def _with(whole: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Example:
-    return Example({**whole, **changes}, "envelope")
+def _with(envelope: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Example:
+    return Example({**envelope, **changes}, "envelope")
 
 
 @rule(
@@ -476,7 +476,7 @@ def not_an_object(reply: ReplyView) -> Faults:
 def missing_result_type(reply: ReplyView) -> Faults:
     """From 2026-07-28 on a result may ask for input; clients refuse one without `resultType`."""
     version = reply.version
-    if version is None or not version.result_type or "resultType" in reply.json:
+    if version is None or not version.stateless or "resultType" in reply.json:
         return ()
     return [Fault("", f"no resultType, which {version.name} requires")]
 
@@ -562,8 +562,7 @@ def bad_rpc_error(reply: ReplyView) -> Faults:
     if not isinstance(error, dict):
         return [Fault("/error", f"error is {kind_name(error)}, not an object")]
     faults = []
-    code = error.get("code")
-    if not is_integer(code):
+    if not is_integer(error.get("code")):
         faults.append(Fault("/error", "error has no integer code"))
     if not isinstance(error.get("message"), str):
         faults.append(Fault("/error", "error has no message"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from typing import Any
@@ -42,6 +43,11 @@ _OPTIONAL_MEMBERS = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),
     "envelope": ("data", "meta"),
 }
+_DATA_POINTERS = {"mcp": "/structuredContent", "envelope": "/data", "rest": ""}
+_DATA_ONLY = [name for name, host in HOSTS.items() if host.half == "structuredContent"]
+_CONTENT_ONLY = [name for name, host in HOSTS.items() if host.half == "content"]
+_DATA_TITLES = " and ".join(HOSTS[name].title for name in _DATA_ONLY) + " show only the data"
+_CONTENT_TITLES = " and ".join(HOSTS[name].title for name in _CONTENT_ONLY) + " show only content"
 _UNSET = msgspec.UNSET
 _MAX_LITERAL = 100_000
 
@@ -86,7 +92,6 @@ def text_and_data_differ(reply: ReplyView) -> Faults:
 
 
 def _contradictions(text: Any, data: dict[str, Any]) -> str:
-    """Return the names of the members that have different values in the text and in the data."""
     if not isinstance(text, dict):
         return ""
     return ", ".join(sorted(name for name in text.keys() & data.keys() if text[name] != data[name]))
@@ -108,9 +113,7 @@ def _add_data_text(reply: dict[str, Any], _: str) -> None:
 )
 def nothing_in_content(reply: ReplyView) -> Faults:
     """Hosts that read only content show the model nothing, and some gateways drop the reply."""
-    if reply.json.get("content") != []:
-        return ()
-    return [Fault("/content", "Empty content array")]
+    return [Fault("/content", "Empty content array")] if reply.json.get("content") == [] else ()
 
 
 @rule(
@@ -126,11 +129,9 @@ def not_a_number(reply: ReplyView) -> Faults:
     """`NaN` and `Infinity` are not JSON: a client's parser refuses a reply with them."""
     if reply.data is _UNSET or not reply.may_have_nulls:
         return ()
-    where = "/structuredContent" if reply.dialect == "mcp" else "/data"
-    where = "" if reply.dialect == "rest" else where
     return [
         Fault(at, f"{json.dumps(each)} is not JSON")
-        for at, each in walk_values(reply.data, where)
+        for at, each in walk_values(reply.data, _DATA_POINTERS[reply.dialect])
         if isinstance(each, float) and not math.isfinite(each)
     ]
 
@@ -228,7 +229,6 @@ def _only_member(data: Any) -> Any:
 
 
 def _is_table(values: list[Any]) -> bool:
-    """Return whether there are three or more objects, all with the same member names."""
     names = [frozenset(value) if isinstance(value, dict) else frozenset() for value in values]
     return len(values) > 2 and bool(names[0]) and len(set(names)) == 1
 
@@ -244,23 +244,17 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
     """A proxy that turns a result into text loses its data, its images and its `isError`."""
     schema = reply.context.schema
     for index, _, value in reply.json_texts:
-        if isinstance(value, dict) and "content" in value and _is_result(value):
-            # Before 2025-06-18 the text is the only place for the data.
-            is_data = reply.data is _UNSET or value == reply.data
-            if is_data and schema is not None and "content" in named_members(schema, schema):
-                continue
-            return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
+        blocks = value.get("content") if isinstance(value, dict) else None
+        if not isinstance(blocks, list) or not blocks or not value.keys() <= RESULT_MEMBERS:
+            continue
+        if not all(isinstance(block, dict) and block.get("type") for block in blocks):
+            continue
+        # Before 2025-06-18 the text is the only place for the data.
+        is_data = reply.data is _UNSET or value == reply.data
+        if is_data and schema is not None and "content" in named_members(schema, schema):
+            continue
+        return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
     return ()
-
-
-def _is_result(value: dict[str, Any]) -> bool:
-    blocks = value.get("content")
-    return (
-        isinstance(blocks, list)
-        and bool(blocks)
-        and value.keys() <= RESULT_MEMBERS
-        and all(isinstance(block, dict) and block.get("type") for block in blocks)
-    )
 
 
 @rule(
@@ -274,21 +268,15 @@ def _is_result(value: dict[str, Any]) -> bool:
 def json_encoded_twice(reply: ReplyView) -> Faults:
     """A text that was encoded twice has to be decoded twice, and no client does that."""
     for index, text in reply.texts:
-        if (
-            text.startswith(('"{', '"['))
-            and text.rstrip().endswith('"')
-            and _is_encoded_twice(text)
-        ):
+        if not text.startswith(('"{', '"[')) or not text.rstrip().endswith('"'):
+            continue
+        try:
+            inner = msgspec.json.decode(msgspec.json.decode(text, type=str))
+        except ValueError:
+            continue
+        if isinstance(inner, dict | list):
             return [Fault(f"/content/{index}/text", "the text is JSON in a JSON string")]
     return ()
-
-
-def _is_encoded_twice(text: str) -> bool:
-    try:
-        inner = msgspec.json.decode(msgspec.json.decode(text, type=str))
-    except ValueError:
-        return False
-    return isinstance(inner, dict | list)
 
 
 def _rewrite_as_json(reply: dict[str, Any], pointer: str) -> None:
@@ -314,8 +302,6 @@ def python_in_text(reply: ReplyView, text: str, index: int) -> Faults:
 
 def _python_literal(text: str) -> Any:
     """Return the dict or list whose `repr` is *text*, if it can be encoded as JSON; else None."""
-    import ast
-
     if len(text) > _MAX_LITERAL:
         return None
     try:
@@ -399,12 +385,6 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
     ]
 
 
-_DATA_ONLY = [name for name, host in HOSTS.items() if host.half == "structuredContent"]
-_CONTENT_ONLY = [name for name, host in HOSTS.items() if host.half == "content"]
-_DATA_TITLES = " and ".join(HOSTS[name].title for name in _DATA_ONLY) + " show only the data"
-_CONTENT_TITLES = " and ".join(HOSTS[name].title for name in _CONTENT_ONLY) + " show only content"
-
-
 _WEATHER_TOOL: dict[str, Any] = {
     "name": "weather",
     "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}},
@@ -423,18 +403,17 @@ _WEATHER_TOOL: dict[str, Any] = {
 )
 def output_schema_violated(reply: ReplyView) -> Faults:
     """Clients check data against the schema and throw the whole reply away if it does not fit."""
+    return _schema_faults(reply)
+
+
+def _schema_faults(reply: ReplyView) -> Faults:
     schema = reply.context.schema
     if schema is None or reply.data is _UNSET:
         return ()
-    return _schema_faults(schema, reply)
-
-
-def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
     from ...types.schema_check import schema_check
 
-    data_pointer = {"mcp": "/structuredContent", "envelope": "/data"}.get(reply.dialect, "")
     return [
-        Fault(data_pointer + pointer, message)
+        Fault(_DATA_POINTERS[reply.dialect] + pointer, message)
         for pointer, message in schema_check(schema)(reply.sent_data)
     ]
 
@@ -469,10 +448,7 @@ def data_missing(reply: ReplyView) -> Faults:
 )
 def error_breaks_schema(reply: ReplyView) -> Faults:
     """Clients check the data of errors too, and then report the schema and not the error."""
-    schema = reply.context.schema
-    if schema is None or reply.data is _UNSET:
-        return ()
-    return _schema_faults(schema, reply)[:1]
+    return _schema_faults(reply)[:1]
 
 
 @rule(

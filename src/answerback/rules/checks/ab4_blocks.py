@@ -306,6 +306,5 @@ def raw_data_as_text(reply: ReplyView) -> Faults:
 
 
 def _containers_in(value: Any) -> list[Any]:
-    """Return the lists and objects that are members or items of *value*."""
     members = value.values() if isinstance(value, dict) else value
     return [each for each in members if isinstance(each, dict | list)]

@@ -214,22 +214,18 @@ def internals_in_error(reply: ReplyView) -> Faults:
 )
 def path_in_error(reply: ReplyView) -> Faults:
     """A path shows who runs the server and what is installed there."""
-    return [
-        Fault(
-            pointer, f"the error shows a path: {_quoted_part(text, *_path_span(text, match), 100)}"
-        )
-        for pointer, text in reply.error_texts()
-        if ("/" in text or "\\" in text) and (match := _PATHS.search(text))
-    ]
-
-
-def _path_span(text: str, match: re.Match[str]) -> tuple[int, int]:
-    """Return the whole path's start and end; the match is its beginning, unless it is a source."""
-    if match["source"]:
-        return match.span("source")
-    end = _PATH_END.search(text, match.end())
-    path = text[match.start() : end.start() if end else None].rstrip(".,:;")
-    return match.start(), match.start() + len(path)
+    faults = []
+    for pointer, text in reply.error_texts():
+        if ("/" in text or "\\" in text) and (match := _PATHS.search(text)):
+            start, end = match.span("source")
+            if start < 0:
+                # The match is only the beginning of the path.
+                start, rest = match.start(), _PATH_END.search(text, match.end())
+                path = text[start : rest.start() if rest else None]
+                end = start + len(path.rstrip(".,:;"))
+            path = _quoted_part(text, start, end, 100)
+            faults.append(Fault(pointer, f"the error shows a path: {path}"))
+    return faults
 
 
 def _quoted_part(text: str, start: int, end: int, limit: int = 60) -> str:

@@ -172,29 +172,26 @@ def _over(pointer: str, size: int, budget: int) -> Fault:
 def unsaid_cut(reply: ReplyView) -> Faults:
     """A model does not read `_meta`, and takes a part for the whole if nothing else says so."""
     meta = reply.json.get("_meta")
-    cuts = meta.get(_CUT) if isinstance(meta, dict) else None
+    cuts = meta.get("answerback/cut") if isinstance(meta, dict) else None
     if not isinstance(cuts, list):
         return ()
     texts = [text for _, text in reply.texts]
     if reply.data is not msgspec.UNSET:
         texts.append(json_text(reply.data))
-    return [
-        Fault(f"/_meta/answerback~1cut/{index}", _unsaid(cut))
-        for index, cut in enumerate(cuts)
-        if isinstance(cut, dict)
-        and not _continues(reply.data, cut)
-        and not any(_says(text, cut.get("total")) for text in texts)
-    ]
-
-
-_CUT = "answerback/cut"
-
-
-def _continues(data: Any, cut: dict[str, Any]) -> bool:
-    """Return whether the data is a page that counts its items and has the cursor of the next."""
-    if not isinstance(data, dict):
-        return False
-    return isinstance(data.get("next"), str) and data.get("returned") == cut.get("returned")
+    # A page has the cursor of the next one.
+    is_page = isinstance(reply.data, dict) and isinstance(reply.data.get("next"), str)
+    faults = []
+    for index, cut in enumerate(cuts):
+        if not isinstance(cut, dict):
+            continue
+        if is_page and reply.data.get("returned") == cut.get("returned"):
+            continue
+        if not any(_says(text, cut.get("total")) for text in texts):
+            count = f"{cut.get('returned')} of {cut.get('total')} {cut.get('unit', 'items')}"
+            where = cut.get("path") or "the data"
+            message = f"only _meta says that the reply has {count} of {where}"
+            faults.append(Fault(f"/_meta/answerback~1cut/{index}", message))
+    return faults
 
 
 def _says(text: str, total: Any) -> bool:
@@ -202,8 +199,3 @@ def _says(text: str, total: Any) -> bool:
     if not isinstance(total, int):
         return False
     return re.search(rf"(?<![\d.,])({total}|{total:,})(?![\d])", text) is not None
-
-
-def _unsaid(cut: dict[str, Any]) -> str:
-    count = f"{cut.get('returned')} of {cut.get('total')} {cut.get('unit', 'items')}"
-    return f"only _meta says that the reply has {count} of {cut.get('path') or 'the data'}"

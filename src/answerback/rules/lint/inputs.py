@@ -205,13 +205,18 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
     """Return the start, end and value of each object in a line, and the start of an unclosed one,
     or -1."""
     found = list[tuple[int, int, Any]]()
+    is_cut = not chunk.endswith(b"\n")
     start, wasted = chunk.find(b"{"), 0
     while start >= 0:
         end = _closing_offset(chunk, start)
         value = decode_or_no_value(chunk[start:end]) if end else NO_VALUE
         if isinstance(value, dict) and value:
             found.append((start, end, value))
-        elif not end and _may_continue(chunk, start, in_log_text=in_log_text):
+        elif not end and (
+            not in_log_text
+            or (_OBJECT_START.match(chunk, start) and (is_cut or _UNFINISHED.search(chunk, start)))
+        ):
+            # The line may end in the middle of an object, as lines of indented JSON do.
             return found, start
         elif value is NO_VALUE and (
             not (in_log_text or found) or _MESSAGE.match(chunk, start) is not None
@@ -228,16 +233,6 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
             end = start + 1
         start = chunk.find(b"{", end)
     return found, -1
-
-
-def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
-    """Return whether the line may end in the middle of an object, as lines of indented JSON do."""
-    if not in_log_text:
-        return True
-    is_cut = not chunk.endswith(b"\n")
-    return bool(_OBJECT_START.match(chunk, start)) and (
-        is_cut or bool(_UNFINISHED.search(chunk, start))
-    )
 
 
 def _undecodable(text: bytes) -> Any:
@@ -284,8 +279,7 @@ _WRAPPERS = (
     "result",
 )
 _MAX_CHARS = "anthropic/maxResultSizeChars"
-_MAX_PENDING = 10_000
-_MAX_TOOLS = 10_000
+_MAX_PENDING = _MAX_TOOLS = 10_000
 
 
 class LoggedReply(NamedTuple):
@@ -304,11 +298,6 @@ class _Request(NamedTuple):
     tool: str
 
 
-class _ListedTool(NamedTuple):
-    schema: dict[str, Any] | None
-    max_chars: int | None
-
-
 class Conversation:
     """The requests, version and schemas of one recording so far; bounded for an endless log."""
 
@@ -317,7 +306,8 @@ class Conversation:
         self._version = version
         self._has_fixed_version = version is not None
         self._pending: dict[Any, _Request] = {}
-        self._tools: dict[str, _ListedTool] = {}
+        # Each tool's output schema and its `anthropic/maxResultSizeChars`.
+        self._tools: dict[str, tuple[dict[str, Any] | None, int | None]] = {}
         self._context = CheckContext(version)
         self._has_jsonrpc = False
 
@@ -395,7 +385,7 @@ class Conversation:
             if isinstance(tool, dict) and len(self._tools) < _MAX_TOOLS:
                 schema, meta = tool.get("outputSchema"), tool.get("_meta")
                 max_chars = meta.get(_MAX_CHARS) if isinstance(meta, dict) else None
-                self._tools[str(tool.get("name"))] = _ListedTool(
+                self._tools[str(tool.get("name"))] = (
                     schema if isinstance(schema, dict) else None,
                     max_chars if is_integer(max_chars) else None,
                 )
@@ -412,7 +402,7 @@ class Conversation:
                         yield from self._read_exchange(entry, f"{pointer}/log/entries/{index}")
                 return
         is_wrapper = False
-        # An entry of the MCP Inspector has the request as `message` and the response beside it.
+        # An entry of the MCP Inspector has the request as `message`, and also the response.
         for name in _WRAPPERS:
             inner = _decode_text(value.get(name))
             if isinstance(inner, dict) and ("jsonrpc" in inner or _is_result(inner)):
@@ -463,13 +453,12 @@ def _has_message(value: Any) -> bool:
 
 
 def _is_result(value: dict[str, Any]) -> bool:
-    """Return whether an object has the members of a `tools/call` result."""
     content = value.get("content")
     return isinstance(content, list) or "structuredContent" in value or "isError" in value
 
 
 def _decode_text(value: Any) -> Any:
-    """Return the object decoded from a message kept as text; any other value unchanged."""
+    """Return the object decoded from a message stored as text; any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -479,7 +468,6 @@ def _decode_text(value: Any) -> Any:
 
 
 def _http_body(value: Any) -> Any:
-    """Return the message in the body of a recorded HTTP request or response."""
     value = _decode_text(value)
     if not isinstance(value, dict) or "jsonrpc" in value:
         return value

@@ -113,7 +113,6 @@ class Linter:
 
     @property
     def _message_count(self) -> int:
-        """The number of messages so far, valid or not."""
         return self.counts.replies + self.counts.other_messages
 
     def _lint_piece(self, name: str, piece: Piece) -> bytes:
@@ -192,7 +191,6 @@ def _is_object_in(value: Any, logged: LoggedReply) -> bool:
 
 
 def _why_no_replies(text: bytes) -> str:
-    """Return the reason why a file has no replies, by the beginning of its text, and what to do."""
     if not text:
         return "is empty, and nothing was checked"
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in text:

@@ -33,10 +33,14 @@ def locate(body: bytes, pointer: str) -> tuple[int, int]:
     end = len(body.rstrip())
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        found = _find_element(body[start:end], name)
+        inside = elements(body[start:end])
+        try:
+            found = next((each for each in inside if str(each.key) == name), None)
+        except (ValueError, RecursionError):
+            break
         if found is None:
             break
-        start, end = start + found[0], start + found[1]
+        start, end = start + found.value, start + found.end
     return start, end
 
 
@@ -72,16 +76,6 @@ def elements(body: bytes) -> Iterator[Element]:
             yield Element(index, start, start, at)
 
 
-def _find_element(body: bytes, name: str) -> tuple[int, int] | None:
-    try:
-        for element in elements(body):
-            if str(element.key) == name:
-                return element.value, element.end
-    except (ValueError, RecursionError):
-        return None
-    return None
-
-
 def _skip(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
     found = pattern.match(body, at)
     return found.end() if found else at
@@ -98,12 +92,12 @@ def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, i
     line = body[line_start:].partition(b"\n")[0]
     column = _char_count(line[: start - line_start])
     length = _char_count(line[start - line_start : end - line_start])
-    whole = line.decode("utf-8", "replace")
-    left = max(0, min(column - width // 4, len(whole) - width))
-    text = whole[left : left + width]
+    full = line.decode("utf-8", "replace")
+    left = max(0, min(column - width // 4, len(full) - width))
+    text = full[left : left + width]
     if left:
         text = "…" + text[1:]
-    if left + width < len(whole):
+    if left + width < len(full):
         text = text[:-1] + "…"
     return lines_before, text, column - left, max(1, min(length, len(text) - column + left))
 
@@ -177,11 +171,11 @@ def _patched(body: bytes, old: Any, new: Any, layout: _Layout, depth: int) -> by
     if olds and isinstance(old, dict) and isinstance(new, dict):
         return _joined(body, olds, _members(body, olds, old, new, layout, depth), layout, depth)
     if olds and isinstance(old, list) and isinstance(new, list):
-        kept = _kept_indexes(old, new)
-        if kept is not None:
+        indexes = _old_indexes(old, new)
+        if indexes is not None:
             items = [
                 (index, _element(body, olds[index], old[index], each, layout, depth))
-                for index, each in zip(kept, new, strict=True)
+                for index, each in zip(indexes, new, strict=True)
             ]
             return _joined(body, olds, items, layout, depth)
     return layout.write(new, depth)
@@ -195,7 +189,7 @@ bytes."""
 def _members(
     body: bytes, olds: list[Element], old: Any, new: Any, layout: _Layout, depth: int
 ) -> _NewElements:
-    kept = [
+    remaining = [
         (index, _element(body, each, old[each.key], new[each.key], layout, depth))
         for index, each in enumerate(olds)
         if each.key in new
@@ -206,7 +200,7 @@ def _members(
         for name, value in ((name, layout.write(new[name], depth + 1)) for name in new)
         if name not in old
     ]
-    return kept + added
+    return remaining + added
 
 
 def _element(
@@ -216,7 +210,7 @@ def _element(
     return body[element.start : element.value] + value
 
 
-def _kept_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
+def _old_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
     """Return the index of each new item among the old ones; None if an item was added."""
     if len(old) == len(new):
         return list(range(len(old)))
@@ -240,11 +234,11 @@ def _joined(
     # A value on a single line stays on a single line, also inside an indented document.
     between = layout.between(depth + 1) if b"\n" in body else layout.inline
     gaps = [*gaps, gaps[-1] if gaps else between]
-    whole = opening + news[0][1]
+    joined = opening + news[0][1]
     for index, element in news[1:]:
         # Added elements (index -1) come last, and get the separator of the last old element.
-        whole += gaps[index - 1 if index > 0 else -1] + element
-    return whole + closing
+        joined += gaps[index - 1 if index > 0 else -1] + element
+    return joined + closing
 
 
 class CannotRewrite(AnswerbackError):
@@ -256,7 +250,7 @@ class CannotRewrite(AnswerbackError):
 def rewrite_file(
     path: str, source: IO[bytes], write: Callable[[IO[bytes]], bool], *, force: bool = False
 ) -> None:
-    """Have *write* fill a copy beside *path*; it replaces *path* if *write* returns True.
+    """Have *write* fill a copy in the same folder, which replaces *path* if *write* returns True.
 
     *source* is the open file, still unread. Raises CannotRewrite.
     """
@@ -291,15 +285,16 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
 def _replace(target: str, copy: str, before: os.stat_result) -> None:
     if before.st_nlink > 1:
         # Write in place, because a file with several names must stay one file. An error in the
-        # middle leaves the target incomplete, so the copy is then kept.
+        # middle leaves the target incomplete; then the copy stays.
         try:
             with open(copy, "rb") as source, open(target, "r+b") as file:
                 copyfileobj(source, file)
                 file.truncate()
         except OSError as exc:
-            kept = f"{target}.repaired"
-            os.replace(copy, kept)
-            raise CannotRewrite(f"{target}: {exc.strerror}; {kept} has its whole content") from None
+            saved = f"{target}.repaired"
+            os.replace(copy, saved)
+            message = f"{target}: {exc.strerror}; {saved} has its whole content"
+            raise CannotRewrite(message) from None
         return
     if hasattr(os, "chown"):
         with suppress(PermissionError):  # Only root can keep the owner of another user's file.
