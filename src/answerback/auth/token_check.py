@@ -23,9 +23,10 @@ from .key_set import JwtHeader, KeySet, VerificationKey, read_header, verified_c
 from .oauth import ALGORITHMS, Expectation, OAuthOptions, check_claims, refuse_other_kinds
 
 TIMEOUT = 5.0
-"""Seconds for a whole request to the identity provider."""
+"""Seconds for a request to the identity provider, including its response."""
 MAX_DOCUMENT = 512 * 1024
 """The maximum size of the identity provider's documents, in bytes."""
+_FOREVER = float("inf")
 
 
 class IdentityProvider:
@@ -55,10 +56,6 @@ class IdentityProvider:
         """Read the metadata again at the next use."""
         self._metadata = None
 
-    async def get(self, url: str) -> JsonObject:
-        """Fetch a JSON document; raises CannotAuthenticate."""
-        return await self._request("GET", url)
-
     async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
         """Send a form, and return the JSON answer; raises CannotAuthenticate."""
         pair = b64encode(":".join(login).encode()).decode()
@@ -66,13 +63,13 @@ class IdentityProvider:
             "authorization": f"Basic {pair}",
             "content-type": "application/x-www-form-urlencoded",
         }
-        return await self._request("POST", url, headers, urlencode(form).encode())
+        return await self.fetch(url, headers, urlencode(form).encode())
 
     async def _discover(self) -> JsonObject:
         failure: CannotAuthenticate | None = None
         for url in metadata_urls(self._issuer):
             try:
-                found = await self.get(url)
+                found = await self.fetch(url)
             except CannotAuthenticate as exc:
                 failure = exc
                 continue
@@ -83,13 +80,10 @@ class IdentityProvider:
         assert failure is not None
         raise failure
 
-    async def _request(
-        self,
-        method: str,
-        url: str,
-        headers: dict[str, str] | None = None,
-        form: bytes | None = None,
+    async def fetch(
+        self, url: str, headers: Mapping[str, str] | None = None, form: bytes | None = None
     ) -> JsonObject:
+        """Fetch a JSON document, by POST if there is a form; raises CannotAuthenticate."""
         # A scheme may be in capitals.
         if self._tls is None and urlsplit(url).scheme == "https":
             # It reads hundreds of certificates.
@@ -97,7 +91,7 @@ class IdentityProvider:
         try:
             async with asyncio.timeout(TIMEOUT):
                 found = await fetch(
-                    method,
+                    "GET" if form is None else "POST",
                     url,
                     {"accept": "application/json", **(headers or {})},
                     form,
@@ -124,9 +118,6 @@ class IdentityProvider:
         return document
 
 
-_FOREVER = float("inf")
-
-
 class TokenCheck:
     """The checks of one issuer's tokens. *forget* is called when tokens must be checked again."""
 
@@ -137,8 +128,7 @@ class TokenCheck:
         self._provider = IdentityProvider(expected.issuer)
         self._algorithms = frozenset(options.get("algorithms", ALGORITHMS))
         self._jwks = options.get("jwks")
-        self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0))
-        self._keys.on_change = forget
+        self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0), forget)
         lookup = options.get("introspection")
         if isinstance(lookup, Introspection):
             lookup = IntrospectionEndpoint(self._provider, lookup)
@@ -183,7 +173,7 @@ class TokenCheck:
         if not isinstance(found, Mapping):
             try:
                 url = found or await self._provider.endpoint("jwks_uri")
-                found = await self._provider.get(url)
+                found = await self._provider.fetch(url)
             except CannotAuthenticate:
                 self._provider.forget_metadata()
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.authentication import is_scope_text
 from ..tools.callable_source import callable_kind
 from ..tools.context import Context
 from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
@@ -37,7 +38,8 @@ def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     *hide* leaves gated entries out of other callers' lists; for them they do not exist.
     """
     given: tuple[object, ...] = names
-    if not names or not all(isinstance(each, str) and _is_scope(each) for each in given):
+    are_scopes = all(isinstance(each, str) and each and is_scope_text(each) for each in given)
+    if not names or not are_scopes:
         raise TypeError(f"scope takes names without spaces, as in scope('accounts:read'): {names}")
     return ScopeGate(names, hide)
 
@@ -188,11 +190,6 @@ def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Calla
             f"{gate}({name!r}, check=has_{gate}) with def has_{gate}(ctx) -> bool"
         )
     return check
-
-
-def _is_scope(name: str) -> bool:
-    """Return whether a name fits RFC 6749: printable ASCII without space, quote and backslash."""
-    return bool(name) and all("!" <= char <= "~" and char not in '"\\' for char in name)
 
 
 def _not_logged_in(ctx: Context) -> Refusal:
