@@ -36,17 +36,13 @@ class ReplyParts(msgspec.Struct, frozen=True):
         return [part for part in self.sequence if isinstance(part, Embedded)]
 
 
-class TextOptions(msgspec.Struct, frozen=True):
-    """A text's maximum number of characters, and whether it is put between markers."""
-
-    budget: int | None = None
-    untrusted: bool = False
-
-
-def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyParts:
+def parts_for(
+    result: Any, rules: ProviderRules, budget: int | None, *, untrusted: bool
+) -> ReplyParts:
     """Return the parts of a reply that the provider takes; a text describes the others.
 
-    *result* is whatever `read` reads.
+    *result* is whatever `read` reads. *budget* is the maximum number of characters of a text.
+    *untrusted* puts the text between markers.
     """
     reply = read(result)
     has_media = reply.error is None or rules.media_in_errors
@@ -61,24 +57,24 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
         # Gemini reads no images from the web.
         return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
 
-    view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
+    view = view_for_model(reply, budget, untrusted=untrusted, takes=takes)
     media = [describe(part) for part in view.parts if not isinstance(part, str)]
     text = view.text if view.texts else "\n".join(media)
-    data = _only_data(reply, view, options)
+    data = msgspec.UNSET if untrusted else _only_data(reply, view)
     return ReplyParts(text, tuple(view.sequence), failed=not reply.ok, data=data)
 
 
-def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
-    """Return the data if the only text is the whole data, unchanged or as JSON, else UNSET."""
-    if not reply.ok or not reply.has_data or options.untrusted or len(view.texts) != 1:
+def _only_data(reply: Reply[Any], view: ModelView) -> Any:
+    """Return the data if the only text is all of the data, unchanged or as JSON, else UNSET."""
+    if not reply.ok or not reply.has_data or len(view.texts) != 1:
         return msgspec.UNSET
     [text] = view.texts
     try:
         data = msgspec.json.decode(encoded_data(reply))
-        is_whole = text == data or msgspec.json.decode(text) == data
+        is_complete = text == data or msgspec.json.decode(text) == data
     except (TypeError, ValueError, RecursionError):
         return msgspec.UNSET
-    return data if is_whole else msgspec.UNSET
+    return data if is_complete else msgspec.UNSET
 
 
 RunResult: TypeAlias = tuple[str | None, Reply[Any], str]
@@ -118,22 +114,23 @@ def read_call(call: object, provider: Provider) -> ModelCall:
     match provider:
         case "openai":
             # In the first form of Chat Completions a call has no id and no member `function`.
-            inner, call_id, arguments = _member(call, "function") or call, "id", "arguments"
+            inner, call_id, arguments = member(call, "function") or call, "id", "arguments"
         case "openai_responses":
             inner, call_id, arguments = call, "call_id", "arguments"
         case "anthropic":
             inner, call_id, arguments = call, "id", "input"
         case "gemini":
-            part = _member(call, "functionCall") or _member(call, "function_call")
+            part = member(call, "functionCall") or member(call, "function_call")
             call = inner = part or call
             call_id, arguments = "id", "args"
-    name, given = _member(inner, "name"), _member(inner, arguments)
+    name, given = member(inner, "name"), member(inner, arguments)
     if name is None and given is None:
         raise TypeError(f"{call!r} should be one of the model's calls, in the form of {provider}")
-    return ModelCall(_member(call, call_id), name if isinstance(name, str) else "", given)
+    return ModelCall(member(call, call_id), name if isinstance(name, str) else "", given)
 
 
-def _member(value: object, name: str) -> Any:
+def member(value: object, name: str) -> Any:
+    """Return a member of a JSON object, or an attribute of a package's object; else None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 

@@ -216,8 +216,10 @@ def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Pl
         schema["type"] = types = (*types, "null")
     if branches := schema.get("anyOf") or schema.get("oneOf"):
         return _union(state, schema, branches, path)
-    if len(types) > 1 and (CONTAINERS & set(types) or mixes_null(state, schema)):
-        return _union(state, schema, _by_type(schema, types), path)
+    if len(types) > 1:
+        mixes_null = not state.rules.const and None in schema.get("enum", ())
+        if CONTAINERS & set(types) or mixes_null:
+            return _union(state, schema, _by_type(schema, types), path)
     if types == ("object",):
         return _object(state, schema, path)
     if types == ("array",):
@@ -262,14 +264,26 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
 def _union(
     state: Conversion, schema: Schema, branches: Sequence[Any], path: str
 ) -> tuple[dict[str, Any], Plan]:
-    rest = {key: each for key, each in schema.items() if key not in ("anyOf", "oneOf")}
-    notes: dict[str, Any] = {
-        key: rest.pop(key) for key in ("title", "description", "default") if key in rest
+    notes = {key: schema[key] for key in ("title", "description", "default") if key in schema}
+    base = {
+        key: each
+        for key, each in schema.items()
+        if key not in notes and key not in ("anyOf", "oneOf", "discriminator", "nullable")
     }
     found: list[tuple[dict[str, Any], Plan]] = []
     for each in branches:
-        both = _with_base(state, rest, each, path)
-        converted = _node(state, both, path)
+        branch = each
+        if base and isinstance(each, Mapping):
+            # The keywords beside the alternatives are put into each of them.
+            if isinstance(pointer := each.get("$ref"), str):
+                branch = state.resolve(pointer, path)
+            both = merged([branch, base])
+            if both is None:
+                why = "has keywords beside anyOf that cannot be put into each alternative"
+                state.cannot(path, why)
+            else:
+                branch = both
+        converted = _node(state, branch, path)
         if converted not in found:
             found.append(converted)
     if "oneOf" in schema and not state.rules.one_of:
@@ -288,23 +302,9 @@ def _union(
     return out, UnionPlan(tuple(found))
 
 
-def _with_base(state: Conversion, base: Schema, branch: Any, path: str) -> Any:
-    """Return an alternative with the keywords that stand beside all of them."""
-    base = {key: each for key, each in base.items() if key not in ("discriminator", "nullable")}
-    if not base or not isinstance(branch, Mapping):
-        return branch
-    if isinstance(pointer := branch.get("$ref"), str):
-        branch = state.resolve(pointer, path)
-    result = merged([branch, base])
-    if result is None:
-        state.cannot(path, "has keywords beside anyOf that cannot be put into each alternative")
-        return branch
-    return result
-
-
 def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
     properties: Mapping[str, Any] = schema.get("properties") or {}
-    more = _further_properties(state, schema, path, is_root=path == ROOT)
+    more = _further_properties(state, schema, path)
     if not properties and more is not False:
         return _map(state, schema, more, path)
     if more is not False and state.rules.closed:
@@ -339,14 +339,14 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
     return out, ObjectPlan(changed) if changed else None
 
 
-def _further_properties(state: Conversion, schema: Schema, path: str, *, is_root: bool) -> Any:
+def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
     """Return False for a closed object, the schema of its further members, or None for any."""
     more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
         state.cannot(path, "uses patternProperties beside other members")
     if more is False:
         return False if schema.get("patternProperties") is None else None
-    if more is None and (schema.get("properties") or is_root) and state.rules.closed:
+    if more is None and (schema.get("properties") or path == ROOT) and state.rules.closed:
         state.changed(path, "further properties cannot be sent")
         return False
     return None if more is True or more == {} else more
@@ -448,14 +448,14 @@ def annotated(
 ) -> dict[str, Any]:
     """Return the keywords that are kept; the description states the others."""
     out: dict[str, Any] = {}
-    told = []
+    stated = []
     for keyword, value in _tightened(schema, types, state.rules).items():
         if _is_kept(state, keyword, value):
             out[keyword] = deepcopy(value)
         elif keyword in _NO_FORM:
             state.cannot(path, f"uses {keyword}")
         elif keyword in _CONSTRAINTS or (keyword == "default" and value is not None):
-            told.append(f"{keyword}: {_json(value)}")
+            stated.append(f"{keyword}: {_json(value)}")
     if "const" in schema or "enum" in schema:
         values = [schema["const"]] if "const" in schema else list(schema["enum"])
         kinds = {type_of_value(each) for each in values}
@@ -465,9 +465,9 @@ def annotated(
             keyword = "const" if "const" in schema and state.rules.const else "enum"
             out[keyword] = values[0] if keyword == "const" else values
         elif kinds != {"null"}:
-            told.append(f"one of: {_json(values)}")
-    if told:
-        text = f"({', '.join(told)})"
+            stated.append(f"one of: {_json(values)}")
+    if stated:
+        text = f"({', '.join(stated)})"
         out["description"] = f"{out['description']} {text}" if out.get("description") else text
         state.changed(path, f"the description says {text}")
     return out
@@ -482,10 +482,6 @@ def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
     if keyword == "minItems" and rules.max_min_items is not None:
         return bool(value <= rules.max_min_items)
     return keyword in (rules.keywords or ())
-
-
-def mixes_null(state: Conversion, schema: Schema) -> bool:
-    return not state.rules.const and None in schema.get("enum", ())
 
 
 def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:

@@ -10,6 +10,11 @@ import msgspec
 
 from ..core.json_value import is_integer, is_number
 
+Schema: TypeAlias = Mapping[str, Any]
+
+CONTAINERS = frozenset({"object", "array"})
+_OBJECT_WORDS = frozenset({"properties", "additionalProperties", "patternProperties", "required"})
+_ARRAY_WORDS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
 _TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _SCHEMAS_BY_NAME = frozenset(
     {"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
@@ -31,7 +36,9 @@ def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> 
         return {}
     found: dict[str, Any] = {}
     for keyword, value in schema.items():
-        if not isinstance(keyword, str) or not _is_well_formed(keyword, value):
+        kind, check = _KINDS.get(keyword, object), _CHECKS.get(keyword)
+        is_valid = isinstance(value, kind) and (check is None or check(value))
+        if not isinstance(keyword, str) or not is_valid:
             changed(path, f"{str(keyword)[:60]} is malformed, and left out")
         elif keyword in _SCHEMAS_BY_NAME:
             found[keyword] = {
@@ -49,13 +56,6 @@ def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> 
 def _inner(schema: Any, changed: Callable[[str, str], None], path: str) -> Any:
     """Return a schema where true and false may stay unchanged."""
     return schema if isinstance(schema, bool) else well_formed(schema, changed, path)
-
-
-def _is_well_formed(keyword: str, value: Any) -> bool:
-    if keyword in _KINDS:
-        return isinstance(value, _KINDS[keyword])
-    check = _CHECKS.get(keyword)
-    return check is None or check(value)
 
 
 def _is_type(value: Any) -> bool:
@@ -96,13 +96,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength"), _is_count),
     **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _is_count),
 }
-
-
-Schema: TypeAlias = Mapping[str, Any]
-
-CONTAINERS = frozenset({"object", "array"})
-_OBJECT_WORDS = frozenset({"properties", "additionalProperties", "patternProperties", "required"})
-_ARRAY_WORDS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
 
 
 def resolve(root: Schema, pointer: str) -> Schema:
@@ -240,12 +233,12 @@ def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool
 
 def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
     """Return one schema equivalent to all of *schemas* together; None if none is known."""
-    result: dict[str, Any] = {}
-    if sum(each.get("additionalProperties") is False for each in schemas) not in (0, len(schemas)):
-        own = [each for each in schemas if each.get("additionalProperties") is False]
-        others = {name for each in schemas for name in each.get("properties", {})}
-        if any(others - each.get("properties", {}).keys() for each in own):
+    closed = [each for each in schemas if each.get("additionalProperties") is False]
+    if 0 < len(closed) < len(schemas):
+        names = {name for each in schemas for name in each.get("properties", {})}
+        if any(names - each.get("properties", {}).keys() for each in closed):
             return None
+    result: dict[str, Any] = {}
     for schema in schemas:
         for keyword, value in schema.items():
             if keyword == "required":
