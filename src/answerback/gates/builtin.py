@@ -87,7 +87,6 @@ class LoginGate(UserGate):
         self.hide = hide
 
     def refuse_user(self, user: object) -> Refusal | None:
-        """Return the refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
 
     def __call__(self, ctx: Context) -> Refusal | None:
@@ -113,7 +112,6 @@ class ScopeGate(NeedsScopes):
         return ScopeGate(names, self.hide)
 
     def refuse_user(self, user: object) -> Refusal | None:
-        """Return the refusal of *user*; None lets the user pass."""
         if user is None:
             return login_refusal()
         granted: Any = getattr(user, "scopes", ())

@@ -22,15 +22,11 @@ from .result_messages import (
     ModelCall,
     RunResult,
     SeveralServers,
-    anthropic_block,
-    function_message,
-    gemini_part,
     member,
     openai_media_message,
-    openai_message,
     parts_for,
     read_call,
-    responses_item,
+    result_message,
 )
 from .schema_conversion import Converted, SchemaRefused, convert_schema
 
@@ -204,8 +200,19 @@ class ModelTools:
         *raw* is JSON text or an object of JSON values. Raises InvalidInput for anything else.
         """
         self.name_of(provider_name)
+        given: Any = raw
+        if isinstance(raw, str | bytes):
+            try:
+                # Models send no text at all for a tool without arguments.
+                given = msgspec.json.decode(raw) if raw.strip() else {}
+            except (ValueError, RecursionError) as exc:
+                message = f"the arguments are not JSON: {exc}"
+                raise InvalidInput(message, INVALID_ARGUMENTS) from None
+        if given is not None and not isinstance(given, Mapping):
+            message = f"the arguments must be an object, not {type(given).__name__}"
+            raise InvalidInput(message, INVALID_ARGUMENTS)
         try:
-            decoded = self._decoders[provider_name].decode(_object(raw))
+            decoded = self._decoders[provider_name].decode({} if given is None else dict(given))
         except RecursionError:
             raise InvalidInput("the arguments are nested too deeply", INVALID_ARGUMENTS) from None
         if not isinstance(raw, str | bytes):
@@ -314,15 +321,7 @@ class ModelTools:
         return CallResult(call_id, name, parts)
 
     def _written(self, result: CallResult) -> dict[str, Any]:
-        match self.rules.provider:
-            case "openai":
-                return function_message(result) if self._functions else openai_message(result)
-            case "openai_responses":
-                return responses_item(result)
-            case "anthropic":
-                return anthropic_block(result)
-            case "gemini":
-                return gemini_part(result)
+        return result_message(result, self.rules.provider, functions=self._functions)
 
 
 def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
@@ -367,21 +366,6 @@ def _warnings(found: list[ToolEntry], doubled: list[str], rules: ProviderRules) 
         if limit is not None and size > limit:
             about = f"{each.name!r} has a description of {size} characters"
             yield f"{about}, and some models refuse more than {limit}"
-
-
-def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:
-    if isinstance(raw, str | bytes):
-        try:
-            # Models send no text at all for a tool without arguments.
-            raw = msgspec.json.decode(raw) if raw.strip() else {}
-        except (ValueError, RecursionError) as exc:
-            raise InvalidInput(f"the arguments are not JSON: {exc}", INVALID_ARGUMENTS) from None
-    if raw is None:
-        return {}
-    if not isinstance(raw, Mapping):
-        message = f"the arguments must be an object, not {type(raw).__name__}"
-        raise InvalidInput(message, INVALID_ARGUMENTS)
-    return dict(raw)
 
 
 def _late(server: str) -> Reply[Any] | None:

@@ -134,10 +134,6 @@ def member(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-PREFIX = "Error: "
-"""The first word of a failure if a provider has no flag for it."""
-
-
 class CallResult(NamedTuple):
     """One call's result: the id and name that the model sent, and the parts."""
 
@@ -146,15 +142,28 @@ class CallResult(NamedTuple):
     parts: ReplyParts
 
 
-def openai_message(result: CallResult) -> dict[str, Any]:
-    """Return a tool's message in Chat Completions, which is a text."""
-    text = _with_prefix(result.parts)
-    return {"role": "tool", "tool_call_id": result.call_id, "content": text}
+def result_message(
+    result: CallResult, provider: Provider, *, functions: bool = False
+) -> dict[str, Any]:
+    """Return a result in a provider's form: a message, an item, a block or a part.
 
-
-def function_message(result: CallResult) -> dict[str, Any]:
-    """Return a function's message in the first form of Chat Completions."""
-    return {"role": "function", "name": result.name, "content": _with_prefix(result.parts)}
+    *functions* asks for the first form of Chat Completions.
+    """
+    parts = result.parts
+    match provider:
+        case "openai" if functions:
+            return {"role": "function", "name": result.name, "content": _with_prefix(parts)}
+        case "openai":
+            content = _with_prefix(parts)
+            return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+        case "openai_responses":
+            return _responses_item(result)
+        case "anthropic":
+            blocks = [_anthropic_part(part) for part in parts.sequence]
+            block = {"type": "tool_result", "tool_use_id": result.call_id, "content": blocks}
+            return block | {"is_error": True} if parts.failed else block
+        case "gemini":
+            return _gemini_part(result)
 
 
 def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
@@ -175,8 +184,7 @@ def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content}] if content else []
 
 
-def responses_item(result: CallResult) -> dict[str, Any]:
-    """Return a tool result's item in the Responses API."""
+def _responses_item(result: CallResult) -> dict[str, Any]:
     parts = result.parts
     sequence = list(parts.sequence)
     output: Any = _with_prefix(parts)
@@ -197,14 +205,6 @@ def _responses_part(part: Part) -> dict[str, Any]:
     return {"type": "input_text", "text": part}
 
 
-def anthropic_block(result: CallResult) -> dict[str, Any]:
-    """Return a tool result's block in Anthropic's Messages API."""
-    parts = result.parts
-    content = [_anthropic_part(part) for part in parts.sequence]
-    block = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
-    return block | {"is_error": True} if parts.failed else block
-
-
 def _anthropic_part(part: Part) -> dict[str, Any]:
     match part:
         case Image(url=None):
@@ -216,8 +216,7 @@ def _anthropic_part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-def gemini_part(result: CallResult) -> dict[str, Any]:
-    """Return a tool result's part in the Gemini API."""
+def _gemini_part(result: CallResult) -> dict[str, Any]:
     parts = result.parts
     output = parts.text if parts.data is msgspec.UNSET else parts.data
     response: dict[str, Any] = {
@@ -242,7 +241,8 @@ def _with_prefix(parts: ReplyParts) -> str:
 
 
 def _prefixed(text: str) -> str:
-    return text if text.startswith(PREFIX) else PREFIX + text
+    """Return the text with the first word of a failure, for a provider without a flag for it."""
+    return text if text.startswith("Error: ") else f"Error: {text}"
 
 
 def _image_url(image: Image) -> str:

@@ -150,11 +150,13 @@ class Conversion:
             return rest
         return result
 
-    def is_plain(self, plan: Plan) -> bool:
+    def needed(self, plan: Plan) -> Plan:
+        """Return the plan; None if it leads to a definition that stays unchanged."""
         if isinstance(plan, RefPlan):
             # A definition that is being converted has no schema yet.
-            return bool(self.defs[plan.name]) and self.plans[plan.name] is None
-        return plan is None
+            is_plain = self.defs[plan.name] and self.plans[plan.name] is None
+            return None if is_plain else plan
+        return plan
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -292,7 +294,7 @@ def _union(
     if len(found) == 1 and "$ref" not in found[0][0]:
         return {**found[0][0], **out}, found[0][1]
     out["anyOf"] = [each for each, _ in found]
-    if all(state.is_plain(plan) for _, plan in found):
+    if not any(state.needed(plan) for _, plan in found):
         return out, None
     # The decoder chooses a plan by the alternative that fits.
     for at, (one, plan) in enumerate(found):
@@ -317,12 +319,11 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
     for name, each in properties.items():
         where = f"{path}.{name}"
         converted, plan = _node(state, each, where)
-        optional = name not in required
         absent = False
-        if optional and state.rules.all_required:
+        if name not in required and state.rules.all_required:
             absent = _null_is_absent(state, each, where)
             converted = converted if allows_null(each, state.document) else or_null(converted)
-        members[names[name]] = MemberPlan(name, None if state.is_plain(plan) else plan, absent)
+        members[names[name]] = MemberPlan(name, state.needed(plan), absent)
         out["properties"][names[name]] = converted
     for name in required:
         if name not in names:
@@ -371,7 +372,7 @@ def _map(state: Conversion, schema: Schema, more: Any, path: str) -> tuple[dict[
     if more is None and state.rules.closed:
         state.cannot(path, "takes an object with any members")
     value, plan = _node(state, {} if more is None else more, f"{path}.*")
-    plan = None if state.is_plain(plan) else plan
+    plan = state.needed(plan)
     if not state.rules.closed:
         out = annotated(state, schema, path) | {"type": "object"}
         if value:
@@ -400,14 +401,14 @@ def _array(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any]
         state.cannot(path, "takes items of any type")
     out = annotated(state, schema, path) | {"type": "array"}
     out["items"], plan = _node(state, items, f"{path}[]")
-    return out, None if state.is_plain(plan) else ArrayPlan(plan)
+    return out, ArrayPlan(plan) if state.needed(plan) else None
 
 
 def _tuple(
     state: Conversion, schema: Schema, prefix: Sequence[Any], more: Any, path: str
 ) -> tuple[dict[str, Any], Plan]:
     found = [_node(state, each, f"{path}[{at}]") for at, each in enumerate(prefix)]
-    plans = tuple(None if state.is_plain(plan) else plan for _, plan in found)
+    plans = tuple(state.needed(plan) for _, plan in found)
     if state.rules.tuples:
         out = annotated(state, schema, path) | {"type": "array"}
         out["prefixItems"] = [each for each, _ in found]

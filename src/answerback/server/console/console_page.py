@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Iterator
 from functools import cache
 from gzip import compress
 from hashlib import sha256
@@ -26,8 +25,8 @@ from ...core.reply import Error, Reply
 from ...core.versions import LATEST_STATEFUL, STATELESS, VERSIONS, Version
 from ...dialects import HttpReply, shape_of, write
 from ...dialects.accept import MEDIA_TYPES, prefers_html
-from ...dialects.hosts import FRAMEWORKS, HOSTS
-from ...dialects.seen_reply import seen_by
+from ...dialects.hosts import FRAMEWORKS, HOSTS, Host
+from ...dialects.seen_reply import SeenReply, seen_by
 from ...dialects.status_and_headers import JSON
 from ...errors import InvalidInput, MissingExtraError, ToolError
 from ...protocol.widget import CSP
@@ -78,63 +77,6 @@ class ViewsRequest(msgspec.Struct):
     """The version of MCP that the result is written in."""
 
 
-class WrittenReply(msgspec.Struct):
-    """A reply as a dialect writes it."""
-
-    dialect: Dialect
-    accept: str
-    """The media type with which a client asks for it; empty for the app's own dialect."""
-    status: int
-    media_type: str
-    headers: dict[str, str]
-    body: str
-    """JSON; empty if the body is not text."""
-    size: int
-
-
-class SeenBy(msgspec.Struct):
-    """A reply as a host or a framework shows it to a model."""
-
-    id: str
-    title: str
-    is_host: bool
-    part: str
-    text: str
-    size: int
-    """How many characters the text has; *text* may have fewer."""
-    tokens: int
-    media: list[str]
-    failed: bool
-    lost: list[str]
-    cut: str
-    large: str
-    """Says how it cuts large replies."""
-    date: str
-    source: str
-
-
-class ShownFinding(msgspec.Struct):
-    """A finding, with its rule's page."""
-
-    rule: str
-    name: str
-    severity: str
-    pointer: str
-    message: str
-    hint: str
-    page: str
-
-
-class ReplyViews(msgspec.Struct):
-    dialects: list[WrittenReply]
-    models: list[SeenBy]
-    findings: list[ShownFinding]
-    rules: int
-    """How many rules there are."""
-    unchecked: str
-    """Why the output schema was not checked; empty if it was."""
-
-
 def _encoded_views(body: bytes, contract: Contract) -> bytes:
     """Return the JSON of all views; *body* is a `ViewsRequest`. Raises InvalidInput.
 
@@ -157,67 +99,62 @@ def _encoded_views(body: bytes, contract: Contract) -> bytes:
         unchecked = str(exc)
         without_schema = msgspec.structs.replace(context, schema=None, listed=False)
         findings = check(result, "mcp", without_schema)
-    views = ReplyViews(
-        dialects=[_written(reply, dialect, contract, version) for dialect in get_args(Dialect)],
-        models=list(_models(result, tool.max_chars)),
-        findings=[
-            ShownFinding(
-                rule=finding.rule,
-                name=finding.name,
-                severity=finding.severity,
-                pointer=finding.pointer,
-                message=finding.message,
-                hint=finding.hint,
-                page=terminal_page(RULES[finding.rule]),
-            )
-            for finding in findings[:_MAX_FINDINGS]
+    views = {
+        "dialects": [_written(reply, each, contract, version) for each in get_args(Dialect)],
+        "models": [
+            _seen(seen_by(result, name, tool.max_chars), name, host)
+            for name, host in (HOSTS | FRAMEWORKS).items()
         ],
-        rules=len(RULES),
-        unchecked=unchecked,
-    )
+        "findings": [
+            {**msgspec.structs.asdict(each), "page": terminal_page(RULES[each.rule])}
+            for each in findings[:_MAX_FINDINGS]
+        ],
+        "rules": len(RULES),
+        # Why the output schema was not checked; empty if it was.
+        "unchecked": unchecked,
+    }
     return msgspec.json.encode(views)
 
 
 def _written(
     reply: Reply[Any], dialect: Dialect, contract: Contract, version: Version | None
-) -> WrittenReply:
+) -> JsonObject:
+    """Return a reply as a dialect writes it."""
     shape = reply.shape or shape_of(reply, contract)
     written = write(reply, dialect, shape, contract, version)
     is_text = written.media_type.endswith("json") or written.media_type.startswith("text/")
-    return WrittenReply(
-        dialect=dialect,
-        accept="" if dialect == contract.http else _ACCEPT.get(dialect, ""),
-        status=written.status,
-        media_type=written.media_type,
-        headers=dict(written.headers),
-        body=written.body.decode("utf-8", "replace")[:_MAX_SHOWN] if is_text else "",
-        size=len(written.body),
-    )
+    return {
+        "dialect": dialect,
+        # The media type with which a client asks for it; the app's own dialect needs none.
+        "accept": "" if dialect == contract.http else _ACCEPT.get(dialect, ""),
+        "status": written.status,
+        "media_type": written.media_type,
+        "headers": dict(written.headers),
+        "body": written.body.decode("utf-8", "replace")[:_MAX_SHOWN] if is_text else "",
+        "size": len(written.body),
+    }
 
 
-def _models(result: dict[str, Any], max_chars: int | None) -> Iterator[SeenBy]:
-    for is_host, known in ((True, HOSTS), (False, FRAMEWORKS)):
-        for name, model in known.items():
-            seen = seen_by(result, name, max_chars)
-            yield SeenBy(
-                id=name,
-                title=model.title,
-                is_host=is_host,
-                part=seen.half,
-                text=seen.text[:_MAX_SHOWN],
-                size=len(seen.text),
-                tokens=seen.tokens,
-                # The images and the audio that the model gets beside the text.
-                media=[
-                    type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)
-                ],
-                failed=seen.failed,
-                lost=[each.part for each in seen.lost],
-                cut=seen.cut,
-                large=model.size,
-                date=model.date,
-                source=model.source,
-            )
+def _seen(seen: SeenReply, name: str, host: Host) -> JsonObject:
+    """Return a reply as a host or a framework shows it to a host."""
+    return {
+        "id": name,
+        "title": host.title,
+        "is_host": name in HOSTS,
+        "part": seen.half,
+        "text": seen.text[:_MAX_SHOWN],
+        "size": len(seen.text),
+        "tokens": seen.tokens,
+        # The images and the audio that the model gets beside the text.
+        "media": [type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)],
+        "failed": seen.failed,
+        "lost": [each.part for each in seen.lost],
+        "cut": seen.cut,
+        # How it cuts large replies.
+        "large": host.size,
+        "date": host.date,
+        "source": host.source,
+    }
 
 
 FRAME = "/console/frame"
