@@ -34,10 +34,10 @@ from .schema_facts import (
     Schema,
     allows_null,
     alternatives_merged,
+    are_disjoint,
     merged,
     recursive_pointers,
     resolve,
-    told_apart,
     type_of_value,
     types_of,
     well_formed,
@@ -86,7 +86,7 @@ class Conversion:
         self.changes[f"{path}: {what}"] = None
 
     def cannot(self, path: str, why: str) -> None:
-        """Refuse the schema in a strict mode; otherwise report what is no longer said."""
+        """Refuse the schema in a strict mode; otherwise report what is left out."""
         if self.rules.strict:
             raise SchemaRefused(f"{path}: {why}")
         self.changed(path, why + ", which is left out")
@@ -299,7 +299,7 @@ def _union(
     # The decoder chooses a plan by the alternative that fits.
     for at, (one, plan) in enumerate(found):
         for other, other_plan in found[:at]:
-            if plan != other_plan and not told_apart(one, other, state.defs):
+            if plan != other_plan and not are_disjoint(one, other, state.defs):
                 state.cannot(path, "has alternatives that cannot be told apart")
     return out, UnionPlan(tuple(found))
 

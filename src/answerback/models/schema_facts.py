@@ -276,14 +276,14 @@ def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, A
     return result
 
 
-def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
+def are_disjoint(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
     """Return whether no value fits both of two converted schemas."""
     one, other = target(one, defs), target(other, defs)
     if depth == 0:
         return False
     for first, second in ((one, other), (other, one)):
         if "anyOf" in first:
-            return all(told_apart(each, second, defs, depth - 1) for each in first["anyOf"])
+            return all(are_disjoint(each, second, defs, depth - 1) for each in first["anyOf"])
     types, others = _wide_types(one), _wide_types(other)
     if types and others and not types & others:
         return True
@@ -300,7 +300,7 @@ def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool
         return True
     both = required & also_required & members.keys() & other_members.keys()
     return any(
-        told_apart(members[name], other_members[name], defs, depth - 1) for name in sorted(both)
+        are_disjoint(members[name], other_members[name], defs, depth - 1) for name in sorted(both)
     )
 
 

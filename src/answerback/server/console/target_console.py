@@ -63,8 +63,20 @@ from ..http.routes import no_route, refuse_media, refuse_method
 from ..http.server_options import WebOptions
 from .console_page import ABOUT, NO_STORE, VIEWS, page_for, views_of, wants_page
 
+START_TOKEN = b"x-answerback-console"
+_ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
+_SESSION = b"mcp-session-id"
+_CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
+"""The name by which a transport looks for the header."""
 _MAX_UNREAD = 100
 """How many messages wait for a stream; the oldest are dropped."""
+_MAX_SESSIONS = 8
+"""How many connections to a target are kept; a page has one for each version of MCP."""
+_NO_TOKEN = failure(
+    "This console needs the token in its address; open the address that the terminal shows",
+    code="FORBIDDEN",
+)
+_NO_SESSION = failure("The connection to the server has ended; open it again", code="NOT_FOUND")
 
 
 class Exchange:
@@ -266,20 +278,6 @@ def failure_frame(id: Id | None, error: Exception) -> bytes:
     # They have the end of a child process's stderr, for this program's user.
     details = error.details if isinstance(error, NoAnswer | ConnectError) else None
     return error_frame(id, RpcError(INTERNAL_ERROR, str(error), details or None))
-
-
-START_TOKEN = b"x-answerback-console"
-_ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
-_SESSION = b"mcp-session-id"
-_CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
-"""The name by which a transport looks for the header."""
-_MAX_SESSIONS = 8
-"""How many connections to a target are kept; a page has one for each version of MCP."""
-_NO_TOKEN = failure(
-    "This console needs the token in its address; open the address that the terminal shows",
-    code="FORBIDDEN",
-)
-_NO_SESSION = failure("The connection to the server has ended; open it again", code="NOT_FOUND")
 
 
 class ConsoleTarget(msgspec.Struct, kw_only=True):

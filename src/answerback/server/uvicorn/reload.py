@@ -1,7 +1,7 @@
 """`serve --reload`: the server runs in a child process, which is replaced when a file changes.
 
 The parent holds the listening socket. Clients that connect while no child serves wait for the
-next one, so a restart refuses nobody.
+next one, so a restart refuses no client.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ _SPARE_SECONDS = 2
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server for one process; *ready* is called once it serves.
+    """uvicorn's server for one process; *on_serving* is called once it serves.
 
     The file *ending* exists once all workers end; a server without workers has none.
     """
@@ -72,7 +72,7 @@ class _Server(uvicorn.Server):
         self,
         application: AsgiApp,
         bus: SocketBus | None,
-        ready: Callable[[], None],
+        on_serving: Callable[[], None],
         options: ServeOptions,
         ending: str = "",
     ) -> None:
@@ -84,7 +84,7 @@ class _Server(uvicorn.Server):
         self._options = options
         self._is_single = options.workers == 1
         self._ending = ending
-        self._ready = ready
+        self._on_serving = on_serving
         self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop, while the server serves."""
@@ -115,7 +115,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._loop = asyncio.get_running_loop()
-            self._ready()
+            self._on_serving()
 
     async def _end_lifespan(self) -> None:
         # A thread, because the end of the lifespan may block the event loop.
@@ -244,30 +244,26 @@ class _LoopWatch:
 
     def _watch(self) -> None:
         suspect: FrameType | None = None
-        told = 0.0
+        reported = 0.0
         while not self.ended.wait(_TICK_SECONDS / 2):
             ticked = self.ticked
             late = monotonic() - ticked - _TICK_SECONDS
-            if late < _TICK_SECONDS or told == ticked:
+            if late < _TICK_SECONDS or reported == ticked:
                 suspect = None
                 continue
-            before, (suspect, name) = suspect, self._running_tool()
+            tools = {
+                tool.source.function.__code__: tool.name
+                for tool in self._registry.tools.values()
+                if tool.is_async
+            }
+            # The frame of the async tool that the event loop runs now, if any.
+            before, suspect = suspect, sys._current_frames().get(self._loop_thread)
+            while suspect is not None and suspect.f_code not in tools:
+                suspect = suspect.f_back
             # Seen twice: a tool that just runs on a slow machine is seen once.
             if suspect is not None and suspect is before:
-                told = ticked
-                logger().warning(_BLOCKED, name, late)
-
-    def _running_tool(self) -> tuple[FrameType | None, str]:
-        """Return the frame and the name of the async tool that the event loop runs now, if any."""
-        frame = sys._current_frames().get(self._loop_thread)
-        tools = {
-            tool.source.function.__code__: tool.name
-            for tool in self._registry.tools.values()
-            if tool.is_async
-        }
-        while frame is not None and frame.f_code not in tools:
-            frame = frame.f_back
-        return (None, "") if frame is None else (frame, tools[frame.f_code])
+                reported = ticked
+                logger().warning(_BLOCKED, tools[suspect.f_code], late)
 
 
 class _ConsoleServer(uvicorn.Server):
@@ -319,8 +315,8 @@ def serve_on(
 ) -> int:
     """Serve on the loop of another program, until a signal or until *loop* is stopped."""
     application = _application(runtime, options)
-    ready = partial(_announce, runtime, options, listener, application.key_is_temporary)
-    server = _Server(application, None, ready, options)
+    on_serving = partial(_announce, runtime, options, listener, application.key_is_temporary)
+    server = _Server(application, None, on_serving, options)
     loop.on_stop(server.stop)
     try:
         loop.run(server.serve_on_given_loop(listener))
@@ -341,8 +337,8 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
 
     announce = partial(_announce, runtime, options, listener, application.key_is_temporary)
 
-    def run(bus: SocketBus | None, ready: Callable[[], None], ending: str = "") -> None:
-        server = _Server(application, bus, ready, options, ending)
+    def run(bus: SocketBus | None, on_serving: Callable[[], None], ending: str = "") -> None:
+        server = _Server(application, bus, on_serving, options, ending)
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while it serves, and raises it again after the shutdown.
@@ -373,11 +369,11 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         runtime.wholes_file = os.path.join(folder, "replies.db")
         ending = os.path.join(folder, "ending")
 
-        def run_worker(number: int, ready: Callable[[], None]) -> None:
+        def run_worker(number: int, on_serving: Callable[[], None]) -> None:
             # With a state the database carries their messages, as those of other hosts.
             is_alone = runtime.state is None
             bus = SocketBus(folder, number, options.workers) if is_alone else None
-            run(bus, ready, ending)
+            run(bus, on_serving, ending)
 
         return prefork(options.workers, run_worker, listener, ending, started=announce)
 
