@@ -8,7 +8,7 @@ from typing import Any
 from ..core.authentication import is_scope_text
 from ..tools.callable_source import callable_kind
 from ..tools.context import Context
-from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
+from ..tools.requires import BuiltinGate, NeedsScopes, Refusal, UserGate
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
     LINK_REQUIRED,
@@ -131,7 +131,7 @@ class ScopeGate(NeedsScopes):
         return f"scope({', '.join(map(repr, self.scopes))})"
 
 
-class EntitlementGate(ReadyGate):
+class EntitlementGate(BuiltinGate):
     """The gate that `subscription()` or `linked()` makes; it implies `login()`."""
 
     def __init__(
