@@ -16,6 +16,7 @@ from ..core.log import logger
 from ..dialects.verdicts import code_of, dialect_of
 from ..errors import MissingExtraError, code_for_status
 from ..records.recorder import CallRecord
+from ..rules import validate
 from ..types.json_text import has_more_marks
 
 if TYPE_CHECKING:
@@ -85,8 +86,6 @@ class Checker:
 
     def check(self, reply: Any, **known: Any) -> CheckResult:
         """Check a reply against the rules; *known* is passed to `validate`."""
-        from ..rules import validate
-
         try:
             dialect = self.dialect or dialect_of(reply)
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
 
@@ -103,8 +104,6 @@ def resolve(root: Schema, pointer: str) -> Schema:
     if not pointer.startswith("#"):
         raise LookupError(pointer)
     if "%" in pointer:
-        from urllib.parse import unquote
-
         pointer = unquote(pointer)
     found: Any = root
     for part in pointer[1:].split("/")[1:]:

@@ -77,7 +77,26 @@ class _Server(uvicorn.Server):
         ending: str = "",
     ) -> None:
         seconds = application.runtime.registry.limits.shutdown
-        super().__init__(_config(application, options, seconds))
+        layered: Any = add_layers(application, options)
+        config = uvicorn.Config(
+            layered,
+            http=UvicornProtocol,
+            ws="none",
+            log_level=options.log_level or "warning",
+            access_log=False,
+            # With --log-level uvicorn's loggers write like all others.
+            log_config=None if options.log_level else uvicorn.config.LOGGING_CONFIG,
+            server_header=False,
+            # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
+            proxy_headers=False,
+            timeout_graceful_shutdown=max(1, round(seconds)),
+            timeout_keep_alive=options.keep_alive,
+            # The server runs the lifespan itself, to report a failure and to bound its end.
+            lifespan="off",
+        )
+        config.load()
+        config.ssl = tls_context(options)
+        super().__init__(config)
         self.server_state = self._state = DrainState()
         self._application = application
         self._bus = bus
@@ -376,29 +395,6 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
             run(bus, on_serving, ending)
 
         return prefork(options.workers, run_worker, listener, ending, started=announce)
-
-
-def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:
-    layered: Any = add_layers(application, options)
-    config = uvicorn.Config(
-        layered,
-        http=UvicornProtocol,
-        ws="none",
-        log_level=options.log_level or "warning",
-        access_log=False,
-        # With --log-level uvicorn's loggers write like all others.
-        log_config=None if options.log_level else uvicorn.config.LOGGING_CONFIG,
-        server_header=False,
-        # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
-        proxy_headers=False,
-        timeout_graceful_shutdown=max(1, round(seconds)),
-        timeout_keep_alive=options.keep_alive,
-        # The server runs the lifespan itself, to report a failure and to bound its end.
-        lifespan="off",
-    )
-    config.load()
-    config.ssl = tls_context(options)
-    return config
 
 
 def _announce(
