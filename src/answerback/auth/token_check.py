@@ -18,7 +18,7 @@ from ..core.json_value import JsonObject
 from ..http1.http_connection import HttpFailure
 from ..http1.http_pool import BodyTooLarge, fetch, tls_context
 from .bearer import invalid_token, is_loopback_url, is_secure, metadata_urls
-from .introspection import Introspection, IntrospectionEndpoint, Introspector
+from .introspection import Introspection, Introspector
 from .key_set import JwtHeader, KeySet, VerificationKey, read_header, verified_claims
 from .oauth import ALGORITHMS, Expectation, OAuthOptions, check_claims, refuse_other_kinds
 
@@ -55,15 +55,6 @@ class IdentityProvider:
     def forget_metadata(self) -> None:
         """Read the metadata again at the next use."""
         self._metadata = None
-
-    async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
-        """Send a form, and return the JSON answer; raises CannotAuthenticate."""
-        pair = b64encode(":".join(login).encode()).decode()
-        headers = {
-            "authorization": f"Basic {pair}",
-            "content-type": "application/x-www-form-urlencoded",
-        }
-        return await self.fetch(url, headers, urlencode(form).encode())
 
     async def _discover(self) -> JsonObject:
         failure: CannotAuthenticate | None = None
@@ -118,6 +109,27 @@ class IdentityProvider:
         return document
 
 
+class _IntrospectionEndpoint:
+    """The issuer's introspection endpoint (RFC 7662), as a lookup."""
+
+    def __init__(self, provider: IdentityProvider, settings: Introspection) -> None:
+        self._provider = provider
+        self._settings = settings
+        self.seconds = settings.seconds
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        settings = self._settings
+        url = settings.url or await self._provider.endpoint("introspection_endpoint")
+        login = b64encode(f"{settings.client_id}:{settings.client_secret}".encode()).decode()
+        headers = {
+            "authorization": f"Basic {login}",
+            "content-type": "application/x-www-form-urlencoded",
+        }
+        form = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
+        found = await self._provider.fetch(url, headers, form)
+        return found if found.get("active") is True else None
+
+
 class TokenCheck:
     """The checks of one issuer's tokens. *forget* is called when tokens must be checked again."""
 
@@ -131,7 +143,7 @@ class TokenCheck:
         self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0), forget)
         lookup = options.get("introspection")
         if isinstance(lookup, Introspection):
-            lookup = IntrospectionEndpoint(self._provider, lookup)
+            lookup = _IntrospectionEndpoint(self._provider, lookup)
         self._introspector = None if lookup is None else Introspector(lookup)
 
     async def check(self, token: bytes) -> tuple[User, float]:

@@ -109,6 +109,12 @@ def _remove_unused_socket(path: str) -> None:
             raise CannotListen(f"cannot listen on {path}: another server uses it; try another")
 
 
+def end_with_parent(pipe: int) -> None:
+    """Wait for the parent to end, then end this process; only the parent could write to *pipe*."""
+    os.read(pipe, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def write_line(text: str) -> None:
     """Write a line for the user to stderr at once."""
     sys.stderr.write(f"{text}\n")
@@ -277,7 +283,8 @@ class _Workers:
             for awaited in self._awaited:
                 signal.signal(awaited, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._awaited)
-            threading.Thread(target=self._exit_with_parent, daemon=True).start()
+            reader = self._parent_reader
+            threading.Thread(target=end_with_parent, args=(reader,), daemon=True).start()
             self._run(number, self._report_ready)
         except SystemExit as exit:
             return int(exit.code in (1, True))
@@ -293,10 +300,6 @@ class _Workers:
 
     def _report_ready(self) -> None:
         os.write(self._ready_writer, os.getpid().to_bytes(8, "big"))
-
-    def _exit_with_parent(self) -> None:
-        os.read(self._parent_reader, 1)
-        os.kill(os.getpid(), signal.SIGTERM)
 
     def reap_exited(self) -> None:
         """Collect the workers that have exited, and start replacements."""

@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib.util import cache_from_source
 from typing import NamedTuple, TypeAlias
 
-from .listening import CannotListen, write_line
+from .listening import CannotListen, end_with_parent, write_line
 
 _CHILD = "ANSWERBACK_RELOAD"
 """The environment variable that makes a process the child of a reloading parent."""
@@ -50,14 +50,8 @@ def inherited() -> Inherited | None:
     if not given:
         return None
     listener, parent, number = map(int, given.split(","))
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=end_with_parent, args=(parent,), daemon=True).start()
     return Inherited(socket.socket(fileno=listener), number == 0)
-
-
-def _end_with_parent(pipe: int) -> None:
-    """Wait for the parent to end; only the parent could write to *pipe*."""
-    os.read(pipe, 1)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def serve_and_reload(listener: socket.socket, folder: str) -> int:
