@@ -1,4 +1,4 @@
-"""Tokens in requests, and challenges in responses (RFC 6750)."""
+"""Tokens in requests (RFC 6750), the URLs of issuers and resources, and the tokens seen so far."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Collection
 from hashlib import sha256
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from ..core.authentication import Challenge, Credentials, Unauthorized, User
 
@@ -15,6 +15,9 @@ MAX_TOKEN = 16 * 1024
 # The characters of `token68` in RFC 9110.
 _CREDENTIALS = re.compile(rb"([A-Za-z-]+) +([A-Za-z0-9._~+/-]+=*) *")
 _IN_QUERY = ("access_token", "api_key")
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+MAX_TOKENS = 10_000
+"""How many tokens are remembered; beyond that, the oldest is dropped."""
 
 
 def header_values(credentials: Credentials, name: bytes) -> list[bytes]:
@@ -22,27 +25,19 @@ def header_values(credentials: Credentials, name: bytes) -> list[bytes]:
     return [value for key, value in credentials.headers if key == name]
 
 
-def refuse_query(credentials: Credentials) -> None:
-    """Raise Unauthorized for a token in the query, which logs and browser histories keep."""
-    if not credentials.query:
-        return
-    from urllib.parse import parse_qsl
-
-    try:
-        names = [name.lower() for name, _ in parse_qsl(credentials.query.decode("latin-1"), True)]
-    except ValueError:
-        names = []
-    if any(name in _IN_QUERY for name in names):
-        raise invalid_request("a token in the query is refused; send it in the header")
-
-
 def bearer_token(credentials: Credentials, schemes: Collection[bytes]) -> bytes | None:
     """Return the token in the `Authorization` header; None if there is no such header.
 
-    Raises Unauthorized if there are two, or if it has no token with one of the lower-case
-    *schemes*.
+    Raises Unauthorized if there are two, if it has no token with one of the lower-case *schemes*,
+    or if there is a token in the query, which logs and browser histories keep.
     """
-    refuse_query(credentials)
+    if credentials.query:
+        try:
+            pairs = parse_qsl(credentials.query.decode("latin-1"), True)
+        except ValueError:
+            pairs = []
+        if any(name.lower() in _IN_QUERY for name, _ in pairs):
+            raise invalid_request("a token in the query is refused; send it in the header")
     values = header_values(credentials, b"authorization")
     if not values:
         return None
@@ -64,9 +59,6 @@ def invalid_token(reason: str) -> Unauthorized:
 
 def invalid_request(reason: str) -> Unauthorized:
     return Unauthorized(Challenge(status=400, error="invalid_request", description=reason))
-
-
-_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 def is_loopback_url(url: str) -> bool:
@@ -121,10 +113,6 @@ def metadata_urls(issuer: str) -> list[str]:
         f"{base}{path}/.well-known/openid-configuration",
     ]
     return list(dict.fromkeys(places))
-
-
-MAX_TOKENS = 10_000
-"""How many tokens are kept; beyond that, the oldest is dropped."""
 
 
 class SeenTokens:

@@ -97,5 +97,5 @@ class DevelopmentOAuth(OAuth):
 
 def development_of(auth: OAuth, base: str) -> DevelopmentOAuth:
     """Return the settings of *auth* with test tokens, for a server at *base* on this machine."""
-    kept: Any = {name: value for name, value in auth.options.items() if name not in _UNUSED}
-    return DevelopmentOAuth(url=f"{base}/mcp", **kept)
+    options: Any = {name: value for name, value in auth.options.items() if name not in _UNUSED}
+    return DevelopmentOAuth(url=f"{base}/mcp", **options)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from ..core.authentication import CannotAuthenticate
 from ..core.log import logger
 from .bearer import digest_of, invalid_token, is_secure
-
-if TYPE_CHECKING:
-    from .token_check import IdentityProvider
 
 _MAX_REQUESTS = 32
 """The maximum number of concurrent questions; anyone can cause one with a new token."""
@@ -59,23 +56,6 @@ class TokenLookup(Protocol):
         `aud` must say for whom the issuer made the token. Raises CannotAuthenticate if the issuer
         does not answer.
         """
-
-
-class IntrospectionEndpoint:
-    """The issuer's introspection endpoint, as a lookup."""
-
-    def __init__(self, provider: IdentityProvider, settings: Introspection) -> None:
-        self._provider = provider
-        self._settings = settings
-        self.seconds = settings.seconds
-
-    async def claims(self, token: str) -> Mapping[str, Any] | None:
-        settings = self._settings
-        url = settings.url or await self._provider.endpoint("introspection_endpoint")
-        form = {"token": token, "token_type_hint": "access_token"}
-        login = (settings.client_id, settings.client_secret)
-        found = await self._provider.post(url, form, login)
-        return found if found.get("active") is True else None
 
 
 class Introspector:

@@ -1,6 +1,6 @@
 """Signed tokens: their headers and claims, and the issuer's keys.
 
-The keys are fetched once for all requests, kept, and fetched again in time.
+All requests share the keys, which are fetched again before they are too old.
 """
 
 from __future__ import annotations
@@ -27,6 +27,16 @@ with needs_extra("auth"):
 _TYPES = ("at+jwt", "application/at+jwt", "jwt", "application/jwt")
 _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _MIN_RSA_BITS = 2048
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "x5u", "x5c", "x5t"})
+MAX_STALE = 3600.0
+"""Seconds that old keys are still used if fetching them again fails."""
+RETRY = 2.0
+"""Seconds between two failed attempts."""
+UNKNOWN_BURST = 3
+UNKNOWN_SECONDS = 30.0
+"""Fetches for unknown key ids: this many at once, then one in this many seconds."""
+MAX_TRIED = 8
+"""How many keys are tried for a token without a key id."""
 
 
 class JwtHeader(msgspec.Struct, frozen=True):
@@ -82,19 +92,6 @@ def read_header(token: bytes, algorithms: frozenset[str]) -> JwtHeader:
     return header
 
 
-def read_keys(documents: list[Any]) -> list[VerificationKey]:
-    """Return the keys of a key set that can verify signatures."""
-    found = [_read_key(each) for each in documents]
-    return [key for key in found if key is not None]
-
-
-def fits(key: VerificationKey, header: JwtHeader) -> bool:
-    """Return whether a key may have signed a token with this header."""
-    is_same_kind = key.kind == _FAMILIES[header.alg[:2]]
-    has_kid = header.kid is None or key.kid == header.kid
-    return is_same_kind and has_kid and key.alg in (None, header.alg)
-
-
 def verified_claims(
     token: bytes, key: VerificationKey, header: JwtHeader
 ) -> Mapping[str, Any] | None:
@@ -114,6 +111,7 @@ def verified_claims(
 
 
 def _read_key(document: Json) -> VerificationKey | None:
+    """Return a key of a key set; None if it cannot verify signatures."""
     if not isinstance(document, dict) or document.get("use", "sig") != "sig":
         return None
     kind, kid, alg = (document.get(name) for name in ("kty", "kid", "alg"))
@@ -137,26 +135,22 @@ def _read_key(document: Json) -> VerificationKey | None:
     )
 
 
-_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "x5u", "x5c", "x5t"})
-
-
-MAX_STALE = 3600.0
-"""Seconds that old keys are still used if fetching them again fails."""
-RETRY = 2.0
-"""Seconds between two failed attempts."""
-UNKNOWN_BURST = 3
-UNKNOWN_SECONDS = 30.0
-"""Fetches for unknown key ids: this many at once, then one in this many seconds."""
-MAX_TRIED = 8
-"""How many keys are tried for a token without a key id."""
-
-
 class KeySet:
-    """An issuer's keys. *fetch* gets the key set; only one fetch runs at a time."""
+    """An issuer's keys. *fetch* gets the key set; only one fetch runs at a time.
 
-    def __init__(self, fetch: Callable[[], Awaitable[list[Any]]], seconds: float) -> None:
+    *seconds* is the time after which keys are fetched again. *on_change* is called when a key has
+    been removed or replaced.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[], Awaitable[list[Any]]],
+        seconds: float,
+        on_change: Callable[[], None],
+    ) -> None:
         self._fetch = fetch
         self._seconds = seconds
+        self._on_change = on_change
         self._keys: list[VerificationKey] = []
         self.fresh_until = 0.0
         self.stale_until = 0.0
@@ -165,8 +159,6 @@ class KeySet:
         self._fetches_left = float(UNKNOWN_BURST)
         self._counted_at = monotonic()
         self._fetching: asyncio.Task[None] | None = None
-        self.on_change: Callable[[], None] | None = None
-        """Called when a key has been removed or replaced."""
 
     async def keys_for(self, header: JwtHeader) -> list[VerificationKey]:
         """Return a token's possible keys; raises CannotAuthenticate if there are no keys yet.
@@ -225,7 +217,8 @@ class KeySet:
 
     async def _fetch_keys(self) -> None:
         try:
-            keys = read_keys(await self._fetch())
+            found = [_read_key(each) for each in await self._fetch()]
+            keys = [key for key in found if key is not None]
             if not keys:
                 raise CannotAuthenticate("the key set of the issuer has no key that can be used")
         except CannotAuthenticate as exc:
@@ -237,8 +230,17 @@ class KeySet:
         self._keys = keys
         self.fresh_until = monotonic() + self._seconds
         self.stale_until = self.fresh_until + MAX_STALE
-        if removed and self.on_change is not None:
-            self.on_change()
+        if removed:
+            self._on_change()
 
     def _fitting(self, header: JwtHeader) -> list[VerificationKey]:
-        return [key for key in self._keys if fits(key, header)][:MAX_TRIED]
+        """Return the keys that may have signed a token with this header."""
+        kind = _FAMILIES[header.alg[:2]]
+        found = [
+            key
+            for key in self._keys
+            if key.kind == kind
+            and (header.kid is None or key.kid == header.kid)
+            and key.alg in (None, header.alg)
+        ]
+        return found[:MAX_TRIED]

@@ -18,6 +18,7 @@ from ..core.authentication import (
     Unauthorized,
     User,
     bearer_challenge,
+    is_scope_text,
 )
 from ..core.json_value import Json, JsonObject, is_number
 from ..errors import needs_extra
@@ -254,11 +255,11 @@ class OAuth(AppAuth):
         if "offline_access" in scopes:
             raise ValueError("offline_access is between client and issuer; leave it out of scopes")
         for scope in scopes:
-            if not scope or not _is_scope_text(scope):
+            if not scope or not is_scope_text(scope):
                 raise ValueError(f"{scope!r} cannot be a scope")
         self.scopes = tuple(scopes)
         prefix: object = options.get("scope_prefix", "")
-        if not isinstance(prefix, str) or not _is_scope_text(prefix):
+        if not isinstance(prefix, str) or not is_scope_text(prefix):
             raise ValueError(f"scope_prefix={prefix!r} should be a text such as 'api://tools/'")
         self._scope_prefix = prefix
         self._expected = Expectation(
@@ -280,8 +281,16 @@ class OAuth(AppAuth):
         if isinstance(jwks, str) and not is_secure(jwks):
             raise ValueError(f"jwks={jwks!r} should be an https URL, or the keys")
         _check_introspection(options.get("introspection"))
-        _check_algorithms(options.get("algorithms", ALGORITHMS))
-        _require_extra()
+        algorithms = options.get("algorithms", ALGORITHMS)
+        unknown = [name for name in algorithms if name not in ALGORITHMS]
+        if isinstance(algorithms, str) or unknown or not algorithms:
+            raise ValueError(f"algorithms={algorithms!r} should be some of {', '.join(ALGORITHMS)}")
+        # Raised when the app is made, rather than at the first token.
+        with needs_extra("auth"):
+            from importlib.util import find_spec
+
+            if find_spec("joserfc") is None:
+                raise ModuleNotFoundError("No module named 'joserfc'", name="joserfc")
 
     @classmethod
     def development(
@@ -381,10 +390,6 @@ def _token_check() -> type[TokenCheck]:
     return TokenCheck
 
 
-def _is_scope_text(text: str) -> bool:
-    return all("!" <= char <= "~" and char not in '"\\' for char in text)
-
-
 def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
@@ -397,18 +402,3 @@ def _check_introspection(given: object) -> None:
             f"introspection=<{type(given).__name__}> should be an Introspection(…), or an object "
             "with `seconds` and `async def claims(token)`"
         )
-
-
-def _check_algorithms(algorithms: Sequence[str]) -> None:
-    unknown = [name for name in algorithms if name not in ALGORITHMS]
-    if isinstance(algorithms, str) or unknown or not algorithms:
-        raise ValueError(f"algorithms={algorithms!r} should be some of {', '.join(ALGORITHMS)}")
-
-
-def _require_extra() -> None:
-    """Raise MissingExtraError when the app is made, rather than at the first token."""
-    from importlib.util import find_spec
-
-    with needs_extra("auth"):
-        if find_spec("joserfc") is None:
-            raise ModuleNotFoundError("No module named 'joserfc'", name="joserfc")

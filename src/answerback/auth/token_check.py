@@ -18,14 +18,15 @@ from ..core.json_value import JsonObject
 from ..http1.http_connection import HttpFailure
 from ..http1.http_pool import BodyTooLarge, fetch, tls_context
 from .bearer import invalid_token, is_loopback_url, is_secure, metadata_urls
-from .introspection import Introspection, IntrospectionEndpoint, Introspector
+from .introspection import Introspection, Introspector
 from .key_set import JwtHeader, KeySet, VerificationKey, read_header, verified_claims
 from .oauth import ALGORITHMS, Expectation, OAuthOptions, check_claims, refuse_other_kinds
 
 TIMEOUT = 5.0
-"""Seconds for a whole request to the identity provider."""
+"""Seconds for a request to the identity provider, including its response."""
 MAX_DOCUMENT = 512 * 1024
 """The maximum size of the identity provider's documents, in bytes."""
+_FOREVER = float("inf")
 
 
 class IdentityProvider:
@@ -55,24 +56,11 @@ class IdentityProvider:
         """Read the metadata again at the next use."""
         self._metadata = None
 
-    async def get(self, url: str) -> JsonObject:
-        """Fetch a JSON document; raises CannotAuthenticate."""
-        return await self._request("GET", url)
-
-    async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
-        """Send a form, and return the JSON answer; raises CannotAuthenticate."""
-        pair = b64encode(":".join(login).encode()).decode()
-        headers = {
-            "authorization": f"Basic {pair}",
-            "content-type": "application/x-www-form-urlencoded",
-        }
-        return await self._request("POST", url, headers, urlencode(form).encode())
-
     async def _discover(self) -> JsonObject:
         failure: CannotAuthenticate | None = None
         for url in metadata_urls(self._issuer):
             try:
-                found = await self.get(url)
+                found = await self.fetch(url)
             except CannotAuthenticate as exc:
                 failure = exc
                 continue
@@ -83,13 +71,10 @@ class IdentityProvider:
         assert failure is not None
         raise failure
 
-    async def _request(
-        self,
-        method: str,
-        url: str,
-        headers: dict[str, str] | None = None,
-        form: bytes | None = None,
+    async def fetch(
+        self, url: str, headers: Mapping[str, str] | None = None, form: bytes | None = None
     ) -> JsonObject:
+        """Fetch a JSON document, by POST if there is a form; raises CannotAuthenticate."""
         # A scheme may be in capitals.
         if self._tls is None and urlsplit(url).scheme == "https":
             # It reads hundreds of certificates.
@@ -97,7 +82,7 @@ class IdentityProvider:
         try:
             async with asyncio.timeout(TIMEOUT):
                 found = await fetch(
-                    method,
+                    "GET" if form is None else "POST",
                     url,
                     {"accept": "application/json", **(headers or {})},
                     form,
@@ -124,7 +109,25 @@ class IdentityProvider:
         return document
 
 
-_FOREVER = float("inf")
+class _IntrospectionEndpoint:
+    """The issuer's introspection endpoint (RFC 7662), as a lookup."""
+
+    def __init__(self, provider: IdentityProvider, settings: Introspection) -> None:
+        self._provider = provider
+        self._settings = settings
+        self.seconds = settings.seconds
+
+    async def claims(self, token: str) -> Mapping[str, Any] | None:
+        settings = self._settings
+        url = settings.url or await self._provider.endpoint("introspection_endpoint")
+        login = b64encode(f"{settings.client_id}:{settings.client_secret}".encode()).decode()
+        headers = {
+            "authorization": f"Basic {login}",
+            "content-type": "application/x-www-form-urlencoded",
+        }
+        form = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
+        found = await self._provider.fetch(url, headers, form)
+        return found if found.get("active") is True else None
 
 
 class TokenCheck:
@@ -137,11 +140,10 @@ class TokenCheck:
         self._provider = IdentityProvider(expected.issuer)
         self._algorithms = frozenset(options.get("algorithms", ALGORITHMS))
         self._jwks = options.get("jwks")
-        self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0))
-        self._keys.on_change = forget
+        self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0), forget)
         lookup = options.get("introspection")
         if isinstance(lookup, Introspection):
-            lookup = IntrospectionEndpoint(self._provider, lookup)
+            lookup = _IntrospectionEndpoint(self._provider, lookup)
         self._introspector = None if lookup is None else Introspector(lookup)
 
     async def check(self, token: bytes) -> tuple[User, float]:
@@ -183,7 +185,7 @@ class TokenCheck:
         if not isinstance(found, Mapping):
             try:
                 url = found or await self._provider.endpoint("jwks_uri")
-                found = await self._provider.get(url)
+                found = await self._provider.fetch(url)
             except CannotAuthenticate:
                 self._provider.forget_metadata()
                 raise

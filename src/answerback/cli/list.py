@@ -109,11 +109,11 @@ def _summary(tool: Tool) -> str:
     if tool.settings.widget is not None:
         summary += f" (widget: {tool.settings.widget})"
     if tool.gates is not None:
-        from ..tools.requires import ReadyGate
+        from ..tools.requires import BuiltinGate
 
         names = [
             gate.label
-            if isinstance(gate, ReadyGate)
+            if isinstance(gate, BuiltinGate)
             else getattr(gate, "__name__", type(gate).__name__)
             for gate in tool.gates.declared
         ]

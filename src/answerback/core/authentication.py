@@ -251,6 +251,11 @@ def bearer_challenge(challenge: Challenge, **more: str) -> str:
     return f"Bearer {', '.join(written)}" if written else "Bearer"
 
 
+def is_scope_text(text: str) -> bool:
+    """Return whether RFC 6749 allows all characters: no space, quotation mark or backslash."""
+    return all("!" <= char <= "~" and char not in '"\\' for char in text)
+
+
 def quotable(text: str) -> str:
     """Return the text without the characters that RFC 6750 forbids between quotation marks."""
     return re.sub(r"[^ !#-\[\]-~]", " ", text.replace('"', "'"))

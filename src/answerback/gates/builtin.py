@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.authentication import is_scope_text
 from ..tools.callable_source import callable_kind
 from ..tools.context import Context
-from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
+from ..tools.requires import BuiltinGate, NeedsScopes, Refusal, UserGate
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
     LINK_REQUIRED,
@@ -37,7 +38,8 @@ def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     *hide* leaves gated entries out of other callers' lists; for them they do not exist.
     """
     given: tuple[object, ...] = names
-    if not names or not all(isinstance(each, str) and _is_scope(each) for each in given):
+    are_scopes = all(isinstance(each, str) and each and is_scope_text(each) for each in given)
+    if not names or not are_scopes:
         raise TypeError(f"scope takes names without spaces, as in scope('accounts:read'): {names}")
     return ScopeGate(names, hide)
 
@@ -85,7 +87,6 @@ class LoginGate(UserGate):
         self.hide = hide
 
     def refuse_user(self, user: object) -> Refusal | None:
-        """Return the refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
 
     def __call__(self, ctx: Context) -> Refusal | None:
@@ -111,7 +112,6 @@ class ScopeGate(NeedsScopes):
         return ScopeGate(names, self.hide)
 
     def refuse_user(self, user: object) -> Refusal | None:
-        """Return the refusal of *user*; None lets the user pass."""
         if user is None:
             return login_refusal()
         granted: Any = getattr(user, "scopes", ())
@@ -131,7 +131,7 @@ class ScopeGate(NeedsScopes):
         return f"scope({', '.join(map(repr, self.scopes))})"
 
 
-class EntitlementGate(ReadyGate):
+class EntitlementGate(BuiltinGate):
     """The gate that `subscription()` or `linked()` makes; it implies `login()`."""
 
     def __init__(
@@ -188,11 +188,6 @@ def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Calla
             f"{gate}({name!r}, check=has_{gate}) with def has_{gate}(ctx) -> bool"
         )
     return check
-
-
-def _is_scope(name: str) -> bool:
-    """Return whether a name fits RFC 6749: printable ASCII without space, quote and backslash."""
-    return bool(name) and all("!" <= char <= "~" and char not in '"\\' for char in name)
 
 
 def _not_logged_in(ctx: Context) -> Refusal:

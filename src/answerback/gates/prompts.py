@@ -18,7 +18,7 @@ from ..core.request_info import RequestInfo
 from ..dialects.common import refusal_meta
 from ..registry.declarations import is_filtered
 from ..tools.context import current_runtime
-from ..tools.requires import ReadyGate, Refusal
+from ..tools.requires import BuiltinGate, Refusal
 from .links import Redeemed, check_page, link_to
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 WWW_AUTHENTICATE = "mcp/www_authenticate"
 """The key in `_meta` for a host that logs in by a result."""
+LOGIN_REQUIRED = "LOGIN_REQUIRED"
+SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
+LINK_REQUIRED = "LINK_REQUIRED"
+T = TypeVar("T", bound="Tool")
 
 
 def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
@@ -64,13 +68,11 @@ def _quotable(challenge: Challenge) -> Challenge:
     )
 
 
-T = TypeVar("T", bound="Tool")
-_LOGIN = "LOGIN_REQUIRED"
-
-
 def needs_login(tool: Tool) -> bool:
     """Return whether *tool* needs a login, because of its gates or the app's auth."""
-    if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.declared):
+    if tool.gates is not None and any(
+        LOGIN_REQUIRED in codes_of(each) for each in tool.gates.declared
+    ):
         return True
     auth = _auth_of(tool)
     return auth is not None and not auth.anonymous
@@ -95,8 +97,9 @@ def security_schemes(tool: Tool) -> list[JsonObject]:
 def scopes_of(tool: Tool) -> tuple[str, ...]:
     """Return all scopes that *tool* needs: every token's, and its gates'."""
     auth = _auth_of(tool)
-    own = () if tool.gates is None else tool.gates.scopes
-    return tuple(dict.fromkeys((*(() if auth is None else auth.scopes), *own)))
+    from_auth = () if auth is None else auth.scopes
+    from_gates = () if tool.gates is None else tool.gates.scopes
+    return tuple(dict.fromkeys((*from_auth, *from_gates)))
 
 
 def _auth_of(tool: Tool) -> AppAuth | None:
@@ -106,7 +109,7 @@ def _auth_of(tool: Tool) -> AppAuth | None:
 
 def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
     """Return the known codes of a gate's refusals."""
-    return gate.codes if isinstance(gate, ReadyGate) else ("FORBIDDEN", "TIMED_OUT")
+    return gate.codes if isinstance(gate, BuiltinGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:
@@ -121,11 +124,6 @@ def shown_to_all(tools: Iterable[T]) -> list[T]:
         for each in tools
         if (each.gates is None or not each.gates.hiding) and not is_filtered(each, anyone)
     ]
-
-
-LOGIN_REQUIRED = "LOGIN_REQUIRED"
-SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
-LINK_REQUIRED = "LINK_REQUIRED"
 
 
 def login_prompt(feature: str | None = None) -> Reply[Any]:

@@ -22,6 +22,13 @@ _MAX_SIZE_LINE = 4096
 _MAX_RATIO = 100
 """How many times its compressed size a response may have, beyond the first _FREE bytes."""
 _FREE = 1024 * 1024
+_READ_BYTES = 64 * 1024
+"""The maximum size of one read."""
+_MAX_AHEAD = 128 * 1024
+"""Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
+_DRAIN_SECONDS = 0.5
+_MAX_DRAINED = 64 * 1024
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: .*)?")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
@@ -38,6 +45,28 @@ class BadResponse(Exception):
 
 class TooLargeResponse(BadResponse):
     """The body has more bytes than are read, or unpacks to far more than was sent."""
+
+
+class HttpFailure(Exception):
+    """A request got no response, or half of one.
+
+    *may_have_run* says whether the server may have acted on the request. *quoted* is the malformed
+    part of the response; the message leaves it out, because it may repeat credentials.
+    *is_too_large* says that the response was refused for its size.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        may_have_run: bool = True,
+        quoted: str = "",
+        is_too_large: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.may_have_run = may_have_run
+        self.quoted = quoted
+        self.is_too_large = is_too_large
 
 
 class ResponseHead(msgspec.Struct, frozen=True):
@@ -157,8 +186,7 @@ class ResponseReader:
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in ("", "identity"):
             if encoding not in ("gzip", "x-gzip"):
-                text = "the response has a compression that was not asked for"
-                raise BadResponse(text, encoding)
+                raise BadResponse("the response has a compression that was not asked for", encoding)
             self._unzip = _Unzip()
         length = headers.get("content-length")
         if "transfer-encoding" in headers:
@@ -292,37 +320,6 @@ class _Unzip:
         return found
 
 
-class HttpFailure(Exception):
-    """A request got no response, or half of one.
-
-    *may_have_run* says whether the server may have acted on the request. *quoted* is the malformed
-    part of the response; the message leaves it out, because it may repeat credentials.
-    *is_too_large* says that the response was refused for its size.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        may_have_run: bool = True,
-        quoted: str = "",
-        is_too_large: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.may_have_run = may_have_run
-        self.quoted = quoted
-        self.is_too_large = is_too_large
-
-
-_READ_BYTES = 64 * 1024
-"""The maximum size of one read."""
-_MAX_AHEAD = 128 * 1024
-"""Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_DRAIN_SECONDS = 0.5
-_MAX_DRAINED = 64 * 1024
-
-
 class HttpConnection(asyncio.Protocol):
     """Carries one request at a time; *on_idle* gets the connection when it can be used again."""
 
@@ -341,14 +338,14 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self._ready = _readiness(transport)
+        self._can_read = _readiness(transport)
         if hasattr(transport, "max_size"):
             # Parsing 256 KB of tiny chunks at once would hold the event loop.
             transport.max_size = _READ_BYTES
 
     def is_stale(self) -> bool:
         """Return whether an idle connection is closed, or has bytes that nobody asked for."""
-        return self.is_closed or self._ready()
+        return self.is_closed or self._can_read()
 
     async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
         """Send a request, and wait for its response's head; raises HttpFailure.
@@ -465,12 +462,12 @@ class HttpConnection(asyncio.Protocol):
             self._fail(problem)
 
     def _fail(self, problem: BadResponse) -> None:
-        reader = self._reader
-        began = reader is not None and reader.head is not None
+        began = self._reader is not None and self._reader.head is not None
         what = "the response broke off" if began else "the connection broke"
-        is_too_large = isinstance(problem, TooLargeResponse)
         self._error = HttpFailure(
-            f"{what}: {problem}", quoted=problem.quoted, is_too_large=is_too_large
+            f"{what}: {problem}",
+            quoted=problem.quoted,
+            is_too_large=isinstance(problem, TooLargeResponse),
         )
         self._wake()
 
@@ -572,12 +569,12 @@ class EventDecoder:
         self._pending += len(first)
         events: list[StreamEvent] = []
         for line in lines:
-            whole = b"".join(self._parts)
+            complete = b"".join(self._parts)
             self._parts.clear()
             if self._is_first:
                 self._is_first = False
-                whole = whole.removeprefix(_BYTE_ORDER_MARK)
-            self._add(whole, events)
+                complete = complete.removeprefix(_BYTE_ORDER_MARK)
+            self._add(complete, events)
             self._parts.append(line)
             self._pending += len(line)
         if self._pending > self._limit:

@@ -88,14 +88,21 @@ class HttpPool:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpResponse:
         """Send a request, with lower-case header names; raises HttpFailure."""
-        where, proxy = self._routes.get(url) or self._route(url)
+        route = self._routes.get(url)
+        if route is None:
+            # Most URLs are used again, so their parts and proxies are cached.
+            where = parse_url(url)
+            if len(self._routes) >= _MAX_ROUTES:
+                self._routes.clear()
+            route = self._routes[url] = (where, proxy_of(where) if self._uses_proxies else None)
+        where, proxy = route
         head = self._request_head(method, where, headers, body, proxy)
-        connection = self._kept(where)
+        connection = self._idle_connection(where)
         if connection is not None:
             try:
                 found = await connection.request(method, head, body)
             except HttpFailure as exc:
-                # The server may close a kept connection at any time.
+                # The server may close an idle connection at any time.
                 may_repeat = method in _IDEMPOTENT or not exc.may_have_run
                 if self.is_closed or not may_repeat:
                     raise
@@ -123,28 +130,20 @@ class HttpPool:
         proxy: HttpUrl | None,
     ) -> bytes:
         target = where.target
-        own = {"host": where.netloc, "accept-encoding": "gzip", "user-agent": _USER_AGENT}
+        added = {"host": where.netloc, "accept-encoding": "gzip", "user-agent": _USER_AGENT}
         if where.login:
-            own["authorization"] = where.login
+            added["authorization"] = where.login
         if proxy is not None and where.scheme == "http":
             target = f"http://{where.netloc}{target}"
             if proxy.login:
-                own["proxy-authorization"] = proxy.login
+                added["proxy-authorization"] = proxy.login
         if self._cookies and (cookies := self._cookies.header(where)):
-            own["cookie"] = cookies
+            added["cookie"] = cookies
         if body is not None or method == "POST":
-            own["content-length"] = str(len(body or b""))
-        return encode_head(method, target, {**own, **headers})
+            added["content-length"] = str(len(body or b""))
+        return encode_head(method, target, {**added, **headers})
 
-    def _route(self, url: str) -> tuple[HttpUrl, HttpUrl | None]:
-        """Return a URL's parts and its proxy; they are cached, because most URLs are reused."""
-        where = parse_url(url)
-        if len(self._routes) >= _MAX_ROUTES:
-            self._routes.clear()
-        found = self._routes[url] = (where, proxy_of(where) if self._uses_proxies else None)
-        return found
-
-    def _kept(self, where: HttpUrl) -> HttpConnection | None:
+    def _idle_connection(self, where: HttpUrl) -> HttpConnection | None:
         idle = self._idle.get(where.origin)
         now = asyncio.get_running_loop().time()
         while idle:
@@ -162,8 +161,7 @@ class HttpPool:
 
     async def _connected(self, where: HttpUrl, proxy: HttpUrl | None) -> HttpConnection:
         """Open a connection to a server, through the proxy if there is one."""
-        for each in [each for each in self._open if each.is_closed]:
-            self._open.discard(each)
+        self._open = {each for each in self._open if not each.is_closed}
         first = proxy or where
         connection = HttpConnection(lambda idle: self._keep(where, idle))
         loop = asyncio.get_running_loop()
@@ -193,8 +191,7 @@ class HttpPool:
             connection.close()
             if not isinstance(exc, OSError | HttpFailure | ValueError):
                 raise
-            reason = _reason(exc)
-            text = f"cannot connect to {where.scheme}://{where.netloc}: {reason}"
+            text = f"cannot connect to {where.scheme}://{where.netloc}: {_reason(exc)}"
             raise HttpFailure(text, may_have_run=False) from None
         if self.is_closed:
             connection.close()
@@ -293,7 +290,7 @@ class Cookies:
 
     def keep(self, where: HttpUrl, headers: tuple[str, ...]) -> None:
         """Keep a response's cookies; they are sent only to the same origin."""
-        kept = self._values.setdefault(where.origin, {})
+        cookies = self._values.setdefault(where.origin, {})
         for header in headers:
             pair, *attributes = header.split(";")
             name, equals, value = pair.strip().partition("=")
@@ -304,18 +301,18 @@ class Cookies:
             if not equals or not name:
                 continue
             if found.get("max-age", "1").lstrip("-") == "0" or "-" in found.get("max-age", ""):
-                kept.pop(name, None)
-            elif len(kept) < 50:
+                cookies.pop(name, None)
+            elif len(cookies) < 50:
                 path = found.get("path", "/")
-                kept[name] = (value, path if path.startswith("/") else "/")
+                cookies[name] = (value, path if path.startswith("/") else "/")
 
     def header(self, where: HttpUrl) -> str:
         """Return the value of the `Cookie` header; empty if there are none for this path."""
-        kept = self._values.get(where.origin, {})
+        cookies = self._values.get(where.origin, {})
         path = where.target.partition("?")[0]
         return "; ".join(
             f"{name}={value}"
-            for name, (value, prefix) in kept.items()
+            for name, (value, prefix) in cookies.items()
             if path == prefix or path.startswith(prefix.removesuffix("/") + "/")
         )
 
@@ -335,7 +332,7 @@ class BodyTooLarge(HttpFailure):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A whole response; its header names are in lower case."""
+    """A response with its body; its header names are in lower case."""
 
     status: int
     headers: dict[str, str]

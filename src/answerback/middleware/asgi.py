@@ -63,7 +63,15 @@ class _HeldResponse:
         response = AppResponse(self._path, "asgi", status, media_type, body, self._timer)
         checked = self._checker.check(response)
         if checked.body is not None:
-            headers = _headers_for(checked.body, start)
+            # Headers that describe the app's body are replaced.
+            about_body = (b"content-type", b"content-length", b"content-encoding", b"etag")
+            headers = [
+                (name, value)
+                for name, value in start.get("headers", ())
+                if name.lower() not in about_body
+            ]
+            headers.append((b"content-type", b"application/json"))
+            headers.append((b"content-length", str(len(checked.body)).encode()))
             start = {**start, "status": checked.status, "headers": headers}
             body = checked.body
         await self._send(start)
@@ -74,16 +82,3 @@ def _media_type(start: Message) -> str:
     headers = start.get("headers", ())
     found = next((value for name, value in headers if name.lower() == b"content-type"), b"")
     return str(found, "latin-1").lower()
-
-
-def _headers_for(body: bytes, start: Message) -> list[tuple[bytes, bytes]]:
-    """Return the app's headers for a new body, with those that describe the old one replaced."""
-    about_body = (b"content-type", b"content-length", b"content-encoding", b"etag")
-    kept = [
-        (name, value) for name, value in start.get("headers", ()) if name.lower() not in about_body
-    ]
-    return [
-        *kept,
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]

@@ -16,6 +16,7 @@ from ..core.log import logger
 from ..dialects.verdicts import code_of, dialect_of
 from ..errors import MissingExtraError, code_for_status
 from ..records.recorder import CallRecord
+from ..rules import validate
 from ..types.json_text import has_more_marks
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ REFUSAL_TEXTS = {
     INVALID_FORMAT: "Internal server error: Invalid response format",
     CHECK_FAILED: "Internal server error: Response validation failed",
 }
+FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
+MAX_CHECKED_BYTES = 16 * 1024 * 1024
 _REPLY_MEMBERS = frozenset({"success", "content", "isError", "structuredContent"})
+_STATUS_WITHOUT_BODY = (204, 205, 304)
+_encode = msgspec.json.Encoder().encode
+A = TypeVar("A")
 
 
 class CheckResult(msgspec.Struct):
@@ -80,8 +86,6 @@ class Checker:
 
     def check(self, reply: Any, **known: Any) -> CheckResult:
         """Check a reply against the rules; *known* is passed to `validate`."""
-        from ..rules import validate
-
         try:
             dialect = self.dialect or dialect_of(reply)
             try:
@@ -98,19 +102,9 @@ class Checker:
         logger().error("Invalid MCP response: %s", message[:1].lower() + message[1:])
         return CheckResult(reply, findings, INVALID_FORMAT, message)
 
-    def refuse_non_json(self, exc: Exception) -> CheckResult:
-        """Refuse a body that is not JSON; the parser's message goes to the log only."""
-        logger().error("Error validating MCP response: it is not JSON: %s", exc)
-        return CheckResult(None, (), CHECK_FAILED, "the response is not JSON")
-
     def record(self, item: CallRecord) -> None:
         if self.records is not None:
             self.records.add(item)
-
-
-def looks_like_reply(found: Json) -> bool:
-    """Return whether a JSON value has a member that an envelope or an MCP result has."""
-    return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
 def as_dict(value: Any) -> JsonObject:
@@ -121,29 +115,6 @@ def as_dict(value: Any) -> JsonObject:
     return members
 
 
-def envelope_refusal(result: CheckResult) -> JsonObject:
-    """Return the envelope to send in place of an invalid reply."""
-    error = {"code": result.code, "message": result.message}
-    return _envelope(REFUSAL_TEXTS[result.code], error)
-
-
-def envelope_failure(code: str, message: str, details: object) -> JsonObject:
-    """Return one of the framework's own errors, such as 404, as an envelope."""
-    error: JsonObject = {"code": code, "message": message}
-    if details is not None:
-        error["details"] = details if isinstance(details, dict) else {"result": details}
-    return _envelope(f"Error: {message}", error)
-
-
-def _envelope(text: str, error: JsonObject) -> JsonObject:
-    return {
-        "success": False,
-        "timestamp": datetime.now(UTC),
-        "content": [{"type": "text", "text": text}],
-        "error": error,
-    }
-
-
 def mcp_refusal(result: CheckResult) -> JsonObject:
     """Return the MCP result to send in place of an invalid one."""
     error = {"code": result.code, "message": result.message}
@@ -152,13 +123,6 @@ def mcp_refusal(result: CheckResult) -> JsonObject:
         "isError": True,
         "_meta": {"answerback/error": error},
     }
-
-
-A = TypeVar("A")
-FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
-MAX_CHECKED_BYTES = 16 * 1024 * 1024
-_STATUS_WITHOUT_BODY = (204, 205, 304)
-_encode = msgspec.json.Encoder().encode
 
 
 class AppResponse(msgspec.Struct, frozen=True):
@@ -229,22 +193,24 @@ class HttpMiddleware(Generic[A]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             if response.failed and not (response.body and "json" in response.media_type):
                 return self._pass_framework_error(response, None)
-            result = self._checker.refuse_non_json(exc)
-            self._record(response, result)
-            return CheckedResponse(500, _encode(envelope_refusal(result)))
+            # The parser's message goes to the log only.
+            logger().error("Error validating MCP response: it is not JSON: %s", exc)
+            result = CheckResult(None, (), CHECK_FAILED, "the response is not JSON")
+            return self._refuse(response, result)
         if isinstance(found, dict) and "jsonrpc" in found:
             return self._check_jsonrpc(response, found)
-        if response.failed and not looks_like_reply(found):
+        looks_like_reply = isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
+        if response.failed and not looks_like_reply:
             return self._pass_framework_error(response, found)
-        return self._check_reply(response, found)
-
-    def _check_reply(self, response: AppResponse, found: Json) -> CheckedResponse:
-        changed = self._add_timestamp(found)
+        # A missing timestamp is added to an envelope; it is not a reason to refuse it.
+        lacks = isinstance(found, dict) and "success" in found and not found.get("timestamp")
+        if lacks:
+            found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         result = self._checker.check(found)
-        self._record(response, result)
         if result.code:
-            return CheckedResponse(500, _encode(envelope_refusal(result)))
-        return CheckedResponse(response.status, _encode(found) if changed else None)
+            return self._refuse(response, result)
+        self._record(response, result)
+        return CheckedResponse(response.status, _encode(found) if lacks else None)
 
     def _check_jsonrpc(self, response: AppResponse, frame: JsonObject) -> CheckedResponse:
         """Check the result of a `tools/call`; a refusal stays a result, as MCP clients expect."""
@@ -265,19 +231,29 @@ class HttpMiddleware(Generic[A]):
             return CheckedResponse(response.status)
         phrases = (each.phrase for each in HTTPStatus if each == response.status)
         phrase = next(phrases, f"HTTP status {response.status}")
-        envelope = envelope_failure(code, phrase, found)
-        return CheckedResponse(response.status, _encode(envelope))
+        error: JsonObject = {"code": code, "message": phrase}
+        if found is not None:
+            error["details"] = found if isinstance(found, dict) else {"result": found}
+        return CheckedResponse(response.status, _encoded_envelope(f"Error: {phrase}", error))
+
+    def _refuse(self, response: AppResponse, result: CheckResult) -> CheckedResponse:
+        self._record(response, result)
+        error = {"code": result.code, "message": result.message}
+        return CheckedResponse(500, _encoded_envelope(REFUSAL_TEXTS[result.code], error))
 
     def _record(self, response: AppResponse, result: CheckResult) -> None:
         if self._checker.records is not None:
             item = response.timer.record_of(response.path, response.wire, result)
             item.size = len(response.body)
-            self._checker.record(item)
+            self._checker.records.add(item)
 
-    @staticmethod
-    def _add_timestamp(found: Any) -> bool:
-        """Add a missing timestamp to an envelope; it is not a reason to refuse it."""
-        lacks = isinstance(found, dict) and "success" in found and not found.get("timestamp")
-        if lacks:
-            found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        return lacks
+
+def _encoded_envelope(text: str, error: JsonObject) -> bytes:
+    return _encode(
+        {
+            "success": False,
+            "timestamp": datetime.now(UTC),
+            "content": [{"type": "text", "text": text}],
+            "error": error,
+        }
+    )

@@ -35,10 +35,16 @@ class ValidReplies(Middleware):
             raise
         if isinstance(reply, InputRequiredToolResult):
             return reply
-        schema = await _output_schema(context)
+        schema = None
+        if context.fastmcp_context is not None:
+            tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
+            schema = None if tool is None else tool.output_schema
         result = self._checker.check(_as_sent(reply), schema=schema)
         self._record(context, timer, result)
-        return _refusal(result) if result.code else reply
+        if not result.code:
+            return reply
+        text, meta = REFUSAL_TEXTS[result.code], mcp_refusal(result)["_meta"]
+        return ToolResult(text, meta=meta, is_error=True)
 
     def _record(
         self, context: MiddlewareContext[Any], timer: CallTimer, result: CheckResult
@@ -58,15 +64,3 @@ def _as_sent(reply: ToolResult) -> dict[str, Any]:
     if reply.meta is not None:
         sent["_meta"] = reply.meta
     return sent
-
-
-async def _output_schema(context: MiddlewareContext[Any]) -> dict[str, Any] | None:
-    if context.fastmcp_context is None:
-        return None
-    tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
-    return None if tool is None else tool.output_schema
-
-
-def _refusal(result: CheckResult) -> ToolResult:
-    text, meta = REFUSAL_TEXTS[result.code], mcp_refusal(result)["_meta"]
-    return ToolResult(text, meta=meta, is_error=True)

@@ -40,8 +40,10 @@ class ValidReplies:
         if not result.code:
             return reply
         # The protocol requires `resultType` in every result; nothing else from the reply is sent.
-        kept = {name: reply[name] for name in ("resultType",) if name in reply}
-        return mcp_refusal(result) | kept
+        refusal = mcp_refusal(result)
+        if "resultType" in reply:
+            refusal["resultType"] = reply["resultType"]
+        return refusal
 
     def _record(self, ctx: Any, timer: CallTimer, result: CheckResult) -> None:
         params = ctx.params or {}

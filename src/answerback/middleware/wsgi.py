@@ -24,7 +24,7 @@ class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
         if not self.has_checkable_body(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
-        body = chunks.read_whole()
+        body = chunks.read_all()
         if body is None:  # Too large to buffer: send it unchecked.
             start_response(started.status, started.headers)
             return chunks
@@ -34,7 +34,14 @@ class ValidReplies(HttpMiddleware[Callable[..., Iterable[bytes]]]):
             return [body]
         is_refused = checked.status == 500
         status_line = "500 Internal Server Error" if is_refused else started.status
-        start_response(status_line, _headers_for(checked.body, started.headers))
+        # Headers that describe the app's body are replaced.
+        about_body = ("content-type", "content-length", "content-encoding", "etag")
+        headers = [
+            (name, value) for name, value in started.headers if name.lower() not in about_body
+        ]
+        headers.append(("Content-Type", "application/json"))
+        headers.append(("Content-Length", str(len(checked.body))))
+        start_response(status_line, headers)
         return [checked.body]
 
 
@@ -79,7 +86,7 @@ class _AppBody:
         first = [] if started.status else list(islice(rest, 1))
         self._unread: Iterator[bytes] = chain(started.written, first, rest)
 
-    def read_whole(self) -> bytes | None:
+    def read_all(self) -> bytes | None:
         """Return the body and close it; None if it is too large, and must still be iterated."""
         held: list[bytes] = []
         size = 0
@@ -103,10 +110,3 @@ class _AppBody:
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
-
-
-def _headers_for(body: bytes, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the app's headers for a new body, with those that describe the old one replaced."""
-    about_body = ("content-type", "content-length", "content-encoding", "etag")
-    kept = [(name, value) for name, value in headers if name.lower() not in about_body]
-    return [*kept, ("Content-Type", "application/json"), ("Content-Length", str(len(body)))]

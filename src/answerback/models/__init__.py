@@ -8,6 +8,7 @@ kit.messages([result])              # what the model gets
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from .provider_rules import ANTHROPIC, GEMINI, OPENAI, OPENAI_RESPONSES
@@ -43,7 +44,7 @@ def to_openai_responses(tools: Any, *, strict: Strict = False) -> ModelTools:
 
 def to_anthropic(tools: Any, *, strict: Strict = False) -> ModelTools:
     """Convert a set of tools for Anthropic's Messages API; *strict* is as in `to_openai`."""
-    return ModelTools(tools, ANTHROPIC, _anthropic_tool, strict=strict)
+    return ModelTools(tools, ANTHROPIC, partial(_function, schema="input_schema"), strict=strict)
 
 
 def to_gemini(tools: Any) -> ModelTools:
@@ -71,12 +72,6 @@ def _responses_tool(
 ) -> dict[str, Any]:
     # Without the member, the API makes the schema strict by default.
     return {"type": "function", **_function(name, tool, converted, strict), "strict": strict}
-
-
-def _anthropic_tool(
-    name: str, tool: ToolEntry, converted: Converted, strict: bool
-) -> dict[str, Any]:
-    return _function(name, tool, converted, strict, schema="input_schema")
 
 
 def _gemini_declaration(

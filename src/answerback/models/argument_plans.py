@@ -83,8 +83,13 @@ class Decoder(msgspec.Struct, frozen=True):
         match plan:
             case RefPlan():
                 return self._decode(value, self._target(plan), known)
-            case ObjectPlan() if isinstance(value, dict):
-                return self._members(value, plan, known)
+            case ObjectPlan(members) if isinstance(value, dict):
+                decoded = {}
+                for key, each in value.items():
+                    member = members.get(key) or MemberPlan(key)
+                    if each is not None or not member.null_is_absent:
+                        decoded[member.name] = self._decode(each, member.plan, known)
+                return decoded
             case MapPlan(inner) if isinstance(value, dict):
                 return {key: self._decode(each, inner, known) for key, each in value.items()}
             case MapPlan(pairs=True) if isinstance(value, list):
@@ -107,15 +112,6 @@ class Decoder(msgspec.Struct, frozen=True):
             plan = self.plans[plan.name]
         # The definition is only a reference to itself.
         return None
-
-    def _members(self, value: dict[str, Any], plan: ObjectPlan, known: Known) -> dict[str, Any]:
-        decoded = {}
-        for key, each in value.items():
-            member = plan.members.get(key) or MemberPlan(key)
-            if each is None and member.null_is_absent:
-                continue
-            decoded[member.name] = self._decode(each, member.plan, known)
-        return decoded
 
     def _pairs(self, value: list[Any], plan: MapPlan, known: Known) -> Any:
         decoded: dict[str, Any] = {}

@@ -60,7 +60,7 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits on strict tools: on each schema, and on a whole request."""
+    """The limits on strict tools: on each schema, and on each request."""
 
     tools: int | None = None
     """The number of strict tools in a request."""

@@ -22,20 +22,21 @@ from .result_messages import (
     ModelCall,
     RunResult,
     SeveralServers,
-    TextOptions,
-    anthropic_block,
-    function_message,
-    gemini_part,
+    member,
     openai_media_message,
-    openai_message,
     parts_for,
     read_call,
-    responses_item,
+    result_message,
 )
 from .schema_conversion import Converted, SchemaRefused, convert_schema
 
 _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
 """The member with the arguments' schema: in SDK 2, in MCP and SDK 1, in FastMCP's tools."""
+_MAX_LISTED = 50
+"""The tools that the error about an unknown name lists."""
+_MAX_NAME = 100
+
+Strict: TypeAlias = bool | Collection[str]
 
 
 class ToolEntry(msgspec.Struct, frozen=True):
@@ -57,20 +58,19 @@ def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
     entries: dict[str, ToolEntry] = {}
     doubled: dict[str, None] = {}
     for tool in _listed(tools):
-        name = _member(tool, "name")
-        schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
+        name = member(tool, "name")
+        schema: Any = next((found for key in _SCHEMA_NAMES if (found := member(tool, key))), {})
         if not isinstance(name, str):
             raise TypeError(f"{tool!r:.200} is not a tool: it has no name")
         # One tool of another's server must not stop its client: the report names a second tool
         # of the same name, and says what is malformed.
         if not isinstance(schema, Mapping):
             schema = {"properties": schema}
-        text = _member(tool, "description") or _member(tool, "title") or ""
-        entry = ToolEntry(name, text, schema, _is_for_model(tool))
+        text = member(tool, "description") or member(tool, "title") or ""
         if name in entries:
             doubled[name] = None
         else:
-            entries[name] = entry
+            entries[name] = ToolEntry(name, text, schema, _is_for_model(tool))
     return list(entries.values()), list(doubled)
 
 
@@ -92,12 +92,8 @@ def _listed(tools: Any) -> Iterable[Any]:
     return tools
 
 
-def _member(tool: Any, name: str) -> Any:
-    return tool.get(name) if isinstance(tool, Mapping) else getattr(tool, name, None)
-
-
 def _is_for_model(tool: Any) -> bool:
-    meta = _member(tool, "_meta") or _member(tool, "meta")
+    meta = member(tool, "_meta") or member(tool, "meta")
     if not isinstance(meta, Mapping):
         return True
     ui = meta.get("ui")
@@ -105,13 +101,6 @@ def _is_for_model(tool: Any) -> bool:
     if isinstance(visibility, list | tuple):
         return "model" in visibility
     return meta.get("openai/visibility") != "private"
-
-
-Strict: TypeAlias = bool | Collection[str]
-
-_MAX_LISTED = 50
-"""The tools that the error about an unknown name lists."""
-_MAX_NAME = 100
 
 
 class ToolReport(msgspec.Struct, frozen=True):
@@ -187,10 +176,7 @@ class ModelTools:
             self._decoders[name] = made.decoder
             self.tools.append(write(name, entry, made, is_strict))
             reports.append(ToolReport(entry.name, name, is_strict, reason, made.changes))
-        left_out = [
-            f"a second {each!r} is left out: give one of the two tools a prefix" for each in doubled
-        ]
-        warnings = (*left_out, *_warnings(found, entries, rules))
+        warnings = tuple(_warnings(found, doubled, rules))
         self.report: ConversionReport = ConversionReport(
             rules.provider, rules.read_on, tuple(reports), warnings
         )
@@ -214,8 +200,19 @@ class ModelTools:
         *raw* is JSON text or an object of JSON values. Raises InvalidInput for anything else.
         """
         self.name_of(provider_name)
+        given: Any = raw
+        if isinstance(raw, str | bytes):
+            try:
+                # Models send no text at all for a tool without arguments.
+                given = msgspec.json.decode(raw) if raw.strip() else {}
+            except (ValueError, RecursionError) as exc:
+                message = f"the arguments are not JSON: {exc}"
+                raise InvalidInput(message, INVALID_ARGUMENTS) from None
+        if given is not None and not isinstance(given, Mapping):
+            message = f"the arguments must be an object, not {type(given).__name__}"
+            raise InvalidInput(message, INVALID_ARGUMENTS)
         try:
-            decoded = self._decoders[provider_name].decode(_object(raw))
+            decoded = self._decoders[provider_name].decode({} if given is None else dict(given))
         except RecursionError:
             raise InvalidInput("the arguments are nested too deeply", INVALID_ARGUMENTS) from None
         if not isinstance(raw, str | bytes):
@@ -281,7 +278,7 @@ class ModelTools:
         in `reply.for_model`. Images are in the result where the provider takes them; in Chat
         Completions `messages` adds them.
         """
-        return self._written(self._result(TextOptions(budget, untrusted), call_id, reply, name))
+        return self._written(self._result(call_id, reply, name, budget=budget, untrusted=untrusted))
 
     def messages(
         self,
@@ -296,8 +293,7 @@ class ModelTools:
         number of characters of each text. *untrusted* puts the text between markers, as in
         `reply.for_model`.
         """
-        options = TextOptions(budget, untrusted)
-        found = [self._result(options, *each) for each in results]
+        found = [self._result(*each, budget=budget, untrusted=untrusted) for each in results]
         written = [self._written(each) for each in found]
         match self.rules.provider:
             case "openai":
@@ -309,24 +305,23 @@ class ModelTools:
         return written
 
     def _result(
-        self, options: TextOptions, call_id: str | None, reply: Any, name: str = ""
+        self,
+        call_id: str | None,
+        reply: Any,
+        name: str = "",
+        *,
+        budget: int | None,
+        untrusted: bool,
     ) -> CallResult:
         if not name and (self._functions or self.rules.provider == "gemini"):
             raise TypeError(
                 "name= is missing: this provider finds the call of a result by its name"
             )
-        return CallResult(call_id, name, parts_for(reply, self.rules, options))
+        parts = parts_for(reply, self.rules, budget, untrusted=untrusted)
+        return CallResult(call_id, name, parts)
 
     def _written(self, result: CallResult) -> dict[str, Any]:
-        match self.rules.provider:
-            case "openai":
-                return function_message(result) if self._functions else openai_message(result)
-            case "openai_responses":
-                return responses_item(result)
-            case "anthropic":
-                return anthropic_block(result)
-            case "gemini":
-                return gemini_part(result)
+        return result_message(result, self.rules.provider, functions=self._functions)
 
 
 def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
@@ -356,35 +351,21 @@ def _converted(
     return convert_schema(entry.schema, rules.plain), False, reason
 
 
-def _warnings(
-    found: list[ToolEntry], entries: list[ToolEntry], rules: ProviderRules
-) -> Iterable[str]:
+def _warnings(found: list[ToolEntry], doubled: list[str], rules: ProviderRules) -> Iterable[str]:
+    for name in doubled:
+        yield f"a second {name!r} is left out: give one of the two tools a prefix"
     for each in found:
         if not each.for_model:
             yield f"{each.name!r} is left out: only a widget may call it"
+    entries = [each for each in found if each.for_model]
     if rules.max_tools is not None and len(entries) > rules.max_tools:
         yield f"{len(entries)} tools, and the provider takes {rules.max_tools} in a request"
     limit = rules.long_description
     for each in entries:
-        if limit is not None and len(each.description) > limit:
-            size = len(each.description)
+        size = len(each.description)
+        if limit is not None and size > limit:
             about = f"{each.name!r} has a description of {size} characters"
             yield f"{about}, and some models refuse more than {limit}"
-
-
-def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:
-    if isinstance(raw, str | bytes):
-        try:
-            # Models send no text at all for a tool without arguments.
-            raw = msgspec.json.decode(raw) if raw.strip() else {}
-        except (ValueError, RecursionError) as exc:
-            raise InvalidInput(f"the arguments are not JSON: {exc}", INVALID_ARGUMENTS) from None
-    if raw is None:
-        return {}
-    if not isinstance(raw, Mapping):
-        message = f"the arguments must be an object, not {type(raw).__name__}"
-        raise InvalidInput(message, INVALID_ARGUMENTS)
-    return dict(raw)
 
 
 def _late(server: str) -> Reply[Any] | None:

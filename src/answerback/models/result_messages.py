@@ -36,17 +36,13 @@ class ReplyParts(msgspec.Struct, frozen=True):
         return [part for part in self.sequence if isinstance(part, Embedded)]
 
 
-class TextOptions(msgspec.Struct, frozen=True):
-    """A text's maximum number of characters, and whether it is put between markers."""
-
-    budget: int | None = None
-    untrusted: bool = False
-
-
-def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyParts:
+def parts_for(
+    result: Any, rules: ProviderRules, budget: int | None, *, untrusted: bool
+) -> ReplyParts:
     """Return the parts of a reply that the provider takes; a text describes the others.
 
-    *result* is whatever `read` reads.
+    *result* is whatever `read` reads. *budget* is the maximum number of characters of a text.
+    *untrusted* puts the text between markers.
     """
     reply = read(result)
     has_media = reply.error is None or rules.media_in_errors
@@ -61,24 +57,24 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
         # Gemini reads no images from the web.
         return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
 
-    view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
+    view = view_for_model(reply, budget, untrusted=untrusted, takes=takes)
     media = [describe(part) for part in view.parts if not isinstance(part, str)]
     text = view.text if view.texts else "\n".join(media)
-    data = _only_data(reply, view, options)
+    data = msgspec.UNSET if untrusted else _only_data(reply, view)
     return ReplyParts(text, tuple(view.sequence), failed=not reply.ok, data=data)
 
 
-def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
-    """Return the data if the only text is the whole data, unchanged or as JSON, else UNSET."""
-    if not reply.ok or not reply.has_data or options.untrusted or len(view.texts) != 1:
+def _only_data(reply: Reply[Any], view: ModelView) -> Any:
+    """Return the data if the only text is all of the data, unchanged or as JSON, else UNSET."""
+    if not reply.ok or not reply.has_data or len(view.texts) != 1:
         return msgspec.UNSET
     [text] = view.texts
     try:
         data = msgspec.json.decode(encoded_data(reply))
-        is_whole = text == data or msgspec.json.decode(text) == data
+        is_complete = text == data or msgspec.json.decode(text) == data
     except (TypeError, ValueError, RecursionError):
         return msgspec.UNSET
-    return data if is_whole else msgspec.UNSET
+    return data if is_complete else msgspec.UNSET
 
 
 RunResult: TypeAlias = tuple[str | None, Reply[Any], str]
@@ -118,27 +114,24 @@ def read_call(call: object, provider: Provider) -> ModelCall:
     match provider:
         case "openai":
             # In the first form of Chat Completions a call has no id and no member `function`.
-            inner, call_id, arguments = _member(call, "function") or call, "id", "arguments"
+            inner, call_id, arguments = member(call, "function") or call, "id", "arguments"
         case "openai_responses":
             inner, call_id, arguments = call, "call_id", "arguments"
         case "anthropic":
             inner, call_id, arguments = call, "id", "input"
         case "gemini":
-            part = _member(call, "functionCall") or _member(call, "function_call")
+            part = member(call, "functionCall") or member(call, "function_call")
             call = inner = part or call
             call_id, arguments = "id", "args"
-    name, given = _member(inner, "name"), _member(inner, arguments)
+    name, given = member(inner, "name"), member(inner, arguments)
     if name is None and given is None:
         raise TypeError(f"{call!r} should be one of the model's calls, in the form of {provider}")
-    return ModelCall(_member(call, call_id), name if isinstance(name, str) else "", given)
+    return ModelCall(member(call, call_id), name if isinstance(name, str) else "", given)
 
 
-def _member(value: object, name: str) -> Any:
+def member(value: object, name: str) -> Any:
+    """Return a member of a JSON object, or an attribute of a package's object; else None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-PREFIX = "Error: "
-"""The first word of a failure if a provider has no flag for it."""
 
 
 class CallResult(NamedTuple):
@@ -149,15 +142,28 @@ class CallResult(NamedTuple):
     parts: ReplyParts
 
 
-def openai_message(result: CallResult) -> dict[str, Any]:
-    """Return a tool's message in Chat Completions, which is a text."""
-    text = _with_prefix(result.parts)
-    return {"role": "tool", "tool_call_id": result.call_id, "content": text}
+def result_message(
+    result: CallResult, provider: Provider, *, functions: bool = False
+) -> dict[str, Any]:
+    """Return a result in a provider's form: a message, an item, a block or a part.
 
-
-def function_message(result: CallResult) -> dict[str, Any]:
-    """Return a function's message in the first form of Chat Completions."""
-    return {"role": "function", "name": result.name, "content": _with_prefix(result.parts)}
+    *functions* asks for the first form of Chat Completions.
+    """
+    parts = result.parts
+    match provider:
+        case "openai" if functions:
+            return {"role": "function", "name": result.name, "content": _with_prefix(parts)}
+        case "openai":
+            content = _with_prefix(parts)
+            return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+        case "openai_responses":
+            return _responses_item(result)
+        case "anthropic":
+            blocks = [_anthropic_part(part) for part in parts.sequence]
+            block = {"type": "tool_result", "tool_use_id": result.call_id, "content": blocks}
+            return block | {"is_error": True} if parts.failed else block
+        case "gemini":
+            return _gemini_part(result)
 
 
 def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
@@ -178,8 +184,7 @@ def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content}] if content else []
 
 
-def responses_item(result: CallResult) -> dict[str, Any]:
-    """Return a tool result's item in the Responses API."""
+def _responses_item(result: CallResult) -> dict[str, Any]:
     parts = result.parts
     sequence = list(parts.sequence)
     output: Any = _with_prefix(parts)
@@ -200,14 +205,6 @@ def _responses_part(part: Part) -> dict[str, Any]:
     return {"type": "input_text", "text": part}
 
 
-def anthropic_block(result: CallResult) -> dict[str, Any]:
-    """Return a tool result's block in Anthropic's Messages API."""
-    parts = result.parts
-    content = [_anthropic_part(part) for part in parts.sequence]
-    block = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
-    return block | {"is_error": True} if parts.failed else block
-
-
 def _anthropic_part(part: Part) -> dict[str, Any]:
     match part:
         case Image(url=None):
@@ -219,8 +216,7 @@ def _anthropic_part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-def gemini_part(result: CallResult) -> dict[str, Any]:
-    """Return a tool result's part in the Gemini API."""
+def _gemini_part(result: CallResult) -> dict[str, Any]:
     parts = result.parts
     output = parts.text if parts.data is msgspec.UNSET else parts.data
     response: dict[str, Any] = {
@@ -245,7 +241,8 @@ def _with_prefix(parts: ReplyParts) -> str:
 
 
 def _prefixed(text: str) -> str:
-    return text if text.startswith(PREFIX) else PREFIX + text
+    """Return the text with the first word of a failure, for a provider without a flag for it."""
+    return text if text.startswith("Error: ") else f"Error: {text}"
 
 
 def _image_url(image: Image) -> str:

@@ -34,10 +34,10 @@ from .schema_facts import (
     Schema,
     allows_null,
     alternatives_merged,
+    are_disjoint,
     merged,
     recursive_pointers,
     resolve,
-    told_apart,
     type_of_value,
     types_of,
     well_formed,
@@ -86,7 +86,7 @@ class Conversion:
         self.changes[f"{path}: {what}"] = None
 
     def cannot(self, path: str, why: str) -> None:
-        """Refuse the schema in a strict mode; otherwise report what is no longer said."""
+        """Refuse the schema in a strict mode; otherwise report what is left out."""
         if self.rules.strict:
             raise SchemaRefused(f"{path}: {why}")
         self.changed(path, why + ", which is left out")
@@ -150,11 +150,13 @@ class Conversion:
             return rest
         return result
 
-    def is_plain(self, plan: Plan) -> bool:
+    def needed(self, plan: Plan) -> Plan:
+        """Return the plan; None if it leads to a definition that stays unchanged."""
         if isinstance(plan, RefPlan):
             # A definition that is being converted has no schema yet.
-            return bool(self.defs[plan.name]) and self.plans[plan.name] is None
-        return plan is None
+            is_plain = self.defs[plan.name] and self.plans[plan.name] is None
+            return None if is_plain else plan
+        return plan
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -216,8 +218,10 @@ def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Pl
         schema["type"] = types = (*types, "null")
     if branches := schema.get("anyOf") or schema.get("oneOf"):
         return _union(state, schema, branches, path)
-    if len(types) > 1 and (CONTAINERS & set(types) or mixes_null(state, schema)):
-        return _union(state, schema, _by_type(schema, types), path)
+    if len(types) > 1:
+        mixes_null = not state.rules.const and None in schema.get("enum", ())
+        if CONTAINERS & set(types) or mixes_null:
+            return _union(state, schema, _by_type(schema, types), path)
     if types == ("object",):
         return _object(state, schema, path)
     if types == ("array",):
@@ -262,14 +266,26 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
 def _union(
     state: Conversion, schema: Schema, branches: Sequence[Any], path: str
 ) -> tuple[dict[str, Any], Plan]:
-    rest = {key: each for key, each in schema.items() if key not in ("anyOf", "oneOf")}
-    notes: dict[str, Any] = {
-        key: rest.pop(key) for key in ("title", "description", "default") if key in rest
+    notes = {key: schema[key] for key in ("title", "description", "default") if key in schema}
+    base = {
+        key: each
+        for key, each in schema.items()
+        if key not in notes and key not in ("anyOf", "oneOf", "discriminator", "nullable")
     }
     found: list[tuple[dict[str, Any], Plan]] = []
     for each in branches:
-        both = _with_base(state, rest, each, path)
-        converted = _node(state, both, path)
+        branch = each
+        if base and isinstance(each, Mapping):
+            # The keywords beside the alternatives are put into each of them.
+            if isinstance(pointer := each.get("$ref"), str):
+                branch = state.resolve(pointer, path)
+            both = merged([branch, base])
+            if both is None:
+                why = "has keywords beside anyOf that cannot be put into each alternative"
+                state.cannot(path, why)
+            else:
+                branch = both
+        converted = _node(state, branch, path)
         if converted not in found:
             found.append(converted)
     if "oneOf" in schema and not state.rules.one_of:
@@ -278,33 +294,19 @@ def _union(
     if len(found) == 1 and "$ref" not in found[0][0]:
         return {**found[0][0], **out}, found[0][1]
     out["anyOf"] = [each for each, _ in found]
-    if all(state.is_plain(plan) for _, plan in found):
+    if not any(state.needed(plan) for _, plan in found):
         return out, None
     # The decoder chooses a plan by the alternative that fits.
     for at, (one, plan) in enumerate(found):
         for other, other_plan in found[:at]:
-            if plan != other_plan and not told_apart(one, other, state.defs):
+            if plan != other_plan and not are_disjoint(one, other, state.defs):
                 state.cannot(path, "has alternatives that cannot be told apart")
     return out, UnionPlan(tuple(found))
 
 
-def _with_base(state: Conversion, base: Schema, branch: Any, path: str) -> Any:
-    """Return an alternative with the keywords that stand beside all of them."""
-    base = {key: each for key, each in base.items() if key not in ("discriminator", "nullable")}
-    if not base or not isinstance(branch, Mapping):
-        return branch
-    if isinstance(pointer := branch.get("$ref"), str):
-        branch = state.resolve(pointer, path)
-    result = merged([branch, base])
-    if result is None:
-        state.cannot(path, "has keywords beside anyOf that cannot be put into each alternative")
-        return branch
-    return result
-
-
 def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
     properties: Mapping[str, Any] = schema.get("properties") or {}
-    more = _further_properties(state, schema, path, is_root=path == ROOT)
+    more = _further_properties(state, schema, path)
     if not properties and more is not False:
         return _map(state, schema, more, path)
     if more is not False and state.rules.closed:
@@ -317,12 +319,11 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
     for name, each in properties.items():
         where = f"{path}.{name}"
         converted, plan = _node(state, each, where)
-        optional = name not in required
         absent = False
-        if optional and state.rules.all_required:
+        if name not in required and state.rules.all_required:
             absent = _null_is_absent(state, each, where)
             converted = converted if allows_null(each, state.document) else or_null(converted)
-        members[names[name]] = MemberPlan(name, None if state.is_plain(plan) else plan, absent)
+        members[names[name]] = MemberPlan(name, state.needed(plan), absent)
         out["properties"][names[name]] = converted
     for name in required:
         if name not in names:
@@ -339,14 +340,14 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
     return out, ObjectPlan(changed) if changed else None
 
 
-def _further_properties(state: Conversion, schema: Schema, path: str, *, is_root: bool) -> Any:
+def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
     """Return False for a closed object, the schema of its further members, or None for any."""
     more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
         state.cannot(path, "uses patternProperties beside other members")
     if more is False:
         return False if schema.get("patternProperties") is None else None
-    if more is None and (schema.get("properties") or is_root) and state.rules.closed:
+    if more is None and (schema.get("properties") or path == ROOT) and state.rules.closed:
         state.changed(path, "further properties cannot be sent")
         return False
     return None if more is True or more == {} else more
@@ -371,7 +372,7 @@ def _map(state: Conversion, schema: Schema, more: Any, path: str) -> tuple[dict[
     if more is None and state.rules.closed:
         state.cannot(path, "takes an object with any members")
     value, plan = _node(state, {} if more is None else more, f"{path}.*")
-    plan = None if state.is_plain(plan) else plan
+    plan = state.needed(plan)
     if not state.rules.closed:
         out = annotated(state, schema, path) | {"type": "object"}
         if value:
@@ -400,14 +401,14 @@ def _array(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any]
         state.cannot(path, "takes items of any type")
     out = annotated(state, schema, path) | {"type": "array"}
     out["items"], plan = _node(state, items, f"{path}[]")
-    return out, None if state.is_plain(plan) else ArrayPlan(plan)
+    return out, ArrayPlan(plan) if state.needed(plan) else None
 
 
 def _tuple(
     state: Conversion, schema: Schema, prefix: Sequence[Any], more: Any, path: str
 ) -> tuple[dict[str, Any], Plan]:
     found = [_node(state, each, f"{path}[{at}]") for at, each in enumerate(prefix)]
-    plans = tuple(None if state.is_plain(plan) else plan for _, plan in found)
+    plans = tuple(state.needed(plan) for _, plan in found)
     if state.rules.tuples:
         out = annotated(state, schema, path) | {"type": "array"}
         out["prefixItems"] = [each for each, _ in found]
@@ -448,14 +449,14 @@ def annotated(
 ) -> dict[str, Any]:
     """Return the keywords that are kept; the description states the others."""
     out: dict[str, Any] = {}
-    told = []
+    stated = []
     for keyword, value in _tightened(schema, types, state.rules).items():
         if _is_kept(state, keyword, value):
             out[keyword] = deepcopy(value)
         elif keyword in _NO_FORM:
             state.cannot(path, f"uses {keyword}")
         elif keyword in _CONSTRAINTS or (keyword == "default" and value is not None):
-            told.append(f"{keyword}: {_json(value)}")
+            stated.append(f"{keyword}: {_json(value)}")
     if "const" in schema or "enum" in schema:
         values = [schema["const"]] if "const" in schema else list(schema["enum"])
         kinds = {type_of_value(each) for each in values}
@@ -465,9 +466,9 @@ def annotated(
             keyword = "const" if "const" in schema and state.rules.const else "enum"
             out[keyword] = values[0] if keyword == "const" else values
         elif kinds != {"null"}:
-            told.append(f"one of: {_json(values)}")
-    if told:
-        text = f"({', '.join(told)})"
+            stated.append(f"one of: {_json(values)}")
+    if stated:
+        text = f"({', '.join(stated)})"
         out["description"] = f"{out['description']} {text}" if out.get("description") else text
         state.changed(path, f"the description says {text}")
     return out
@@ -482,10 +483,6 @@ def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
     if keyword == "minItems" and rules.max_min_items is not None:
         return bool(value <= rules.max_min_items)
     return keyword in (rules.keywords or ())
-
-
-def mixes_null(state: Conversion, schema: Schema) -> bool:
-    return not state.rules.const and None in schema.get("enum", ())
 
 
 def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
 
 from ..core.json_value import is_integer, is_number
 
+Schema: TypeAlias = Mapping[str, Any]
+
+CONTAINERS = frozenset({"object", "array"})
+_OBJECT_WORDS = frozenset({"properties", "additionalProperties", "patternProperties", "required"})
+_ARRAY_WORDS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
 _TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _SCHEMAS_BY_NAME = frozenset(
     {"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
@@ -31,7 +37,9 @@ def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> 
         return {}
     found: dict[str, Any] = {}
     for keyword, value in schema.items():
-        if not isinstance(keyword, str) or not _is_well_formed(keyword, value):
+        kind, check = _KINDS.get(keyword, object), _CHECKS.get(keyword)
+        is_valid = isinstance(value, kind) and (check is None or check(value))
+        if not isinstance(keyword, str) or not is_valid:
             changed(path, f"{str(keyword)[:60]} is malformed, and left out")
         elif keyword in _SCHEMAS_BY_NAME:
             found[keyword] = {
@@ -49,13 +57,6 @@ def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> 
 def _inner(schema: Any, changed: Callable[[str, str], None], path: str) -> Any:
     """Return a schema where true and false may stay unchanged."""
     return schema if isinstance(schema, bool) else well_formed(schema, changed, path)
-
-
-def _is_well_formed(keyword: str, value: Any) -> bool:
-    if keyword in _KINDS:
-        return isinstance(value, _KINDS[keyword])
-    check = _CHECKS.get(keyword)
-    return check is None or check(value)
 
 
 def _is_type(value: Any) -> bool:
@@ -98,20 +99,11 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-Schema: TypeAlias = Mapping[str, Any]
-
-CONTAINERS = frozenset({"object", "array"})
-_OBJECT_WORDS = frozenset({"properties", "additionalProperties", "patternProperties", "required"})
-_ARRAY_WORDS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
-
-
 def resolve(root: Schema, pointer: str) -> Schema:
     """Return the schema that a `$ref` within the document points to; raise LookupError."""
     if not pointer.startswith("#"):
         raise LookupError(pointer)
     if "%" in pointer:
-        from urllib.parse import unquote
-
         pointer = unquote(pointer)
     found: Any = root
     for part in pointer[1:].split("/")[1:]:
@@ -240,12 +232,12 @@ def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool
 
 def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
     """Return one schema equivalent to all of *schemas* together; None if none is known."""
-    result: dict[str, Any] = {}
-    if sum(each.get("additionalProperties") is False for each in schemas) not in (0, len(schemas)):
-        own = [each for each in schemas if each.get("additionalProperties") is False]
-        others = {name for each in schemas for name in each.get("properties", {})}
-        if any(others - each.get("properties", {}).keys() for each in own):
+    closed = [each for each in schemas if each.get("additionalProperties") is False]
+    if 0 < len(closed) < len(schemas):
+        names = {name for each in schemas for name in each.get("properties", {})}
+        if any(names - each.get("properties", {}).keys() for each in closed):
             return None
+    result: dict[str, Any] = {}
     for schema in schemas:
         for keyword, value in schema.items():
             if keyword == "required":
@@ -283,14 +275,14 @@ def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, A
     return result
 
 
-def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
+def are_disjoint(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
     """Return whether no value fits both of two converted schemas."""
     one, other = target(one, defs), target(other, defs)
     if depth == 0:
         return False
     for first, second in ((one, other), (other, one)):
         if "anyOf" in first:
-            return all(told_apart(each, second, defs, depth - 1) for each in first["anyOf"])
+            return all(are_disjoint(each, second, defs, depth - 1) for each in first["anyOf"])
     types, others = _wide_types(one), _wide_types(other)
     if types and others and not types & others:
         return True
@@ -307,7 +299,7 @@ def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool
         return True
     both = required & also_required & members.keys() & other_members.keys()
     return any(
-        told_apart(members[name], other_members[name], defs, depth - 1) for name in sorted(both)
+        are_disjoint(members[name], other_members[name], defs, depth - 1) for name in sorted(both)
     )
 
 

@@ -1,16 +1,15 @@
-"""The console's page, one HTML document that is joined from the files in `parts/`, and its routes.
+"""The console's page and routes: the views of a reply, the frame of a widget, the HTML document.
 
-The scripts share one module, in the order of `SCRIPTS`. Indentation and lines of comment are left
-out, so a template literal cannot rely on the spaces before a line. `make console` minifies them;
-until then, the page has the scripts as they are. The page loads nothing else: its
-Content-Security-Policy allows only the script and the style that it has itself.
+The document is joined from the files in `parts/`; it loads nothing else, and its
+Content-Security-Policy allows only its script and style. The scripts share one module, in the
+order of `SCRIPTS`, without comments and indentation: a template literal cannot rely on the spaces
+before a line. `make console` minifies them; until then, the page has the scripts as they are.
 """
 
 from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Iterator
 from functools import cache
 from gzip import compress
 from hashlib import sha256
@@ -20,20 +19,19 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from ...contract import STANDARD, Contract, Dialect
+from ...contract import Contract, Dialect
 from ...core.content import Text
 from ...core.reply import Error, Reply
 from ...core.versions import LATEST_STATEFUL, STATELESS, VERSIONS, Version
 from ...dialects import HttpReply, shape_of, write
 from ...dialects.accept import MEDIA_TYPES, prefers_html
-from ...dialects.hosts import FRAMEWORKS, HOSTS
-from ...dialects.seen_reply import seen_by
+from ...dialects.hosts import FRAMEWORKS, HOSTS, Host
+from ...dialects.seen_reply import SeenReply, seen_by
 from ...dialects.status_and_headers import JSON
 from ...errors import InvalidInput, MissingExtraError, ToolError
 from ...protocol.widget import CSP
 from ...reading import read
 from ...rules.catalogue import RULES
-from ...rules.finding import Finding
 from ...rules.reply_view import CheckContext
 from ...rules.rule_pages import terminal_page
 from ...rules.validation import check
@@ -79,159 +77,88 @@ class ViewsRequest(msgspec.Struct):
     """The version of MCP that the result is written in."""
 
 
-_requests = msgspec.json.Decoder(ViewsRequest)
+def _encoded_views(body: bytes, contract: Contract) -> bytes:
+    """Return the JSON of all views; *body* is a `ViewsRequest`. Raises InvalidInput.
 
-
-class WrittenReply(msgspec.Struct):
-    """A reply as a dialect writes it."""
-
-    dialect: Dialect
-    accept: str
-    """The media type with which a client asks for it; empty for the app's own dialect."""
-    status: int
-    media_type: str
-    headers: dict[str, str]
-    body: str
-    """JSON; empty if the body is not text."""
-    size: int
-
-
-class SeenBy(msgspec.Struct):
-    """A reply as a host or a framework shows it to a model."""
-
-    id: str
-    title: str
-    is_host: bool
-    part: str
-    text: str
-    size: int
-    """How many characters the text has; *text* may have fewer."""
-    tokens: int
-    media: list[str]
-    failed: bool
-    lost: list[str]
-    cut: str
-    large: str
-    """Says how it cuts large replies."""
-    date: str
-    source: str
-
-
-class ShownFinding(msgspec.Struct):
-    """A finding, with its rule's page."""
-
-    rule: str
-    name: str
-    severity: str
-    pointer: str
-    message: str
-    hint: str
-    page: str
-
-
-class ReplyViews(msgspec.Struct):
-    dialects: list[WrittenReply]
-    models: list[SeenBy]
-    findings: list[ShownFinding]
-    rules: int
-    """How many rules there are."""
-    unchecked: str
-    """Why the output schema was not checked; empty if it was."""
-
-
-def encoded_views(body: bytes, contract: Contract = STANDARD) -> bytes:
-    """Return the JSON of all views; *body* is a `ViewsRequest`. Raises InvalidInput."""
+    *contract* is that of the app which sent the result.
+    """
     try:
-        request = _requests.decode(body)
+        request = msgspec.json.decode(body, type=ViewsRequest)
     except (msgspec.MsgspecError, RecursionError) as exc:
         raise InvalidInput(f"the views of a reply need its result and its tool: {exc}") from exc
-    return msgspec.json.encode(reply_views(request, contract))
-
-
-def reply_views(request: ViewsRequest, contract: Contract = STANDARD) -> ReplyViews:
-    """Return all views of a result; *contract* is that of the app which sent it."""
     result, tool = request.result, request.tool
     reply = read(result, output_schema=tool.output_schema)
     version = VERSIONS.get(request.version)
-    findings, unchecked = _findings(result, tool, version)
-    return ReplyViews(
-        dialects=[_written(reply, dialect, contract, version) for dialect in get_args(Dialect)],
-        models=list(_models(result, tool.max_chars)),
-        findings=[
-            ShownFinding(
-                rule=finding.rule,
-                name=finding.name,
-                severity=finding.severity,
-                pointer=finding.pointer,
-                message=finding.message,
-                hint=finding.hint,
-                page=terminal_page(RULES[finding.rule]),
-            )
-            for finding in findings[:_MAX_FINDINGS]
-        ],
-        rules=len(RULES),
-        unchecked=unchecked,
+    context = CheckContext(
+        version, tool.output_schema, "tools/call", listed=True, max_chars=tool.max_chars
     )
+    unchecked = ""
+    try:
+        findings = check(result, "mcp", context)
+    except MissingExtraError as exc:
+        unchecked = str(exc)
+        without_schema = msgspec.structs.replace(context, schema=None, listed=False)
+        findings = check(result, "mcp", without_schema)
+    views = {
+        "dialects": [_written(reply, each, contract, version) for each in get_args(Dialect)],
+        "models": [
+            _seen(seen_by(result, name, tool.max_chars), name, host)
+            for name, host in (HOSTS | FRAMEWORKS).items()
+        ],
+        "findings": [
+            {**msgspec.structs.asdict(each), "page": terminal_page(RULES[each.rule])}
+            for each in findings[:_MAX_FINDINGS]
+        ],
+        "rules": len(RULES),
+        # Why the output schema was not checked; empty if it was.
+        "unchecked": unchecked,
+    }
+    return msgspec.json.encode(views)
 
 
 def _written(
     reply: Reply[Any], dialect: Dialect, contract: Contract, version: Version | None
-) -> WrittenReply:
+) -> JsonObject:
+    """Return a reply as a dialect writes it."""
     shape = reply.shape or shape_of(reply, contract)
     written = write(reply, dialect, shape, contract, version)
     is_text = written.media_type.endswith("json") or written.media_type.startswith("text/")
-    return WrittenReply(
-        dialect=dialect,
-        accept="" if dialect == contract.http else _ACCEPT.get(dialect, ""),
-        status=written.status,
-        media_type=written.media_type,
-        headers=dict(written.headers),
-        body=written.body.decode("utf-8", "replace")[:_MAX_SHOWN] if is_text else "",
-        size=len(written.body),
-    )
+    return {
+        "dialect": dialect,
+        # The media type with which a client asks for it; the app's own dialect needs none.
+        "accept": "" if dialect == contract.http else _ACCEPT.get(dialect, ""),
+        "status": written.status,
+        "media_type": written.media_type,
+        "headers": dict(written.headers),
+        "body": written.body.decode("utf-8", "replace")[:_MAX_SHOWN] if is_text else "",
+        "size": len(written.body),
+    }
 
 
-def _models(result: dict[str, Any], max_chars: int | None) -> Iterator[SeenBy]:
-    for is_host, known in ((True, HOSTS), (False, FRAMEWORKS)):
-        for name, model in known.items():
-            seen = seen_by(result, name, max_chars)
-            yield SeenBy(
-                id=name,
-                title=model.title,
-                is_host=is_host,
-                part=seen.half,
-                text=seen.text[:_MAX_SHOWN],
-                size=len(seen.text),
-                tokens=seen.tokens,
-                # The images and the audio that the model gets beside the text.
-                media=[
-                    type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)
-                ],
-                failed=seen.failed,
-                lost=[each.part for each in seen.lost],
-                cut=seen.cut,
-                large=model.size,
-                date=model.date,
-                source=model.source,
-            )
-
-
-def _findings(
-    result: dict[str, Any], tool: ListedTool, version: Version | None
-) -> tuple[tuple[Finding, ...], str]:
-    """Return the findings in a result, and why its schema was not checked."""
-    context = CheckContext(
-        version, tool.output_schema, "tools/call", listed=True, max_chars=tool.max_chars
-    )
-    try:
-        return check(result, "mcp", context), ""
-    except MissingExtraError as exc:
-        without = msgspec.structs.replace(context, schema=None, listed=False)
-        return check(result, "mcp", without), str(exc)
+def _seen(seen: SeenReply, name: str, host: Host) -> JsonObject:
+    """Return a reply as a host or a framework shows it to a host."""
+    return {
+        "id": name,
+        "title": host.title,
+        "is_host": name in HOSTS,
+        "part": seen.half,
+        "text": seen.text[:_MAX_SHOWN],
+        "size": len(seen.text),
+        "tokens": seen.tokens,
+        # The images and the audio that the model gets beside the text.
+        "media": [type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)],
+        "failed": seen.failed,
+        "lost": [each.part for each in seen.lost],
+        "cut": seen.cut,
+        # How it cuts large replies.
+        "large": host.size,
+        "date": host.date,
+        "source": host.source,
+    }
 
 
 FRAME = "/console/frame"
-_HTML = "text/html; charset=utf-8"
+HTML = "text/html; charset=utf-8"
 _PAGE = b"""<!doctype html>
 <meta charset="utf-8">
 <title>Widget</title>
@@ -262,7 +189,7 @@ class DeclaredCsp(msgspec.Struct, rename="camel"):
 
 
 def widget_frame(query: bytes) -> HttpReply:
-    """Return the page; `csp` in *query* is what the widget declares. Raises InvalidInput."""
+    """Return a widget's frame; `csp` in *query* is what it declares. Raises InvalidInput."""
     given = parse_qs(query.decode("latin-1")).get("csp", ["{}"])[0]
     try:
         declared = msgspec.json.decode(given, type=DeclaredCsp)
@@ -274,18 +201,8 @@ def widget_frame(query: bytes) -> HttpReply:
         )
     except ValueError as exc:
         raise InvalidInput(f"The console cannot enforce the widget's csp: {exc}") from exc
-    headers = (
-        ("Content-Security-Policy", _policy(csp)),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cache-Control", "no-cache"),
-    )
-    return HttpReply(200, _PAGE, _HTML, headers)
-
-
-def _policy(csp: CSP) -> str:
-    """Return the policy that hosts of MCP Apps enforce; it does not allow this server's origin."""
-    return "; ".join(
+    # The policy that hosts of MCP Apps enforce; it does not allow this server's origin.
+    policy = "; ".join(
         (
             "default-src 'none'",
             _directive("script-src", "'unsafe-inline'", *csp.resources),
@@ -301,6 +218,13 @@ def _policy(csp: CSP) -> str:
             "sandbox allow-scripts",
         )
     )
+    headers = (
+        ("Content-Security-Policy", policy),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cache-Control", "no-cache"),
+    )
+    return HttpReply(200, _PAGE, HTML, headers)
 
 
 def _directive(name: str, *sources: str) -> str:
@@ -402,8 +326,8 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
 def joined_script() -> str:
     """Return the library and the scripts as one, without indentation and comments."""
     parts = files(__package__) / "parts"
-    own = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
-    return "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *own])
+    scripts = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
+    return "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *scripts])
 
 
 def script_digest(joined: str) -> str:
@@ -434,7 +358,6 @@ ABOUT = "/console/about.json"
 VIEWS = "/console/views"
 TOKEN_PAGE = "/dev/token"
 """The page of `serve --dev-auth` that gives test tokens."""
-HTML = "text/html; charset=utf-8"
 NO_STORE = (("Cache-Control", "no-store"),)
 
 
@@ -453,15 +376,12 @@ class ConsoleRoutes:
         self._guard = guard
         self._routes = routes
         self._auth = auth
-        self._max_body = options.max_body
-        self._start = options.start
-        self._mcp = options.mcp
-        self._only_local = options.only_local_console
+        self._options = options
 
     async def answer(self, request: HttpRequest) -> bool:
         """Answer a request for the console; return False for other requests."""
-        is_own_machine = is_local(request.scope, request.headers)
-        if self._only_local and not is_own_machine:
+        client_is_local = is_local(request.scope, request.headers)
+        if self._options.only_local_console and not client_is_local:
             return False
         if request.path == VIEWS:
             await self._answer_views(request)
@@ -473,7 +393,7 @@ class ConsoleRoutes:
             await request.respond_with(self._routes.refuse(refused, request))
         elif request.path == ABOUT:
             # Users of other machines can neither run the program nor need its path.
-            start = self._start if is_own_machine else None
+            start = self._options.start if client_is_local else None
             body = msgspec.json.encode(self._about(start))
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
         elif request.path == FRAME:
@@ -489,7 +409,7 @@ class ConsoleRoutes:
     async def _answer_views(self, request: HttpRequest) -> None:
         """Answer with all views of a result, for users who may call tools."""
         try:
-            body = await request.body(self._max_body)
+            body = await request.body(self._options.max_body)
         except ClientDisconnected:
             await request.finish_unread()
             return
@@ -515,7 +435,7 @@ class ConsoleRoutes:
         registry = self._runtime.registry
         server: dict[str, Any] = {
             "name": registry.name,
-            "mcp": self._mcp.lstrip("/"),
+            "mcp": self._options.mcp.lstrip("/"),
             "functions": registry.contract.route.lstrip("/"),
             "frame": FRAME.lstrip("/"),
             "dialect": registry.contract.http,
@@ -547,11 +467,9 @@ def wants_page(request: HttpRequest) -> bool:
 
 async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
     """Return all views of the result in *body*, or the refusal of a malformed one."""
-    # Imported at the first call in a console: it needs the rules and the modelled hosts.
-
     try:
         # In a thread, because a large result takes a while.
-        views = await asyncio.to_thread(encoded_views, body, contract)
+        views = await asyncio.to_thread(_encoded_views, body, contract)
     except ToolError as exc:
         return Reply(error=Error.of(exc))
     return HttpReply(200, views, JSON, NO_STORE)

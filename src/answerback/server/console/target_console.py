@@ -40,7 +40,6 @@ from ...dialects.status_and_headers import JSON
 from ...protocol.jsonrpc import (
     INTERNAL_ERROR,
     Id,
-    Message,
     Request,
     RpcError,
     error_frame,
@@ -52,14 +51,11 @@ from ...protocol.jsonrpc import (
 from ..asgi.request import (
     JSON_HEADERS,
     ClientDisconnected,
-    HeaderPairs,
     HttpRequest,
+    Message,
     Receive,
     Scope,
     Send,
-)
-from ..asgi.request import (
-    Message as AsgiMessage,
 )
 from ..asgi.sse import EventStream, disconnected, write_until_disconnected
 from ..http.host_and_origin import Guard
@@ -67,8 +63,20 @@ from ..http.routes import no_route, refuse_media, refuse_method
 from ..http.server_options import WebOptions
 from .console_page import ABOUT, NO_STORE, VIEWS, page_for, views_of, wants_page
 
-_MAX_KEPT = 100
+START_TOKEN = b"x-answerback-console"
+_ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
+_SESSION = b"mcp-session-id"
+_CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
+"""The name by which a transport looks for the header."""
+_MAX_UNREAD = 100
 """How many messages wait for a stream; the oldest are dropped."""
+_MAX_SESSIONS = 8
+"""How many connections to a target are kept; a page has one for each version of MCP."""
+_NO_TOKEN = failure(
+    "This console needs the token in its address; open the address that the terminal shows",
+    code="FORBIDDEN",
+)
+_NO_SESSION = failure("The connection to the server has ended; open it again", code="NOT_FOUND")
 
 
 class Exchange:
@@ -123,7 +131,7 @@ class TargetSession:
         self._on_lost = on_lost
         self._exchanges: dict[Id, Exchange] = {}
         self._listener: EventStream | None = None
-        self._kept: deque[bytes] = deque(maxlen=_MAX_KEPT)
+        self._unread: deque[bytes] = deque(maxlen=_MAX_UNREAD)
         """Messages that arrived while there was no stream."""
 
     async def open(self) -> None:
@@ -136,8 +144,8 @@ class TargetSession:
             raise RpcError(INTERNAL_ERROR, f"a request with the id {id!r} is running", id=id)
         exchange = self._exchanges[id] = Exchange(id)
         outgoing = Outgoing(frame, id, method, headers, exchange.answer)
-        while self._kept:
-            exchange.add(self._kept.popleft())
+        while self._unread:
+            exchange.add(self._unread.popleft())
         exchange.sending = asyncio.ensure_future(self._send(outgoing, exchange))
         return exchange
 
@@ -163,8 +171,8 @@ class TargetSession:
         if self._listener is not None:
             self._listener.end()
         self._listener = EventStream(asyncio.get_running_loop())
-        while self._kept:
-            self._listener.append(self._kept.popleft())
+        while self._unread:
+            self._listener.append(self._unread.popleft())
         return self._listener
 
     async def close(self) -> None:
@@ -205,7 +213,7 @@ class TargetSession:
         elif self._listener is not None and not self._listener.ended:
             self._listener.offer(frame)
         else:
-            self._kept.append(frame)
+            self._unread.append(frame)
         return None
 
     def _stream_for(self, message: Incoming) -> Exchange | None:
@@ -272,18 +280,6 @@ def failure_frame(id: Id | None, error: Exception) -> bytes:
     return error_frame(id, RpcError(INTERNAL_ERROR, str(error), details or None))
 
 
-START_TOKEN = b"x-answerback-console"
-_ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
-_SESSION = b"mcp-session-id"
-_MAX_SESSIONS = 8
-"""How many connections to a target are kept; a page has one for each version of MCP."""
-_NO_TOKEN = failure(
-    "This console needs the token in its address; open the address that the terminal shows",
-    code="FORBIDDEN",
-)
-_NO_SESSION = failure("The connection to the server has ended; open it again", code="NOT_FOUND")
-
-
 class ConsoleTarget(msgspec.Struct, kw_only=True):
     """A server that the page can choose."""
 
@@ -321,13 +317,16 @@ class TargetConsole:
         except ClientDisconnected:
             await request.finish_unread()
             return
-        refused = self._guard.refuse(scope, request.headers) or self._without_token(request)
-        if refused is None and isinstance(body, Reply):
-            refused = body
+        refused = self._guard.refuse(scope, request.headers)
+        given = request.headers.get(START_TOKEN, b"")
+        # The page itself needs no token.
+        if not wants_page(request) and not hmac.compare_digest(given, self.token.encode()):
+            refused = refused or _NO_TOKEN
         if refused is not None:
             await _refuse(request, refused)
+        elif isinstance(body, Reply):
+            await _refuse(request, body)
         else:
-            assert isinstance(body, bytes)
             await self._answer(request, body)
 
     async def close(self) -> None:
@@ -338,13 +337,6 @@ class TargetConsole:
             target.sessions.clear()
         if self._closing:
             await asyncio.wait(self._closing)
-
-    def _without_token(self, request: HttpRequest) -> Reply[Any] | None:
-        """Return the refusal of a request without the token; the page itself needs none."""
-        given = request.headers.get(START_TOKEN, b"")
-        if wants_page(request) or hmac.compare_digest(given, self.token.encode()):
-            return None
-        return _NO_TOKEN
 
     async def _answer(self, request: HttpRequest, body: bytes) -> None:
         endpoint = _ENDPOINT.fullmatch(request.path)
@@ -411,10 +403,19 @@ class TargetConsole:
         request: HttpRequest,
         body: bytes,
     ) -> None:
+        headers = _headers(target, request)
         try:
             message = parse(body)
-            if session is not None:
-                await _forward(target, session, request, body, message)
+            if session is not None and isinstance(message, Request):
+                exchange = session.request(message.id, message.method, body, headers)
+                await _respond(session, exchange, request)
+            elif session is not None:
+                try:
+                    await session.notify(getattr(message, "method", ""), body, headers)
+                except NoAnswer as exc:
+                    await request.respond(502, JSON_HEADERS, failure_frame(None, exc))
+                else:
+                    await request.respond(202, (), b"")
             elif isinstance(message, Request):
                 await self._begin(target, request, body, message)
             else:
@@ -467,38 +468,24 @@ class TargetConsole:
         closing.add_done_callback(self._closing.discard)
 
 
-async def _forward(
-    target: ConsoleTarget,
-    session: TargetSession,
-    request: HttpRequest,
-    body: bytes,
-    message: Message,
-) -> None:
-    """Send a message on an open connection, and respond with what the target answers."""
-    headers = _headers(target, request)
-    if isinstance(message, Request):
-        exchange = session.request(message.id, message.method, body, headers)
-        await _respond(session, exchange, request)
-        return
-    try:
-        await session.notify(getattr(message, "method", ""), body, headers)
-    except NoAnswer as exc:
-        await request.respond(502, JSON_HEADERS, failure_frame(None, exc))
-        return
-    await request.respond(202, (), b"")
-
-
 async def _respond(
     session: TargetSession, exchange: Exchange, request: HttpRequest, id: str = ""
 ) -> None:
     """Send the response as JSON, or as a stream if more arrives before it."""
     has_begun = await _has_begun(exchange, request)
-    own = ((_SESSION, id.encode()),) if id else ()
+    session_header = ((_SESSION, id.encode()),) if id else ()
     if (frame := exchange.only_frame) is not None:
-        await request.respond(exchange.status, (*JSON_HEADERS, *own), frame)
+        await request.respond(exchange.status, (*JSON_HEADERS, *session_header), frame)
         return
     if has_begun:
-        request.send = _with_headers(request.send, own)
+        send = request.send
+
+        async def add_header(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *session_header]}
+            await send(message)
+
+        request.send = add_header
         await write_until_disconnected(exchange.stream, request)
     if not exchange.stream.ended:
         exchange.is_abandoned = True
@@ -516,17 +503,6 @@ async def _has_begun(exchange: Exchange, request: HttpRequest) -> bool:
     return exchange.began.is_set()
 
 
-def _with_headers(send: Send, headers: HeaderPairs) -> Send:
-    """Return *send* that adds headers to the response."""
-
-    async def add(message: AsgiMessage) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message["headers"], *headers]}
-        await send(message)
-
-    return add
-
-
 def _headers(target: ConsoleTarget, request: HttpRequest) -> dict[str, str]:
     """Return the headers of a message that the target gets: those of MCP, and the user's token."""
     found = {
@@ -538,10 +514,6 @@ def _headers(target: ConsoleTarget, request: HttpRequest) -> dict[str, str]:
     if target.takes_token and token is not None:
         found["authorization"] = token.decode("latin-1")
     return found
-
-
-_CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
-"""The name by which a transport looks for the header."""
 
 
 async def _refuse(request: HttpRequest, refusal: Reply[Any]) -> None:

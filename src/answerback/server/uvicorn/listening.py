@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 import socket
-import ssl
 import stat
 import sys
 import threading
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import glob
 from shutil import rmtree
-from ssl import SSLContext
+from ssl import Purpose, SSLContext, SSLError, create_default_context
 from tempfile import TemporaryDirectory, gettempdir
 
 from ...core.signing import process_signer
@@ -30,6 +29,12 @@ _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
 # Hosts that mean every local address, with an address that a client can call.
 _ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _SOCKET_UMASK = 0o117
+_FOLDER, _LOCK = "answerback-", "server.lock"
+# Only a system with fork has workers, and it has this signal.
+STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
+"""Ends a worker as SIGTERM does, but without `--drain`."""
+RunWorker = Callable[[int, Callable[[], None]], None]
+"""Runs a worker until it exits, given its number and a function to call once it serves."""
 
 
 class CannotListen(AnswerbackError):
@@ -38,10 +43,8 @@ class CannotListen(AnswerbackError):
 
 def bind(options: ServeOptions) -> socket.socket:
     """Open the listening socket; from here on clients can connect."""
-    return _bind_tcp(options) if options.uds is None else _bind_unix(options.uds)
-
-
-def _bind_tcp(options: ServeOptions) -> socket.socket:
+    if options.uds is not None:
+        return _bind_unix(options.uds)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     # asyncio sets TCP_NODELAY only on sockets that were created with IPPROTO_TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -106,6 +109,18 @@ def _remove_unused_socket(path: str) -> None:
             raise CannotListen(f"cannot listen on {path}: another server uses it; try another")
 
 
+def end_with_parent(pipe: int) -> None:
+    """Wait for the parent to end, then end this process; only the parent could write to *pipe*."""
+    os.read(pipe, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def write_line(text: str) -> None:
+    """Write a line for the user to stderr at once."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 def remove_unix_socket(options: ServeOptions) -> None:
     if options.uds is not None:
         with suppress(OSError):
@@ -123,7 +138,7 @@ def base_url(options: ServeOptions, listener: socket.socket) -> str:
 
 
 def listens_on(options: ServeOptions) -> str:
-    """Return the end of the banner's first line, if the URLs do not say everything."""
+    """Return the end of the banner's first line: what the URLs do not say."""
     if options.uds is not None:
         return f", on the unix socket {options.uds}"
     return ", on every address of this machine" if options.host in _ALL_ADDRESSES else ""
@@ -136,12 +151,12 @@ def tls_context(options: ServeOptions) -> SSLContext | None:
     for flag, path in (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
         if path is not None and not os.path.isfile(path):
             raise BadOption(f"there is no file {path!r}, which {flag} names")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context = create_default_context(Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])
     try:
         # The empty password keeps OpenSSL from asking for one on the terminal.
         context.load_cert_chain(options.tls_cert, options.tls_key, password="")
-    except (OSError, ssl.SSLError) as exc:
+    except (OSError, SSLError) as exc:
         raise BadOption(_tls_problem(options.tls_cert, options.tls_key, exc)) from None
     return context
 
@@ -159,11 +174,8 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
     if b"BEGIN CERTIFICATE" not in chain:
         return f"{of_cert} cannot be used: it has no certificate in PEM form; give the chain in it"
     if b"PRIVATE KEY-----" not in key_text:
-        found = (
-            "no key in PEM form; give the file of the key"
-            if key
-            else "no key; give it with --tls-key"
-        )
+        in_key = "no key in PEM form; give the file of the key"
+        found = in_key if key else "no key; give it with --tls-key"
         return f"{of_key} cannot be used: it has {found}"
     if b"ENCRYPTED" in key_text:
         advice = f"remove it: openssl pkey -in {key or cert} -out NEW"
@@ -178,14 +190,6 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
-
-
-_FOLDER, _LOCK = "answerback-", "server.lock"
-# Only a system with fork has workers, and it has this signal.
-STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
-"""Ends a worker as SIGTERM does, but without `--drain`."""
-RunWorker = Callable[[int, Callable[[], None]], None]
-"""Runs a worker until it exits, given its number and a function to call once it serves."""
 
 
 def prefork(
@@ -279,7 +283,8 @@ class _Workers:
             for awaited in self._awaited:
                 signal.signal(awaited, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._awaited)
-            threading.Thread(target=self._exit_with_parent, daemon=True).start()
+            reader = self._parent_reader
+            threading.Thread(target=end_with_parent, args=(reader,), daemon=True).start()
             self._run(number, self._report_ready)
         except SystemExit as exit:
             return int(exit.code in (1, True))
@@ -296,10 +301,6 @@ class _Workers:
     def _report_ready(self) -> None:
         os.write(self._ready_writer, os.getpid().to_bytes(8, "big"))
 
-    def _exit_with_parent(self) -> None:
-        os.read(self._parent_reader, 1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
     def reap_exited(self) -> None:
         """Collect the workers that have exited, and start replacements."""
         written = b""
@@ -310,25 +311,22 @@ class _Workers:
         self._ready.update(int.from_bytes(pid, "big") for pid in pids)
         for pid in list(self.running):
             exited, status = os.waitpid(pid, os.WNOHANG)
-            if exited:
-                self._replace(pid, self.running.pop(pid), os.waitstatus_to_exitcode(status))
-
-    def _replace(self, pid: int, number: int, status: int) -> None:
-        if self._stopping:
-            # Such as a lifespan that failed at its end; the worker has logged it.
-            self.status = self.status or int(status == 1)
-            return
-        if pid in self._ready:
-            self._ready.remove(pid)
-            sys.stderr.write(f"worker {pid} exited with status {status}; starting another\n")
-            self.start(number)
-        else:
-            # A replacement would most likely fail in the same way.
-            sys.stderr.write(
-                f"worker {pid} exited with status {status} before it was ready; shutting down\n"
-            )
-            self.status = 1
-            self.stop(STOP_NOW)
+            if not exited:
+                continue
+            number, code = self.running.pop(pid), os.waitstatus_to_exitcode(status)
+            if self._stopping:
+                # Such as a lifespan that failed at its end; the worker has logged it.
+                self.status = self.status or int(code == 1)
+            elif pid in self._ready:
+                self._ready.remove(pid)
+                sys.stderr.write(f"worker {pid} exited with status {code}; starting another\n")
+                self.start(number)
+            else:
+                # A replacement would most likely fail in the same way.
+                text = f"worker {pid} exited with status {code} before it was ready"
+                sys.stderr.write(f"{text}; shutting down\n")
+                self.status = 1
+                self.stop(STOP_NOW)
 
     def stop(self, received: int) -> None:
         """Stop all workers. Those that drain at the first SIGTERM stop at any other signal.

@@ -1,7 +1,7 @@
 """`serve --reload`: the server runs in a child process, which is replaced when a file changes.
 
 The parent holds the listening socket. Clients that connect while no child serves wait for the
-next one, so a restart refuses nobody.
+next one, so a restart refuses no client.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib.util import cache_from_source
 from typing import NamedTuple, TypeAlias
 
-from .listening import CannotListen
+from .listening import CannotListen, end_with_parent, write_line
 
 _CHILD = "ANSWERBACK_RELOAD"
 """The environment variable that makes a process the child of a reloading parent."""
@@ -50,14 +50,8 @@ def inherited() -> Inherited | None:
     if not given:
         return None
     listener, parent, number = map(int, given.split(","))
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=end_with_parent, args=(parent,), daemon=True).start()
     return Inherited(socket.socket(fileno=listener), number == 0)
-
-
-def _end_with_parent(pipe: int) -> None:
-    """Wait for the parent to end; only the parent could write to *pipe*."""
-    os.read(pipe, 1)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def serve_and_reload(listener: socket.socket, folder: str) -> int:
@@ -68,18 +62,8 @@ def serve_and_reload(listener: socket.socket, folder: str) -> int:
     """
     if os.name != "posix":
         raise CannotListen("--reload needs a POSIX system; leave it out")
-    _write(f"watching the Python files in {folder}")
+    write_line(f"watching the Python files in {folder}")
     return _Supervisor(listener, folder).run()
-
-
-def _remove_bytecode(paths: list[str]) -> None:
-    """Remove the bytecode of changed files.
-
-    Python compares its age in seconds, and would run it again after a change within a second.
-    """
-    for path in paths:
-        with suppress(OSError, NotImplementedError):
-            os.unlink(cache_from_source(path))
 
 
 class _Supervisor:
@@ -88,7 +72,7 @@ class _Supervisor:
     def __init__(self, listener: socket.socket, folder: str) -> None:
         self._listener = listener
         self._folder = folder
-        self._pipe, self._own_end = os.pipe()
+        self._pipe, self._parent_end = os.pipe()
         self._started = 0
         self._received = 0
         # Before the child reads them, so that no change is missed.
@@ -107,7 +91,7 @@ class _Supervisor:
                 end_was_reported = not self._replace_child(changed) and end_was_reported
             elif not end_was_reported and (status := self._child.poll()) is not None:
                 end_was_reported = True
-                _write(f"the program ended with status {status}; waiting for a change")
+                write_line(f"the program ended with status {status}; waiting for a change")
             time.sleep(max(_POLL_SECONDS, (time.monotonic() - start) * _SCAN_SHARE))
         self._child.wait()
         return 128 + self._received if self._received == signal.SIGINT else 0
@@ -121,19 +105,23 @@ class _Supervisor:
                 break
             now = later
         before, self._files = self._files, now
-        changed = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
-        return sorted(changed)
+        paths = sorted(before.keys() | now.keys())
+        return [path for path in paths if before.get(path) != now.get(path)]
 
     def _replace_child(self, changed: list[str]) -> bool:
         """Start another child, unless a file has a syntax error; return whether it did."""
-        names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
         if error := _syntax_error(changed):
             is_served = self._child.poll() is None
             rest = "; still serving the program as it was before" if is_served else ""
-            _write(f"{error}\nwaiting for a change{rest}")
+            write_line(f"{error}\nwaiting for a change{rest}")
             return False
-        _write(f"{names} changed; reloading")
-        _remove_bytecode(changed)
+        names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
+        write_line(f"{names} changed; reloading")
+        # Python compares the age of bytecode in seconds: after a second change within the same
+        # second it would run the old one.
+        for path in changed:
+            with suppress(OSError, NotImplementedError):
+                os.unlink(cache_from_source(path))
         self._child.terminate()
         try:
             self._child.wait(_DRAIN_SECONDS)
@@ -146,7 +134,7 @@ class _Supervisor:
 
     def _start(self) -> subprocess.Popen[bytes]:
         descriptors = (self._listener.fileno(), self._pipe)
-        # As `_remove_bytecode`: a child must not leave bytecode that looks newer than a change.
+        # A child must not leave bytecode that looks newer than a change.
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         environ[_CHILD] = f"{descriptors[0]},{descriptors[1]},{self._started}"
         self._started += 1
@@ -199,8 +187,3 @@ def _syntax_error(paths: list[str]) -> str:
                 lines.insert(0, f"{path} cannot be compiled\n")
             return "".join(lines).rstrip()
     return ""
-
-
-def _write(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

@@ -1,6 +1,6 @@
-"""Fast and unusual code that depends on uvicorn's internals: the HTTP/1.1 protocol of `serve`.
+"""The HTTP/1.1 protocol of `serve`, and the plain ASGI layers around the application.
 
-The layers around the application, such as the log of requests, are plain ASGI.
+The protocol depends on uvicorn's internals; no other module does.
 
 `UvicornProtocol` handles one connection. It differs from uvicorn's own protocol:
 
@@ -130,7 +130,11 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
         if scope["type"] != "http":
             await application(scope, receive, send)
             return
-        client = _client_address(scope, proxies)
+        client = "-"
+        if scope.get("client") is not None:
+            client = scope["client"][0]
+            if proxies.trusts(client):
+                client = proxies.read(joined_headers(scope)).client or client
         path = scope["path"]
         if not path.isprintable() or " " in path:
             # A terminal would obey some of these characters, and others would end the line.
@@ -151,15 +155,6 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
             logger.info("%s %s %s %.1f ms", client, request, status[0] if status else "-", duration)
 
     return answer
-
-
-def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
-    client = scope.get("client")
-    if client is None:
-        return "-"
-    address: str = client[0]
-    forwarded = proxies.read(joined_headers(scope)).client if proxies.trusts(address) else None
-    return forwarded or address
 
 
 _MAX_HEADER_BYTES = 64 * 1024

@@ -1,4 +1,4 @@
-"""Serves an app on a port: binds the socket, prints the addresses, and shuts down gracefully."""
+"""Serves an app with uvicorn: starts it, prints its addresses, drains and shuts down."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from .listening import (
     remove_unix_socket,
     tls_context,
     worker_folder,
+    write_line,
 )
 from .uvicorn_protocol import DrainState, UvicornProtocol, add_layers
 
@@ -62,29 +63,47 @@ _SPARE_SECONDS = 2
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server for one process; *ready* is called once it serves."""
+    """uvicorn's server for one process; *on_serving* is called once it serves.
+
+    The file *ending* exists once all workers end; a server without workers has none.
+    """
 
     def __init__(
         self,
         application: AsgiApp,
         bus: SocketBus | None,
-        ready: Callable[[], None],
-        flush_records: Callable[[], None],
+        on_serving: Callable[[], None],
         options: ServeOptions,
-        *,
-        is_last: Callable[[], bool],
+        ending: str = "",
     ) -> None:
         seconds = application.runtime.registry.limits.shutdown
-        super().__init__(_config(application, options, seconds))
+        layered: Any = add_layers(application, options)
+        config = uvicorn.Config(
+            layered,
+            http=UvicornProtocol,
+            ws="none",
+            log_level=options.log_level or "warning",
+            access_log=False,
+            # With --log-level uvicorn's loggers write like all others.
+            log_config=None if options.log_level else uvicorn.config.LOGGING_CONFIG,
+            server_header=False,
+            # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
+            proxy_headers=False,
+            timeout_graceful_shutdown=max(1, round(seconds)),
+            timeout_keep_alive=options.keep_alive,
+            # The server runs the lifespan itself, to report a failure and to bound its end.
+            lifespan="off",
+        )
+        config.load()
+        config.ssl = tls_context(options)
+        super().__init__(config)
         self.server_state = self._state = DrainState()
         self._application = application
         self._bus = bus
         self._options = options
         self._is_single = options.workers == 1
-        self._is_last = is_last
-        """Whether the other workers end too, if there are any."""
-        self._ready = ready
-        self._flush_records = flush_records
+        self._ending = ending
+        self._on_serving = on_serving
         self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop, while the server serves."""
@@ -115,7 +134,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._loop = asyncio.get_running_loop()
-            self._ready()
+            self._on_serving()
 
     async def _end_lifespan(self) -> None:
         # A thread, because the end of the lifespan may block the event loop.
@@ -152,7 +171,7 @@ class _Server(uvicorn.Server):
         self._application.close()
         loop = asyncio.get_running_loop()
         message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
-        if self._is_last():
+        if not self._ending or os.path.exists(self._ending):
             remove_unix_socket(self._options)
         # Accept the connections that are waiting, which the system would reset otherwise.
         waiting = []
@@ -179,9 +198,7 @@ class _Server(uvicorn.Server):
             self._print(f"finishing {_count(count, 'call')}, {hint}")
 
     def _print(self, line: str) -> None:
-        prefix = "" if self._is_single else f"worker {os.getpid()}: "
-        sys.stderr.write(f"{prefix}{line}\n")
-        sys.stderr.flush()
+        write_line(line if self._is_single else f"worker {os.getpid()}: {line}")
 
     def _drain(self) -> None:
         if self._state.is_draining:
@@ -225,7 +242,7 @@ class _Server(uvicorn.Server):
         self.stop()
 
     def _flush_within_bound(self) -> None:
-        flushing = threading.Thread(target=self._flush_records, daemon=True)
+        flushing = threading.Thread(target=self._application.runtime.write_records, daemon=True)
         flushing.start()
         flushing.join(_FLUSH_SECONDS)
 
@@ -246,30 +263,26 @@ class _LoopWatch:
 
     def _watch(self) -> None:
         suspect: FrameType | None = None
-        told = 0.0
+        reported = 0.0
         while not self.ended.wait(_TICK_SECONDS / 2):
             ticked = self.ticked
             late = monotonic() - ticked - _TICK_SECONDS
-            if late < _TICK_SECONDS or told == ticked:
+            if late < _TICK_SECONDS or reported == ticked:
                 suspect = None
                 continue
-            before, (suspect, name) = suspect, self._running_tool()
+            tools = {
+                tool.source.function.__code__: tool.name
+                for tool in self._registry.tools.values()
+                if tool.is_async
+            }
+            # The frame of the async tool that the event loop runs now, if any.
+            before, suspect = suspect, sys._current_frames().get(self._loop_thread)
+            while suspect is not None and suspect.f_code not in tools:
+                suspect = suspect.f_back
             # Seen twice: a tool that just runs on a slow machine is seen once.
             if suspect is not None and suspect is before:
-                told = ticked
-                logger().warning(_BLOCKED, name, late)
-
-    def _running_tool(self) -> tuple[FrameType | None, str]:
-        """Return the frame and the name of the async tool that the event loop runs now, if any."""
-        frame = sys._current_frames().get(self._loop_thread)
-        tools = {
-            tool.source.function.__code__: tool.name
-            for tool in self._registry.tools.values()
-            if tool.is_async
-        }
-        while frame is not None and frame.f_code not in tools:
-            frame = frame.f_back
-        return (None, "") if frame is None else (frame, tools[frame.f_code])
+                reported = ticked
+                logger().warning(_BLOCKED, tools[suspect.f_code], late)
 
 
 class _ConsoleServer(uvicorn.Server):
@@ -321,9 +334,8 @@ def serve_on(
 ) -> int:
     """Serve on the loop of another program, until a signal or until *loop* is stopped."""
     application = _application(runtime, options)
-    ready = partial(_announce, runtime, options, listener, application.key_is_temporary)
-    flush = runtime.write_records
-    server = _Server(application, None, ready, flush, options, is_last=lambda: True)
+    on_serving = partial(_announce, runtime, options, listener, application.key_is_temporary)
+    server = _Server(application, None, on_serving, options)
     loop.on_stop(server.stop)
     try:
         loop.run(server.serve_on_given_loop(listener))
@@ -342,11 +354,10 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
 
-    def run(
-        bus: SocketBus | None, ready: Callable[[], None], is_last: Callable[[], bool] = lambda: True
-    ) -> None:
-        flush = runtime.write_records
-        server = _Server(application, bus, ready, flush, options, is_last=is_last)
+    announce = partial(_announce, runtime, options, listener, application.key_is_temporary)
+
+    def run(bus: SocketBus | None, on_serving: Callable[[], None], ending: str = "") -> None:
+        server = _Server(application, bus, on_serving, options, ending)
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while it serves, and raises it again after the shutdown.
@@ -360,62 +371,30 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
             server.run(sockets=[listener])
         finally:
             # A worker exits with os._exit, which runs no atexit functions.
-            flush()
+            runtime.write_records()
         if server.failure is not None:
             raise server.failure
-
-    def announce() -> None:
-        _announce(runtime, options, listener, application.key_is_temporary)
 
     if options.workers == 1:
         run(None, announce)
         return 0
     with worker_folder() as folder:
-        count = options.workers
-        _share_files(runtime, folder)
+        # The workers share tasks and stored replies in files, which are removed with the server.
+        registry = runtime.registry
+        if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
+            from ...tasks.sqlite_store import SQLiteStore
 
-        def run_worker(number: int, ready: Callable[[], None]) -> None:
+            runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
+        runtime.replies_file = os.path.join(folder, "replies.db")
+        ending = os.path.join(folder, "ending")
+
+        def run_worker(number: int, on_serving: Callable[[], None]) -> None:
             # With a state the database carries their messages, as those of other hosts.
             is_alone = runtime.state is None
-            bus = SocketBus(folder, number, count) if is_alone else None
-            run(bus, ready, partial(os.path.exists, ending))
+            bus = SocketBus(folder, number, options.workers) if is_alone else None
+            run(bus, on_serving, ending)
 
-        ending = os.path.join(folder, "ending")
-        return prefork(count, run_worker, listener, ending, started=announce)
-
-
-def _share_files(runtime: Runtime, folder: str) -> None:
-    """Let the workers share tasks and kept replies in files, which are removed with the server."""
-    registry = runtime.registry
-    if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
-        from ...tasks.sqlite_store import SQLiteStore
-
-        runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
-    runtime.replies_file = os.path.join(folder, "replies.db")
-
-
-def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:
-    layered: Any = add_layers(application, options)
-    # With --log-level uvicorn's loggers write like all others.
-    logging: Any = {"log_config": None} if options.log_level else {}
-    config = uvicorn.Config(
-        layered,
-        http=UvicornProtocol,
-        ws="none",
-        log_level=options.log_level or "warning",
-        access_log=False,
-        **logging,
-        server_header=False,
-        # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
-        proxy_headers=False,
-        timeout_graceful_shutdown=max(1, round(seconds)),
-        timeout_keep_alive=options.keep_alive,
-        # The server runs the lifespan itself, to report a failure and to bound its end.
-        lifespan="off",
-    )
-    config.load()
-    config.ssl = tls_context(options)
-    return config
+        return prefork(options.workers, run_worker, listener, ending, started=announce)
 
 
 def _announce(
@@ -425,12 +404,10 @@ def _announce(
     url = base_url(options, listener)
     title = f"{registry.name} {registry.version}: {_count(len(registry.tools), 'tool')}"
     if options.restarted:
-        sys.stderr.write(f"{title}, reloaded\n")
-        sys.stderr.flush()
+        write_line(f"{title}, reloaded")
         return
     if options.web.only_health:
-        sys.stderr.write(f"{title}, runs tasks; health at {url}/healthz\nCtrl-C ends it.\n")
-        sys.stderr.flush()
+        write_line(f"{title}, runs tasks; health at {url}/healthz\nCtrl-C ends it.")
         return
     lines = [
         f"{title}{listens_on(options)}",
@@ -462,8 +439,7 @@ def _announce(
             "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"
         )
     lines.append("Ctrl-C ends it.")
-    sys.stderr.write("\n".join(lines) + "\n")
-    sys.stderr.flush()
+    write_line("\n".join(lines))
 
 
 def _count(number: int, noun: str) -> str:
