@@ -222,9 +222,12 @@ class AsgiApp:
         self._mcp_paths = (options.mcp, "/message") if options.rest else (options.mcp,)
         self._auth: Authenticated | None = None
         if runtime.auth is not None or registry.composition is not None:
-            from .authenticated import authenticated
+            from ..http.authentication_step import authentication_step
+            from .authenticated import Authenticated
 
-            self._auth = authenticated(runtime, self._routes, self._mcp_paths)
+            step = authentication_step(runtime)
+            if step is not None:
+                self._auth = Authenticated(step, self._routes, self._mcp_paths)
         self.under_other_server = True
         """Whether another server runs this application; ours sets it to False."""
         self._is_new = True

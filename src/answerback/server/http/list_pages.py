@@ -108,28 +108,22 @@ class ListPages:
         call = Call(tool, wire="rest", caller=request.caller, stage="admit")
         call.request = request
         try:
-            kept, limit = await self._kept(call, cursor, request)
+            limit = self.asked_limit(request)
+            call.part = part = open_cursor(cursor, call).part
+            # What MCP has kept lacks the arguments.
+            if part is None or part.path == ITEMS:
+                raise cursor_expired()
+            owner = owner_of(Context(call).user)
+            kept = await read_list(self._runtime.wholes, part, owner, limit)
+            if kept is None:
+                raise cursor_expired()
+            call.arguments = kept.arguments
             outcome = await self._runtime.admit(call)
             if outcome is ADMITTED:
                 return await self._next(kept, limit, call, request)
         except ToolError as exc:
             outcome = Reply(error=Error.of(exc))
         return self._writer.write_call(reply_or_refusal(outcome), call, request)
-
-    async def _kept(
-        self, call: Call, cursor: str, request: RestRequest
-    ) -> tuple[KeptList, int | None]:
-        """Return the rest of a kept list, at least as much as the request asks for, and how much
-        that is; give the call its arguments. Raises ToolError."""
-        limit = self.asked_limit(request)
-        call.part = part = open_cursor(cursor, call).part
-        if part is None or part.path == ITEMS:
-            raise cursor_expired()
-        kept = await read_list(self._runtime.wholes, part, owner_of(Context(call).user), limit)
-        if kept is None:
-            raise cursor_expired()
-        call.arguments = kept.arguments
-        return kept, limit
 
     async def _next(
         self, kept: KeptList, limit: int | None, call: Call, request: RestRequest
